@@ -1,0 +1,41 @@
+"""raison: why did a language model predict this, and can you trust the answer?
+
+A model is asked two questions: *trace* (run forward and backward once and show what happened inside) and
+*score* (how likely is the target when only these tokens are kept?). Everything else follows from the answers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from raison.api import explain as explain
+    from raison.api import load as load
+    from raison.api import ls as ls
+    from raison.errors import RaisonError as RaisonError
+    from raison.types import Example as Example
+    from raison.types import Explanation as Explanation
+
+__version__ = "0.1.0"
+__all__ = ["Example", "Explanation", "RaisonError", "explain", "load", "ls"]
+
+# Names are fetched on first use, so that `import raison` and `raison --help` need neither torch nor transformers.
+_HOMES = {
+    "explain": "raison.api",
+    "load": "raison.api",
+    "ls": "raison.api",
+    "Example": "raison.types",
+    "Explanation": "raison.types",
+    "RaisonError": "raison.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'raison' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,57 @@
+"""Errors that a user can cause and mend.
+
+Every message is one sentence that says what is wrong and what to do; the command line prints it and
+exits, so nobody has to read a traceback to learn that a word was misspelt.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DownloadError",
+    "InputError",
+    "MissingExtra",
+    "ModelError",
+    "RaisonError",
+    "TooLong",
+    "UnknownName",
+    "Unsupported",
+]
+
+
+class RaisonError(Exception):
+    """The base of every error a user can cause."""
+
+    exit_code = 1
+
+
+class InputError(RaisonError):
+    """A text, target, unit or option that can't be used as given."""
+
+    exit_code = 2
+
+
+class UnknownName(InputError):
+    """A name that no registry knows; the message suggests the nearest one."""
+
+
+class TooLong(InputError):
+    """A text that exceeds what the model can read."""
+
+
+class Unsupported(RaisonError):
+    """A method that needs what this model can't offer, or a model that no task fits."""
+
+
+class ModelError(RaisonError):
+    """A model that can't be found, opened or trusted."""
+
+
+class DownloadError(ModelError):
+    """A catalog model that could not be fetched or verified."""
+
+
+class MissingExtra(RaisonError):
+    """An optional dependency that is not installed; the message names the extra."""
+
+    def __init__(self, package: str, extra: str, purpose: str):
+        super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'raison[{extra}]'.")

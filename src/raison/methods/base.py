@@ -1,0 +1,93 @@
+"""What a method is: a frozen set of parameters that turns a batch into one answer per example."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from raison.errors import Unsupported
+from raison.models.base import Model
+from raison.registry import methods
+from raison.spec import Spec
+from raison.types import Encoding, Target, Units
+
+__all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
+
+M = TypeVar("M", bound="type[Method]")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is to be explained: encodings and targets of the same index belong together."""
+
+    encodings: Sequence[Encoding]
+    targets: Sequence[Target]
+    units: Sequence[Units]
+    removal: str | None = None  # None: the model's default
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.encodings)
+
+    def generator(self, index: int) -> np.random.Generator:
+        """Randomness of one example, from its content: neighbours and batch size can't matter."""
+        content = self.encodings[index].content() + self.targets[index].content()
+        return np.random.default_rng([self.seed, int(content[:16], 16)])
+
+
+@dataclass
+class Answer:
+    """What a method says about one example, on its tokens or on its units."""
+
+    scores: np.ndarray
+    axis: str = "token"  # token: [t] of the encoding, gathered to units by explain(); unit: [u]
+    order: np.ndarray | None = None
+    selected: np.ndarray | None = None
+    parts: dict[str, Any] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """Parameters only; data arrives with the call."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str] = ""
+    signed: ClassVar[bool] = True  # scores for and against, or only sizes
+    additive: ClassVar[bool] = False  # the score of a word is the sum over its tokens; else the largest
+    needs: ClassVar[frozenset[str]] = frozenset()  # of what a model offers; an instance may need more
+
+    @abstractmethod
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        """One answer per example of the batch."""
+
+    def spec(self) -> Spec:
+        """How to write this method: its name and what differs from the defaults."""
+        params = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return Spec(self.name, params)
+
+
+def method(name: str) -> Callable[[M], M]:
+    """Register a method under the name that users type."""
+
+    def add(cls: M) -> M:
+        cls.name = name
+        return methods.register(name)(cls)
+
+    return add
+
+
+def check_needs(chosen: Method, model: Model) -> None:
+    """One sentence when the model can't give what the method needs, with methods that would work."""
+    missing = chosen.needs - model.offers
+    if not missing:
+        return
+    able = [name for name in methods if methods[name].needs <= model.offers]
+    raise Unsupported(
+        f"{chosen.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer: "
+        f"use one of {', '.join(able)}."
+    )

@@ -1,0 +1,21 @@
+"""Scores that know nothing of the model: what a real method has to beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raison.methods.base import Answer, Batch, Method, method
+from raison.models.base import Model
+
+__all__ = ["Random"]
+
+
+@method("random")
+@dataclass(frozen=True)
+class Random(Method):
+    """Uniform random scores, seeded by the example's content."""
+
+    signed = False
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        return [Answer(batch.generator(i).random(len(units)), axis="unit") for i, units in enumerate(batch.units)]

@@ -1,0 +1,83 @@
+"""From an example to the axis of tokens that everything else talks about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raison.models.codec import Pieces
+from raison.types import Encoding, Example
+from raison.units import strip
+
+if TYPE_CHECKING:
+    from raison.models.adapter import Adapter
+
+__all__ = ["axis_of", "build", "outside_slots"]
+
+
+def axis_of(
+    model: Adapter, example: Example, names: tuple[str, ...], *, truncate: bool, from_start: bool = False
+) -> Encoding:
+    """Tokenize an example, cut it to the model's limit if asked, and lay it out on one axis."""
+    pieces = model.codec(example.text, example.pair)
+    surplus = model.fit(len(pieces.ids), truncate)
+    if surplus:
+        pieces = cut(pieces, surplus, from_start)
+    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    return build(model, example, pieces, names, texts, surplus)
+
+
+def build(
+    model: Adapter, example: Example, pieces: Pieces, names: tuple[str, ...], texts: tuple[str, ...], cut_off: int
+) -> Encoding:
+    """The encoding of ready pieces; special tokens and what surrounds template slots are fixed."""
+    tokens = tuple(
+        texts[s][a:b] if a >= 0 and b > a else model.codec.name(int(i))
+        for i, a, b, s in zip(pieces.ids, pieces.start, pieces.end, pieces.segment, strict=True)
+    )
+    fixed = pieces.special.copy()
+    if example.slots:
+        fixed |= outside_slots(pieces, example)
+    return Encoding(
+        ids=pieces.ids,
+        tokens=tokens,
+        segments=names,
+        texts=texts,
+        segment=pieces.segment,
+        start=pieces.start,
+        end=pieces.end,
+        positions=np.arange(len(pieces.ids)),
+        fixed=fixed,
+        types=pieces.types,
+        slots=example.slots,
+        truncated=cut_off,
+        id=example.id,
+    )
+
+
+def cut(pieces: Pieces, surplus: int, from_start: bool) -> Pieces:
+    """Drop `surplus` ordinary tokens from the longer text: its end, or its start for a language model."""
+    keep = np.ones(len(pieces.ids), bool)
+    ordinary = ~pieces.special
+    for _ in range(surplus):
+        counts = [int((ordinary & keep & (pieces.segment == s)).sum()) for s in (0, 1)]
+        longest = int(np.argmax(counts))
+        candidates = np.flatnonzero(ordinary & keep & (pieces.segment == longest))
+        if surplus > 64 and counts[1] == 0:  # one text: cut in one go
+            left = surplus - int((~keep).sum())
+            chosen = candidates[:left] if from_start else candidates[len(candidates) - left :]
+            keep[chosen] = False
+            break
+        keep[candidates[0] if from_start else candidates[-1]] = False
+    return pieces.take(np.flatnonzero(keep))
+
+
+def outside_slots(pieces: Pieces, example: Example) -> np.ndarray:
+    """[t] tokens of a prompt template: they touch no slot (a token that does goes with the slot)."""
+    result = np.ones(len(pieces.ids), bool)
+    for t, (a, b) in enumerate(zip(pieces.start, pieces.end, strict=True)):
+        core = strip(example.text, int(a), int(b)) if a >= 0 else None
+        if core and pieces.segment[t] == 0:
+            result[t] = not any(s.start < core[1] and core[0] < s.end for s in example.slots)
+    return result

@@ -1,0 +1,136 @@
+"""The two questions every model answers, and the plain records in which it answers them.
+
+`trace` runs forward and backward and shows what happened inside; `score` says how likely the target is when
+only some tokens are kept. Every attribution method, rationale search and metric is a function of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from raison.types import Encoding, Example, Target
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "Trace"]
+
+REMOVALS = {
+    "delete": "only the kept tokens run, at their original positions",
+    "mask": "the whole text runs, and attention can't see what is removed",
+    "mask_token": "a removed token becomes the tokenizer's mask token",
+    "pad_token": "a removed token becomes the padding token",
+    "zero": "the word embedding of a removed token becomes zero",
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much one batch may hold, and how texts of different length share it."""
+
+    tokens: int = 4096  # tokens per forward pass
+    bytes: int = 512 * 2**20  # attention maps and vocabulary rows of one pass
+    padding: str = "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says about the whole text, and the target that follows from it."""
+
+    target: Target
+    probability: float  # of the target
+    top: tuple[tuple[str, float], ...]  # the best outcomes with their probabilities
+
+
+@dataclass(frozen=True)
+class Question:
+    """How likely is `target` when only `keep` [n t] of `encoding` is there? n answers."""
+
+    encoding: Encoding
+    target: Target
+    keep: np.ndarray
+
+
+@dataclass
+class Scored:
+    """The answers to one question; m is the number of tokens (rows) of the target, mostly 1."""
+
+    value: np.ndarray  # [n m] in the unit of target.output
+    rank: np.ndarray  # [n m] how many outcomes beat the target: 0 = it is the prediction
+    margin: np.ndarray  # [n m] logit of the target minus the best other (or the contrast)
+    predicted: np.ndarray  # [n m] the best outcome
+    forwards: int = 0  # rows run
+    tokens: int = 0  # tokens pushed through the blocks
+
+
+@dataclass
+class Map:
+    """Attention from `rows` to `cols` of the encoding's axis."""
+
+    kind: str  # self | encoder | decoder | cross
+    layer: int
+    rows: np.ndarray  # [s] positions on the axis
+    cols: np.ndarray  # [t]
+    weights: torch.Tensor  # [h s t]
+    gradient: torch.Tensor | None = None  # of the target's value
+
+
+@dataclass
+class Trace:
+    """Tensors of one forward pass and its backward pass for one target; lives briefly, is never stored."""
+
+    encoding: Encoding
+    target: Target
+    value: float  # in the unit of target.output, summed over the target's tokens
+    embeddings: torch.Tensor | None = None  # [t d] word embeddings
+    gradient: torch.Tensor | None = None  # [t d] of the value
+    hidden: list[torch.Tensor] = field(default_factory=list)  # [t d] input of each block, then the last output
+    hidden_gradient: list[torch.Tensor] = field(default_factory=list)
+    maps: list[Map] = field(default_factory=list)
+    readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Anything that can be explained."""
+
+    name: str
+    task: str
+    offers: frozenset[str]  # of {"gradients", "attention", "hidden", "score", "own"}
+    removals: tuple[str, ...]  # what absence may mean here; the first is the default
+
+    def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
+        """Tokens of each example on one axis."""
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        """What a user's wish (a label, an answer, a continuation, "all") means for this text."""
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        """What the model says about each whole text."""
+
+    def trace(
+        self,
+        encodings: Sequence[Encoding],
+        targets: Sequence[Target],
+        *,
+        want: frozenset[str],
+        embeddings: Sequence[Any] | None = None,
+        heads: np.ndarray | None = None,
+    ) -> Iterator[tuple[int, Trace]]:
+        """One trace for each pair, in any order, with its index."""
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        *,
+        removal: str | None = None,
+        heads: np.ndarray | None = None,
+        memory: Any = None,
+    ) -> list[Scored]:
+        """Answers to all questions, batched together."""

@@ -1,0 +1,180 @@
+"""Any Python function from texts to scores, explained by asking it again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from raison import progress
+from raison.errors import InputError, ModelError, Unsupported
+from raison.models.base import Prediction, Question, Scored, Trace
+from raison.types import Encoding, Example, Target
+from raison.units import words
+
+__all__ = ["Function"]
+
+BATCH = 256  # texts per call of the function
+
+
+class Function:
+    """A black box `list[str] -> scores [n classes]` (or [n]); its tokens are words, absence is deletion."""
+
+    task = "callable"
+    offers = frozenset({"score"})
+    removals = ("delete",)
+    hf = None
+    tokenizer = None
+
+    def __init__(self, function: Callable[[list[str]], Any], name: str, labels: Sequence[str] | None = None):
+        self.function = function
+        self.name = name
+        self.labels = tuple(labels) if labels else ()
+
+    def ask(self, texts: list[str]) -> np.ndarray:
+        """[n v] scores; anything else that the function returns is refused with a sentence."""
+        try:
+            scores = np.asarray(self.function(texts), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"The function {self.name} failed on a list of texts ({error}).") from error
+        if scores.ndim == 1:
+            scores = scores[:, None]
+        if scores.ndim != 2 or len(scores) != len(texts):
+            raise ModelError(
+                f"The function {self.name} must return one row of scores for each of {len(texts)} texts, "
+                f"not an array of shape {scores.shape}."
+            )
+        if not np.isfinite(scores).all():
+            raise ModelError(f"The function {self.name} returned NaN or infinite scores.")
+        return scores
+
+    def names(self, width: int) -> tuple[str, ...]:
+        if self.labels and len(self.labels) != width:
+            raise InputError(f"The function {self.name} gives {width} scores, but {len(self.labels)} labels were named.")
+        return self.labels or tuple(f"output {i}" for i in range(width))
+
+    def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
+        return [self.encode_one(example) for example in examples]
+
+    def encode_one(self, example: Example) -> Encoding:
+        if example.pair is not None:
+            raise InputError("A wrapped function takes single texts, not pairs: join them in one text.")
+        spans = words(example.text)
+        starts, ends = [a for a, _ in spans], [b for _, b in spans]
+        return Encoding(
+            ids=np.zeros(len(spans)),
+            tokens=tuple(example.text[a:b] for a, b in spans),
+            segments=("text",),
+            texts=(example.text,),
+            segment=np.zeros(len(spans)),
+            start=starts,
+            end=ends,
+            positions=np.arange(len(spans)),
+            fixed=np.array([bool(example.slots) and not any(s.start <= a < s.end for s in example.slots) for a in starts]),
+            slots=example.slots,
+            id=example.id,
+        )
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        answers = []
+        for row in self.ask([encoding.texts[0] for encoding in encodings]):
+            names = self.names(len(row))
+            order = np.argsort(-row, kind="stable")[:5]
+            top = tuple((names[i], float(row[i])) for i in order)
+            target = Target("label", (int(order[0]),), text=names[order[0]], output="logit")
+            answers.append(Prediction(target, float(row[order[0]]), top))
+        return answers
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        if output not in (None, "logit"):
+            raise InputError("The value of a wrapped function is what it returns: leave the output away.")
+        names = self.names(self.ask([encoding.texts[0]]).shape[1])
+        if wish is None:
+            return [(encoding, self.predict([encoding])[0].target)]
+        chosen = range(len(names)) if wish == "all" else [self.number(wish, names)]
+        rival = None if contrast is None else self.number(contrast, names)
+        return [
+            (
+                encoding,
+                Target(
+                    "label",
+                    (i,),
+                    text=names[i],
+                    contrast=None if rival is None else (rival,),
+                    contrast_text="" if rival is None else names[rival],
+                ),
+            )
+            for i in chosen
+            if i != rival
+        ]
+
+    def number(self, wish: Any, names: tuple[str, ...]) -> int:
+        if str(wish) in names:
+            return names.index(str(wish))
+        if str(wish).isdigit() and int(wish) < len(names):
+            return int(wish)
+        raise InputError(f"{self.name} has no output {str(wish)!r}: it has {', '.join(names)}.")
+
+    def trace(self, *args: Any, **kwargs: Any) -> Iterator[tuple[int, Trace]]:
+        raise Unsupported(f"{self.name} is a plain function: it can be asked, but not looked into.")
+
+    def score(
+        self,
+        questions: Sequence[Question],
+        *,
+        removal: str | None = None,
+        heads: np.ndarray | None = None,
+        memory: Any = None,
+    ) -> list[Scored]:
+        if removal not in (None, "delete"):
+            raise Unsupported(f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}.")
+        texts, owners = [], []
+        for number, question in enumerate(questions):
+            for keep in np.atleast_2d(question.keep):
+                texts.append(without(question.encoding, keep | question.encoding.fixed))
+                owners.append(number)
+        distinct = list(dict.fromkeys(texts))  # equal texts are asked once
+        rows: dict[str, np.ndarray] = {}
+        for start in range(0, len(distinct), BATCH):
+            part = distinct[start : start + BATCH]
+            rows.update(zip(part, self.ask(part), strict=True))
+            progress.report(start + len(part), len(distinct), "texts")
+        return [
+            self.answer(question, np.stack([rows[t] for t, o in zip(texts, owners, strict=True) if o == number]))
+            for number, question in enumerate(questions)
+        ]
+
+    def answer(self, question: Question, scores: np.ndarray) -> Scored:
+        """value, rank and margin of one question from its rows of scores [n v]."""
+        label = question.target.ids[0]
+        mine = scores[:, label]
+        if question.target.contrast:
+            other = scores[:, question.target.contrast[0]]
+            value = mine - other
+        else:
+            rest = np.delete(scores, label, axis=1)
+            other = rest.max(1) if rest.shape[1] else mine
+            value = mine
+        tokens = int(np.atleast_2d(question.keep).sum())
+        return Scored(
+            value[:, None],
+            (scores > mine[:, None]).sum(1)[:, None],
+            (mine - other)[:, None],
+            scores.argmax(1)[:, None],
+            len(scores),
+            tokens,
+        )
+
+
+def without(encoding: Encoding, keep: np.ndarray) -> str:
+    """The text with the removed words cut out, together with the space before them."""
+    text, result, cursor = encoding.texts[0], "", 0
+    for start, end, kept in zip(encoding.start, encoding.end, keep, strict=True):
+        if kept:
+            result += text[cursor:end]
+        cursor = end
+        # the space before a removed word has not been written; the next kept word brings its own
+    return (result + text[cursor:]).strip()

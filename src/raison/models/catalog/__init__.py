@@ -1,0 +1,62 @@
+"""Models that work without an account: small, pinned, taken from the hub or from ordinary package registries.
+
+One file per model, which registers its own entry; nothing here imports torch before a model is opened, so
+that listing the catalog is instant.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Entry", "entries", "register"]
+
+Opener = Callable[[], "tuple[Any, Any]"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of the catalog; `size` is what it takes on the disk, in bytes."""
+
+    name: str
+    description: str
+    licence: str
+    size: int
+    opener: Opener
+    hidden: bool = False  # a model for tests or a part of another one: not listed to users
+
+    def open(self) -> tuple[Any, Any]:
+        """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""
+        return self.opener()
+
+
+_entries: dict[str, Entry] = {}
+_scanned = False
+_lock = threading.Lock()
+
+
+def register(name: str, description: str, licence: str, size: int, hidden: bool = False) -> Callable[[Opener], Opener]:
+    """Decorator: the function opens the model called `name`."""
+
+    def add(opener: Opener) -> Opener:
+        if name in _entries and _entries[name].opener.__module__ != opener.__module__:
+            raise ValueError(f"two models called {name!r} in the catalog")
+        _entries[name] = Entry(name, description, licence, size, opener, hidden)
+        return opener
+
+    return add
+
+
+def entries() -> dict[str, Entry]:
+    """Every model of the catalog by name, hidden ones included."""
+    global _scanned
+    with _lock:
+        if not _scanned:
+            for module in pkgutil.iter_modules(__path__, __name__ + "."):
+                importlib.import_module(module.name)
+            _scanned = True
+    return dict(sorted(_entries.items()))

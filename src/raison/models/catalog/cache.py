@@ -1,0 +1,155 @@
+"""Finished model folders on the disk: built once, published whole, checked at every use."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from raison.errors import ModelError
+from raison.models.catalog.lock import held
+
+__all__ = ["build", "digest", "root", "source"]
+
+MANIFEST = "manifest.json"
+SMALL = 16 << 20  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
+log = logging.getLogger("raison")
+
+Maker = Callable[[Path, Path], "dict[str, Any]"]
+
+
+def root() -> Path:
+    """The cache folder: RAISON_CACHE, else the place that the operating system has for caches."""
+    chosen = os.environ.get("RAISON_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "raison"
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "raison" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "raison"
+
+
+def build(name: str, version: str, maker: Maker, room: int = 0) -> Path:
+    """The finished folder of a model, made by `maker(folder, scratch)` if it isn't there yet.
+
+    The maker fills `folder`, may use `scratch` for downloads, and returns where the model came from. Nobody
+    sees the folder before it is whole, and whatever stops the maker leaves nothing behind. `room` is how many
+    bytes the making takes.
+    """
+    home = root() / "models"
+    folder = home / f"{name}-{version}"
+    with troubles(name):
+        if damage(folder) is None:  # looked at without the lock, so that a read-only cache can serve
+            return folder
+        home.mkdir(parents=True, exist_ok=True)
+        with held(home / f".{name}-{version}.lock"):
+            broken = damage(folder)
+            if broken is None:  # another process made it while we waited
+                return folder
+            if folder.exists():
+                log.warning("The cached model %r is damaged (%s); it is made anew.", name, broken)
+            # what a killed process left: nobody else can be at work while we hold the lock
+            for old in home.glob(f".making-{name}-{version}-*"):
+                shutil.rmtree(old, ignore_errors=True)
+            require(home, room, name)
+            make(folder, home / f".making-{name}-{version}-{uuid.uuid4().hex[:8]}", maker)
+    return folder
+
+
+def make(folder: Path, workshop: Path, maker: Maker) -> None:
+    """Run the maker in a sibling of the folder and publish the result with one rename."""
+    made, scratch = workshop / "made", workshop / "scratch"
+    try:
+        made.mkdir(parents=True)
+        scratch.mkdir()
+        origin = maker(made, scratch)
+        files = {path.relative_to(made).as_posix(): facts(path) for path in sorted(made.rglob("*")) if path.is_file()}
+        (made / MANIFEST).write_text(json.dumps({"source": origin, "files": files}, indent=1), encoding="utf-8")
+        if folder.exists():
+            os.rename(folder, workshop / "damaged")
+        os.rename(made, folder)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def source(folder: Path) -> dict[str, Any]:
+    """Where the model in a finished folder came from."""
+    found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
+    return found
+
+
+def facts(path: Path) -> dict[str, Any]:
+    size = path.stat().st_size
+    return {"bytes": size, "sha256": digest(path)} if size <= SMALL else {"bytes": size}
+
+
+def digest(path: Path) -> str:
+    """The sha256 of a file."""
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            total.update(block)
+    return total.hexdigest()
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a finished folder, if anything."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        for name, wanted in files.items():
+            if (folder / name).stat().st_size != wanted["bytes"]:
+                return f"{name} has another size than when it was made"
+            if "sha256" in wanted and digest(folder / name) != wanted["sha256"]:
+                return f"{name} has other contents than when it was made"
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return f"{Path(error.filename or folder).name} is missing"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"{MANIFEST} can't be read"
+    return None
+
+
+def require(home: Path, room: int, name: str) -> None:
+    """Say before a long download that its result will not fit."""
+    free = shutil.disk_usage(home).free
+    if free < room:
+        raise ModelError(
+            f"{name!r} needs {room / 1e6:.0f} MB in {root()} but only {free / 1e6:.0f} MB are free there: make room, or set "
+            "RAISON_CACHE to a folder on a larger disk."
+        )
+
+
+@contextmanager
+def troubles(name: str) -> Iterator[None]:
+    """Turn a full disk or a cache that can't be written into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise full(name) from error
+        raise ModelError(
+            f"{name!r} can't be put into the cache {root()} ({error.strerror or error}): set RAISON_CACHE to a folder that "
+            "you can write to."
+        ) from error
+    except ModelError:
+        raise
+    except Exception as error:  # safetensors has an exception of its own for a full disk
+        if "No space left" in str(error):
+            raise full(name) from error
+        raise
+
+
+def full(name: str) -> ModelError:
+    return ModelError(
+        f"The disk is full, so {name!r} can't be put into the cache {root()}: make room, or set RAISON_CACHE to a folder "
+        "on a larger disk."
+    )

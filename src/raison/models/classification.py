@@ -1,0 +1,118 @@
+"""Text and pair classification: one class, several labels, or a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.models.adapter import Adapter, Columns
+from raison.models.axis import axis_of
+from raison.models.base import Prediction
+from raison.models.layout import Chunk
+from raison.registry import suggest
+from raison.types import Encoding, Example, Target
+
+__all__ = ["Classifier"]
+
+
+class Classifier(Adapter):
+    """A sequence classifier: the target is a label, its value the logit."""
+
+    task = "classification"
+
+    @property
+    def problem(self) -> str:
+        """single_label, multi_label or regression."""
+        kind = getattr(self.hf.config, "problem_type", None) or ""
+        if kind.startswith("multi_label"):
+            return "multi_label"
+        return "regression" if kind == "regression" or self.hf.config.num_labels == 1 else "single_label"
+
+    def prepare(self, view: Any) -> Any:
+        if getattr(view.config, "pad_token_id", None) is None:
+            view.config.pad_token_id = -100  # no token is padding, so a decoder reads its very last row
+        return view
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        names = ("text",) if example.pair is None else ("first", "second")
+        encoding = axis_of(self, example, names, truncate=truncate)
+        if getattr(self.hf.config, "is_decoder", False) or self.causal:
+            fixed = encoding.fixed.copy()
+            fixed[-1] = True  # the row it is read from
+            return Encoding.from_dict({**encoding.to_dict(), "fixed": fixed})
+        return encoding
+
+    @property
+    def causal(self) -> bool:
+        """A decoder with a classification head, which reads its last row."""
+        return "CausalLM" not in type(self.hf).__name__ and hasattr(self.hf, "score")
+
+    def label_id(self, wish: Any) -> int:
+        labels = self.labels
+        if isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
+            if 0 <= wish < len(labels):
+                return int(wish)
+            raise InputError(f"Class {wish} does not exist: {self.name} has classes 0 to {len(labels) - 1}.")
+        folded = {label.lower(): number for number, label in enumerate(labels)}
+        found = folded.get(str(wish).lower())
+        if found is None and str(wish).isdigit() and int(wish) < len(labels):
+            found = int(wish)
+        if found is None:
+            raise InputError(
+                f"{self.name} has no class {str(wish)!r}.{suggest(str(wish), list(labels))} "
+                f"Its classes are: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
+            )
+        return found
+
+    def target_of(self, label: int, contrast: int | None, output: str | None) -> Target:
+        rival = None if contrast is None else (contrast,)
+        name = "" if contrast is None else self.labels[contrast]
+        return Target("label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name)
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        rival = None if contrast is None else self.label_id(contrast)
+        if rival is not None and self.problem != "single_label":
+            raise InputError("A contrast needs a model that chooses one class among several.")
+        if wish == "all":
+            return [(encoding, self.target_of(i, rival, output)) for i in range(len(self.labels)) if i != rival]
+        label = self.predict([encoding])[0].target.ids[0] if wish is None else self.label_id(wish)
+        if label == rival:
+            raise InputError(f"The target and the contrast are both {self.labels[label]!r}: name two classes.")
+        return [(encoding, self.target_of(label, rival, output))]
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        answers = []
+        for logits in self.logits(encodings, [None] * len(encodings)):
+            row = logits[0]
+            if self.problem == "regression":
+                shown, best = row, int(row.argmax())
+            else:
+                shown = row.sigmoid() if self.problem == "multi_label" else row.softmax(-1)
+                best = int(shown.argmax())
+            order = shown.argsort(descending=True)[:5].tolist()
+            top = tuple((self.labels[i], float(shown[i])) for i in order)
+            answers.append(Prediction(self.target_of(best, None, None), float(shown[best]), top))
+        return answers
+
+    def columns(self, output: Any, chunk: Chunk) -> Columns:
+        logits = output.logits  # [b v]
+        put = lambda values: torch.from_numpy(chunk.spread(values)).to(logits.device)  # noqa: E731
+        if chunk.parts[0].target is None:
+            return Columns(logits[:, None, :], torch.zeros(len(logits), 1, dtype=torch.long))
+        ids = put([np.array(part.target.ids) for part in chunk.parts])  # type: ignore[union-attr]
+        if self.problem == "multi_label":  # each label is a choice of its own: no (logit 0) or yes (its logit)
+            yes = logits.gather(1, ids)
+            return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
+        if self.problem == "regression":
+            return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))
+        rivals = [part.target.contrast for part in chunk.parts]  # type: ignore[union-attr]
+        # a row without a contrast gets its own class and, below, its margin from the best other class
+        if all(rival is None for rival in rivals):
+            return Columns(logits[:, None, :], ids)
+        return Columns(logits[:, None, :], ids, put([np.array(rival) for rival in rivals]))

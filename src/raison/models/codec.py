@@ -1,0 +1,182 @@
+"""Text to tokens with offsets, without ever calling the user's tokenizer.
+
+A fast tokenizer keeps padding and truncation as state and changes it when called; two threads that call it
+get in each other's way. So the codec owns a copy whose state is set once, and only reads from it.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raison.errors import InputError, ModelError
+
+__all__ = ["Codec", "Pieces"]
+
+
+@dataclass
+class Pieces:
+    """Tokens of one or two texts as the tokenizer makes them."""
+
+    ids: np.ndarray  # [t]
+    start: np.ndarray  # [t] -1 for special tokens
+    end: np.ndarray  # [t]
+    segment: np.ndarray  # [t] 0 or 1; special tokens go with the text before them
+    special: np.ndarray  # [t]
+    types: np.ndarray | None
+
+    def take(self, chosen: np.ndarray) -> Pieces:
+        types = None if self.types is None else self.types[chosen]
+        return Pieces(
+            self.ids[chosen], self.start[chosen], self.end[chosen], self.segment[chosen], self.special[chosen], types
+        )
+
+
+class Codec:
+    """A private copy of a tokenizer, used for reading only."""
+
+    def __init__(self, tokenizer: Any):
+        if tokenizer is None or not hasattr(tokenizer, "convert_ids_to_tokens"):
+            raise ModelError("This model has no tokenizer: pass one with raison.load(model, tokenizer=...).")
+        self.own = copy.deepcopy(tokenizer)
+        self.fast = getattr(self.own, "backend_tokenizer", None) if getattr(self.own, "is_fast", False) else None
+        self.lock = threading.Lock()  # slow tokenizers only
+        if self.fast is not None:
+            self.fast.no_padding()
+            self.fast.no_truncation()
+        self.typed = "token_type_ids" in getattr(self.own, "model_input_names", ())
+        self.special_ids = frozenset(self.own.all_special_ids)
+
+    @property
+    def mask_id(self) -> int | None:
+        return self.own.mask_token_id
+
+    @property
+    def pad_id(self) -> int:
+        """An id to fill unseen places with; any will do, but it must exist."""
+        for found in (self.own.pad_token_id, self.own.eos_token_id, self.own.bos_token_id):
+            if found is not None:
+                return int(found)
+        return 0
+
+    @property
+    def has_pad(self) -> bool:
+        return self.own.pad_token_id is not None
+
+    def name(self, token: int) -> str:
+        """The token as it reads in text: a special token's own name, else its characters."""
+        if token in self.special_ids:
+            return str(self.own.convert_ids_to_tokens([token])[0])
+        return str(self.own.decode([token]))
+
+    def text(self, ids: Any) -> str:
+        return str(self.own.decode([int(i) for i in ids]))
+
+    def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
+        try:
+            if self.fast is not None:
+                return self.from_fast(text, pair, special)
+            with self.lock:
+                return self.from_slow(text, pair, special)
+        except (UnicodeEncodeError, TypeError) as error:
+            raise InputError(
+                f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
+            ) from None
+
+    def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
+        found = self.fast.encode(text, pair, add_special_tokens=special)
+        ids = np.array(found.ids, dtype=np.int64)
+        spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
+        sequence = np.array([-1 if s is None else s for s in found.sequence_ids], dtype=np.int64)
+        marked = (sequence < 0) | np.isin(ids, sorted(self.special_ids)) & (sequence < 0)
+        types = np.array(found.type_ids, dtype=np.int64) if self.typed else None
+        return Pieces(
+            ids,
+            np.where(marked, -1, spans[:, 0]),
+            np.where(marked, -1, spans[:, 1]),
+            follow(sequence),
+            marked,
+            types,
+        )
+
+    def from_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
+        texts = [text] if pair is None else [text, pair]
+        parts = [self.own(t, add_special_tokens=False)["input_ids"] for t in texts]
+        whole = self.own.build_inputs_with_special_tokens(*parts) if special else [i for p in parts for i in p]
+        ids = np.array(whole, dtype=np.int64)
+        sequence = np.full(len(ids), -1)
+        start, end = sequence.copy(), sequence.copy()
+        cursor = 0
+        for number, (part, source) in enumerate(zip(parts, texts, strict=True)):
+            cursor = find(whole, part, cursor)
+            names = self.own.convert_ids_to_tokens(part)
+            spans = align(names, source, {str(t) for t in self.own.all_special_tokens})
+            for offset, (a, b) in enumerate(spans):
+                sequence[cursor + offset], start[cursor + offset], end[cursor + offset] = number, a, b
+            cursor += len(part)
+        types = None
+        if self.typed:
+            types = np.array(self.own.create_token_type_ids_from_sequences(*parts) if special else sequence)
+        return Pieces(ids, start, end, follow(sequence), sequence < 0, types)
+
+
+def follow(sequence: np.ndarray) -> np.ndarray:
+    """Give special tokens (-1) the segment of the text before them (the first, at the front)."""
+    result = sequence.copy()
+    last = 0
+    for t, value in enumerate(sequence):
+        last = int(value) if value >= 0 else last
+        result[t] = last
+    return result
+
+
+def find(whole: list[int], part: list[int], start: int) -> int:
+    """Where `part` begins in `whole`."""
+    for offset in range(start, len(whole) - len(part) + 1):
+        if whole[offset : offset + len(part)] == part:
+            return offset
+    raise ModelError("This slow tokenizer rewrites its pieces, so tokens can't be matched to the text.")
+
+
+def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int]]:
+    """Character spans of SentencePiece pieces in the text they came from.
+
+    The pieces spell the text after compatibility normalisation, with ▁ for a space. Both are reduced to bare
+    characters with a map back to the text; a piece that can't be found there (an unknown token) gets what
+    lies between its neighbours.
+    """
+    letters, origin = [], []
+    for place, char in enumerate(text):
+        for plain in unicodedata.normalize("NFKC", char):
+            if not plain.isspace():
+                letters.append(plain)
+                origin.append(place)
+    bare = "".join(letters)
+    found: list[tuple[int, int] | None] = []
+    cursor = 0
+    for name in names:
+        piece = "" if name in unknown else "".join(unicodedata.normalize("NFKC", name.replace("▁", "")).split())
+        place = bare.find(piece, cursor, cursor + len(piece) + 24) if piece else -1
+        if place < 0:
+            found.append(None)
+        else:
+            found.append((place, place + len(piece)))
+            cursor = place + len(piece)
+    spans = []
+    for number, span in enumerate(found):
+        if span is None:
+            before = next((s[1] for s in reversed(found[:number]) if s), 0)
+            after = next((s[0] for s in found[number + 1 :] if s), len(bare))
+            span = (min(before, after), after)
+        a, b = span
+        if a < b:
+            spans.append((origin[a], origin[b - 1] + 1))
+        else:  # a piece without letters: the space before what follows
+            place = origin[a] if a < len(origin) else len(text)
+            spans.append((max(0, place - 1), place) if place else (0, min(1, len(text))))
+    return spans

@@ -1,0 +1,43 @@
+"""Facts about model families, one small file each.
+
+Most families need none: what a model does with positions, masks and attention is learned from its own
+functions. A file here states the exceptions, and names the family for the tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from raison.registry import families
+
+__all__ = ["Family", "family", "family_of"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What raison must know about an architecture that its config and functions do not say."""
+
+    name: str
+    model_types: tuple[str, ...]  # of transformers configs
+    positions: str = "argument"  # argument | module | relative | none: how original positions reach the model
+    offset: Callable[[Any], int] = lambda config: 0  # what position 0 is called
+    prepare: Callable[[Any], None] | None = None  # instance-level hooks on a fresh view
+    note: str = ""  # one sentence for the generated table
+
+
+def family(entry: Family) -> Family:
+    """Register a family under its name."""
+    return families.register(entry.name)(entry)
+
+
+def family_of(model: Any) -> Family:
+    """The family of a model; an unknown one is described by the signature of its forward alone."""
+    model_type = getattr(model.config, "model_type", "") or type(model).__name__.lower()
+    for name in families:
+        if model_type in families[name].model_types:
+            return families[name]
+    takes = "position_ids" in inspect.signature(model.forward).parameters
+    return Family(model_type, (model_type,), positions="argument" if takes else "none", note="not in the tables")

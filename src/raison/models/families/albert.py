@@ -1,0 +1,5 @@
+"""ALBERT: one block used again and again, embeddings narrower than the blocks."""
+
+from raison.models.families import Family, family
+
+FAMILY = family(Family("albert", ("albert",), note="absolute positions, shared layers"))

@@ -1,0 +1,7 @@
+"""Gemma: scaled embeddings, 1 + weight norms; Gemma 2 and 3 mix windowed and full layers and cap their logits."""
+
+from raison.models.families import Family, family
+
+FAMILY = family(
+    Family("gemma", ("gemma", "gemma2", "gemma3_text"), note="rotary positions, windows in alternate layers, soft caps")
+)

@@ -1,0 +1,5 @@
+"""GPT-2: learned absolute positions, pre-norm."""
+
+from raison.models.families import Family, family
+
+FAMILY = family(Family("gpt2", ("gpt2",), note="learned absolute positions, pre-norm"))

@@ -1,0 +1,8 @@
+"""Marian (OPUS-MT): BART's shape with sinusoidal positions and scaled embeddings."""
+
+from raison.models.families import Family, family
+from raison.models.families.bart import prepare
+
+FAMILY = family(
+    Family("marian", ("marian",), positions="module", prepare=prepare, note="sinusoidal positions inside the model")
+)

@@ -1,0 +1,40 @@
+"""T5: no positions at all but a bias for each distance, which is gathered here by original positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from raison.models.families import Family, family
+from raison.models.tap import current
+
+
+def relative_bias(module: Any, plain: Any, stream: int) -> Any:
+    """Replace `compute_bias` of one attention of the view: distances of original positions, per example."""
+
+    def compute_bias(query_length: int, key_length: int, **kwargs: Any) -> torch.Tensor:
+        call = current()
+        if call is None or call.positions is None:
+            return plain(query_length, key_length, **kwargs)
+        positions = call.positions[stream]
+        distance = positions[:, None, :] - positions[:, :, None]  # [b s t]
+        buckets = module._relative_position_bucket(
+            distance,
+            bidirectional=not module.is_decoder,
+            num_buckets=module.relative_attention_num_buckets,
+            max_distance=module.relative_attention_max_distance,
+        )
+        return module.relative_attention_bias(buckets).permute(0, 3, 1, 2)
+
+    return compute_bias
+
+
+def prepare(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        if getattr(module, "has_relative_attention_bias", False):
+            module.compute_bias = relative_bias(module, module.compute_bias, int("decoder" in name.split(".")))
+
+
+FAMILY = family(Family("t5", ("t5", "mt5"), positions="relative", prepare=prepare, note="a learned bias per distance"))

@@ -1,0 +1,134 @@
+"""What decoders and encoder-decoders share: targets that are written text, read one row earlier."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.models.adapter import Adapter, Columns
+from raison.models.base import Prediction
+from raison.models.layout import Chunk
+from raison.types import Encoding, Target
+
+__all__ = ["Writer", "extended", "vocabulary_columns"]
+
+
+class Writer(Adapter):
+    """A model that writes: values are log-probabilities, as in the papers."""
+
+    generates = True
+
+    def next_target(self, encoding: Encoding, token: int, position: int | None = None) -> Target:
+        place = len(encoding) if position is None else position
+        return Target("token", (token,), (place,), self.codec.name(token), "log_prob")
+
+    @abstractmethod
+    def first_position(self, encoding: Encoding) -> int:
+        """The first position that has something to be predicted from."""
+
+    @abstractmethod
+    def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
+        """Token ids of a text that could be written next."""
+
+    @abstractmethod
+    def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
+        """Token ids of the other outcome, read as a continuation of what stands before the target."""
+
+    def aimed_at(
+        self, encoding: Encoding, wish: Any, contrast: Any, output: str | None
+    ) -> list[tuple[Encoding, Target]]:
+        """Targets within what is already written ("all", a number) or behind it (a text)."""
+        found: list[tuple[Encoding, Target]]
+        if wish == "all":
+            first = self.first_position(encoding)
+            if len(encoding) <= first:
+                raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
+            rest = range(first, len(encoding))
+            found = [(encoding, self.next_target(encoding, int(encoding.ids[p]), p)) for p in rest]
+        elif isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
+            position = int(wish) if wish >= 0 else len(encoding) + int(wish)
+            if not self.first_position(encoding) <= position < len(encoding):
+                raise InputError(
+                    f"Token {wish} can't be a target: the text has tokens {self.first_position(encoding)} "
+                    f"to {len(encoding) - 1} that follow others."
+                )
+            found = [(encoding, self.next_target(encoding, int(encoding.ids[position]), position))]
+        else:
+            found = [self.continued(encoding, str(wish))]
+        return [(e, self.finished(e, t, contrast, output)) for e, t in found]
+
+    def continued(self, encoding: Encoding, text: str) -> tuple[Encoding, Target]:
+        """The text with a continuation behind it, and the continuation as target."""
+        ids = self.pieces_of(encoding, text)
+        longer = extended(encoding, ids, self.codec)
+        positions = range(len(encoding), len(encoding) + len(ids))
+        kind = "token" if len(ids) == 1 else "text"
+        target = Target(kind, tuple(ids), tuple(positions), self.codec.text(ids), "log_prob")
+        self.fit(len(longer), truncate=False)
+        return longer, target
+
+    def finished(self, encoding: Encoding, target: Target, contrast: Any, output: str | None) -> Target:
+        """The target with the wished output and contrast."""
+        changes: dict[str, Any] = {"output": output or target.output}
+        if contrast is not None:
+            ids = self.contrast_ids(encoding, target, str(contrast))
+            if tuple(ids) == target.ids:
+                raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")
+            changes |= {"contrast": tuple(ids), "contrast_text": self.codec.text(ids)}
+        return Target.from_dict({**target.to_dict(), **changes})
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        guesses = [self.next_target(encoding, 0) for encoding in encodings]
+        answers = []
+        for encoding, logits in zip(encodings, self.logits(encodings, guesses), strict=True):
+            probability = logits[0].softmax(-1)
+            best = probability.topk(5)
+            top = tuple((self.codec.name(int(i)), float(p)) for p, i in zip(best.values, best.indices, strict=True))
+            token = int(best.indices[0])
+            answers.append(Prediction(self.next_target(encoding, token), float(best.values[0]), top))
+        return answers
+
+    def columns(self, output: Any, chunk: Chunk) -> Columns:
+        return vocabulary_columns(self, output.logits, chunk)
+
+
+def vocabulary_columns(model: Adapter, logits: torch.Tensor, chunk: Chunk) -> Columns:
+    """Columns of token targets: the vocabulary at each row they are read from."""
+    put = lambda values: torch.from_numpy(chunk.spread(values)).to(logits.device)  # noqa: E731
+    if not chunk.picked:
+        rows = model.rows_of(chunk)
+        logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))  # type: ignore[index]
+    ids = put([np.array(part.target.ids) for part in chunk.parts])  # type: ignore[union-attr]
+    rivals = [part.target.contrast for part in chunk.parts]  # type: ignore[union-attr]
+    if all(rival is None for rival in rivals):
+        return Columns(logits, ids)
+    return Columns(logits, ids, put([np.array(rival) for rival in rivals]))
+
+
+def extended(encoding: Encoding, ids: list[int], codec: Any) -> Encoding:
+    """The encoding with tokens of a continuation at its end, as a segment of their own."""
+    segment = encoding.segments.index("continuation") if "continuation" in encoding.segments else len(encoding.segments)
+    pieces = [codec.text(ids[: k + 1]) for k in range(len(ids))]
+    ends = np.array([len(p) for p in pieces])
+    starts = np.concatenate([[0], ends[:-1]])
+    data = encoding.to_dict()
+    count = len(ids)
+    last = int(encoding.positions[-1])
+    data |= {
+        "ids": [*data["ids"], *ids],
+        "tokens": [*data["tokens"], *(codec.name(i) for i in ids)],
+        "segments": [*data["segments"], "continuation"],
+        "texts": [*data["texts"], pieces[-1]],
+        "segment": [*data["segment"], *[segment] * count],
+        "start": [*data["start"], *starts.tolist()],
+        "end": [*data["end"], *ends.tolist()],
+        "positions": [*data["positions"], *range(last + 1, last + 1 + count)],
+        "fixed": [*data["fixed"], *[False] * count],
+        "types": None if data["types"] is None else [*data["types"], *[0] * count],
+    }
+    return Encoding.from_dict(data)

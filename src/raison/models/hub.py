@@ -1,0 +1,53 @@
+"""Talking to the model hub without waiting for it, and saying what went wrong in one sentence."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from raison.errors import ModelError
+
+__all__ = ["reachable", "sentence"]
+
+T = TypeVar("T")
+PATIENCE = 3.0  # seconds
+
+
+@lru_cache(maxsize=1)
+def reachable() -> bool:
+    """Whether the hub answers within three seconds; asked once per process."""
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+        return False
+    address = os.environ.get("HF_ENDPOINT", "https://huggingface.co").split("//")[-1].split("/")[0]
+    host, _, port = address.partition(":")
+    answer: list[bool] = []
+
+    def knock() -> None:
+        try:
+            socket.create_connection((host, int(port or 443)), timeout=PATIENCE).close()
+            answer.append(True)
+        except OSError:
+            answer.append(False)
+
+    # name look-ups have no time limit of their own: a thread that is left behind does
+    thread = threading.Thread(target=knock, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return bool(answer and answer[0])
+
+
+def sentence(action: Callable[[], T], name: str, what: str) -> T:
+    """Run a loading step of transformers; its many exceptions become one `ModelError`."""
+    try:
+        return action()
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
+            raise ModelError(
+                f"There is no model {name!r} here and the hub can't be reached: name a local folder or one of `raison ls models`."
+            ) from error
+        raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error

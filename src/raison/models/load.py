@@ -1,0 +1,236 @@
+"""Open anything that can be explained: a name, a folder, a GGUF file, a model in memory, a function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from raison.errors import InputError, MissingExtra, ModelError, Unsupported
+from raison.models import hub
+from raison.registry import loaders, suggest
+
+__all__ = ["TASKS", "load"]
+
+TASKS = ("classification", "tagging", "qa", "causal", "seq2seq")
+
+
+def load(
+    model: Any,
+    tokenizer: Any = None,
+    task: str | None = None,
+    device: str | None = None,
+    dtype: Any = None,
+    *,
+    labels: list[str] | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> Any:
+    """Return a model that can be explained; what it offers has been tried out, not assumed.
+
+    `model` is a catalog name (`raison ls models`), a folder, a `.gguf` file, a hub name, a transformers model
+    already in memory (with its tokenizer), or a function from a list of texts to scores (with `labels`).
+    """
+    if task is not None and task not in TASKS:
+        raise InputError(f"There is no task {task!r}.{suggest(task, list(TASKS))} Use one of {', '.join(TASKS)}.")
+    if hasattr(model, "encode") and hasattr(model, "score") and hasattr(model, "offers"):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return opened(str(model), tokenizer, task, device, dtype, allow_pickle, trust_remote_code)
+    if hasattr(model, "config") and hasattr(model, "forward"):
+        return adapted(model, tokenizer, task, getattr(model.config, "_name_or_path", "") or type(model).__name__)
+    if hasattr(model, "_orig_mod"):  # torch.compile: the module inside is the model
+        return load(model._orig_mod, tokenizer, task, device, dtype)
+    if callable(model):
+        from raison.models.callable import Function
+
+        return Function(model, getattr(model, "__name__", type(model).__name__), labels)
+    raise InputError(
+        f"A {type(model).__name__} can't be explained: pass a name, a folder, a transformers model with its "
+        "tokenizer, or a function from texts to scores."
+    )
+
+
+def opened(
+    name: str, tokenizer: Any, task: str | None, device: str | None, dtype: Any, allow_pickle: bool, remote: bool
+) -> Any:
+    """Open a model by name or path."""
+    if not name.strip():
+        raise InputError("The model's name is empty: name a folder, a hub model or one of `raison ls models`.")
+    path = Path(name).expanduser()
+    if not path.exists() and not looks_local(name):
+        from raison.models import catalog
+
+        if name in catalog.entries():
+            hf, own_tokenizer = catalog.entries()[name].open()
+            return adapted(hf.to(device=device, dtype=torch_dtype(dtype)), tokenizer or own_tokenizer, task, name)
+    if path.is_dir():
+        for kind in loaders:
+            if loaders[kind].owns(path):
+                return loaders[kind](path, device=device, dtype=dtype)
+    if path.suffix == ".gguf" and path.is_file():
+        hf, own_tokenizer = from_gguf(path)
+        return adapted(hf.to(device=device, dtype=torch_dtype(dtype)), tokenizer or own_tokenizer, task, path.stem)
+    if looks_local(name) and not path.exists():
+        raise ModelError(f"There is no model folder or file {name!r}: check the path.")
+    hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
+    return adapted(hf.to(device) if device else hf, own_tokenizer, task, name if not path.is_dir() else path.name)
+
+
+def looks_local(name: str) -> bool:
+    """A path rather than a hub name (which has at most one slash and no dots in front)."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".gguf") or "\\" in name
+
+
+def torch_dtype(dtype: Any) -> Any:
+    import torch
+
+    if dtype is None or isinstance(dtype, torch.dtype):
+        return dtype
+    found = getattr(torch, str(dtype), None)
+    if not isinstance(found, torch.dtype):
+        raise InputError(f"{dtype!r} is not a dtype: use float32, float64, bfloat16 or float16.")
+    return found
+
+
+def from_folder_or_hub(name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool) -> Any:
+    """transformers' own loading, with every failure turned into a sentence."""
+    from transformers import AutoConfig
+
+    folder = Path(name).expanduser()
+    options: dict[str, Any] = {"trust_remote_code": remote}
+    if folder.is_dir():
+        check_folder(folder, allow_pickle, tokenizer is not None)
+        name = str(folder)
+    elif not hub.reachable():
+        options["local_files_only"] = True
+    config = hub.sentence(lambda: AutoConfig.from_pretrained(name, **options), name, "config")
+    auto = auto_class(config, task, name)
+    weights: dict[str, Any] = {"use_safetensors": None if allow_pickle else True, "dtype": torch_dtype(dtype)}
+    weights = {k: v for k, v in weights.items() if v is not None}
+    hf = hub.sentence(lambda: auto.from_pretrained(name, config=config, **weights, **options), name, "weights")
+    own = tokenizer or tokenizer_of(name, options)
+    return hf, own
+
+
+def tokenizer_of(name: str, options: dict[str, Any]) -> Any:
+    from transformers import AutoTokenizer
+
+    return hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
+
+
+def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
+    """Say early, in a sentence, what a model folder lacks."""
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder.name!r} has no config.json, so it is not a transformers model folder.")
+    safe = any(folder.glob("*.safetensors"))
+    pickled = [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt")]
+    if not safe and pickled and not allow_pickle:
+        raise ModelError(
+            f"{folder.name!r} holds only pickled weights ({pickled[0]}), which can run code when opened: convert them to "
+            "safetensors, or pass allow_pickle=True (--allow-pickle) if you trust where they come from."
+        )
+    if not safe and not pickled:
+        raise ModelError(f"{folder.name!r} holds no weights (*.safetensors): check that it was saved or copied whole.")
+    known = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "source.spm")
+    if not has_tokenizer and not any((folder / name).is_file() for name in known):
+        raise ModelError(f"{folder.name!r} has no tokenizer: save one into it, or pass tokenizer=...")
+
+
+def auto_class(config: Any, task: str | None, name: str) -> Any:
+    """The auto class of the task, or of the architecture that the checkpoint was saved with."""
+    import transformers
+
+    table = {
+        "classification": transformers.AutoModelForSequenceClassification,
+        "tagging": transformers.AutoModelForTokenClassification,
+        "qa": transformers.AutoModelForQuestionAnswering,
+        "causal": transformers.AutoModelForCausalLM,
+        "seq2seq": transformers.AutoModelForSeq2SeqLM,
+    }
+    saved = (getattr(config, "architectures", None) or [""])[0] or ""
+    found = task_of_name(saved)
+    if found is None:
+        wish = f"task={task!r}" if task else "explaining"
+        raise Unsupported(
+            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {wish}: fine-tune it for a task "
+            f"({', '.join(TASKS)}) first."
+        )
+    if task is not None and task != found:
+        raise Unsupported(f"{name!r} has a head for {found} ({saved}), not for {task}: leave the task away or use another model.")
+    return table[found]
+
+
+HEADS = (
+    ("ForSequenceClassification", "classification"),
+    ("ForTokenClassification", "tagging"),
+    ("ForQuestionAnswering", "qa"),
+    ("ForCausalLM", "causal"),
+    ("LMHeadModel", "causal"),
+    ("ForConditionalGeneration", "seq2seq"),
+    ("MTModel", "seq2seq"),
+    ("ForSeq2SeqLM", "seq2seq"),
+)
+
+
+def task_of_name(architecture: str) -> str | None:
+    """The task of a transformers class name."""
+    return next((task for ending, task in HEADS if architecture.endswith(ending)), None)
+
+
+def adapter_of(task: str) -> Callable[..., Any]:
+    from raison.models.causal import CausalLM
+    from raison.models.classification import Classifier
+    from raison.models.qa import QuestionAnswerer
+    from raison.models.seq2seq import Seq2Seq
+    from raison.models.tagging import Tagger
+
+    kinds: dict[str, Callable[..., Any]] = {k.task: k for k in (Classifier, Tagger, QuestionAnswerer, CausalLM, Seq2Seq)}
+    return kinds[task]
+
+
+def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
+    """The adapter of a model in memory, probed."""
+    from raison.models.families import family_of
+    from raison.models.probe import probe
+
+    if tokenizer is None:
+        raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
+    inner = hf.get_base_model() if hasattr(hf, "get_base_model") else hf  # peft wraps the model it adapts
+    found = getattr(type(inner), "raison_task", None) or task_of_name(type(inner).__name__)
+    if found is None:
+        raise Unsupported(
+            f"{type(hf).__name__} has no head that raison knows: load it with one of transformers' classes for "
+            f"{', '.join(TASKS)}."
+        )
+    if task is not None and task != found:
+        raise Unsupported(f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away.")
+    if found == "classification" and getattr(inner.config, "is_encoder_decoder", False):
+        raise Unsupported(
+            f"{type(hf).__name__} feeds one text to an encoder and a decoder at once, so a removed token would have two "
+            "positions: use an encoder or a decoder classifier."
+        )
+    return probe(adapter_of(found)(inner, tokenizer, family_of(inner), name))
+
+
+def from_gguf(path: Path) -> tuple[Any, Any]:
+    """Read a GGUF file into a plain model (the one transformers returns refuses to be copied or saved)."""
+    try:
+        import accelerate  # noqa: F401
+        import gguf  # noqa: F401
+    except ImportError:
+        raise MissingExtra("gguf", "gguf", "A GGUF file") from None
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(**place), path.name, "tokenizer")
+    read = hub.sentence(lambda: AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32), path.name, "weights")
+    settings = read.config.to_dict()
+    for key in ("quantization_config", "_name_or_path", "_model_name_or_path"):
+        settings.pop(key, None)
+    plain = type(read)(type(read.config)(**settings))
+    plain.load_state_dict(read.state_dict())
+    plain.tie_weights()
+    return plain.eval(), tokenizer

@@ -1,0 +1,141 @@
+"""Merging a LoRA adapter in peft's folder format into a plain transformers model, without peft.
+
+Explanations want a plain model: hooks, attention weights and gradients are then those of ordinary modules,
+and peft stays an optional dependency. Merging is one product per matrix, `W += scale * B @ A`; the care goes
+into refusing what this file does not understand, since a half-merged adapter still gives plausible output.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+_PREFIX = "base_model.model."
+_LORA = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])\.weight")
+# Variants of LoRA whose merge is another formula than the one above.
+_VARIANTS = ("use_dora", "use_qalora", "use_bdlora", "lora_bias", "layer_replication", "target_parameters",
+             "alora_invocation_tokens", "arrow_config", "kasa_config", "monteclora_config")
+# Initialisations that leave the base weights alone; others (pissa, olora, corda, ...) change them on load.
+_PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
+
+
+def merge(model: nn.Module, folder: str | Path) -> nn.Module:
+    """Merge the adapter in `folder` into `model` in place, and return the model.
+
+    Reads `adapter_config.json` and `adapter_model.safetensors`. The deltas are computed in float32 whatever
+    the stored type. Raises ValueError, before any weight has changed, where a tensor of the file finds no
+    use, a module or half of a pair is missing, a shape does not fit, or the adapter is a variant with another
+    formula.
+    """
+    folder = Path(folder)
+    config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    _refuse_variants(config)
+    tensors = load_file(folder / "adapter_model.safetensors")
+    pairs, saved = _sort_tensors(tensors, config)
+    _require_saved_modules(model, config, saved)
+    new = [_merged(model, module, sides, config) for module, sides in pairs.items()]
+    new += [_replaced(model, name, tensor) for name, tensor in saved.items()]
+    with torch.no_grad():
+        for parameter, value in new:
+            parameter.copy_(value)
+    return model
+
+
+def _refuse_variants(config: dict[str, Any]) -> None:
+    if config.get("peft_type") != "LORA":
+        raise ValueError(f"not a LoRA adapter: peft_type is {config.get('peft_type')!r}")
+    for key in _VARIANTS:
+        if config.get(key):
+            raise ValueError(f"cannot merge this LoRA variant: {key} is {config[key]!r}")
+    if config.get("init_lora_weights", True) not in _PLAIN_STARTS:
+        raise ValueError("cannot merge, as it changes the base weights: init_lora_weights is "
+                         f"{config['init_lora_weights']!r}")
+
+
+def _sort_tensors(tensors: dict[str, torch.Tensor], config: dict[str, Any],
+                  ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
+    """Split the file into LoRA pairs by module name and full tensors by parameter name."""
+    whole_modules = set(config.get("modules_to_save") or ())
+    pairs: dict[str, dict[str, torch.Tensor]] = {}
+    saved: dict[str, torch.Tensor] = {}
+    for key, tensor in tensors.items():
+        name = key.removeprefix(_PREFIX)
+        found = _LORA.fullmatch(name)
+        if not key.startswith(_PREFIX):
+            raise ValueError(f"unused tensor in the adapter: {key}")
+        if found:
+            pairs.setdefault(found["module"], {})[found["side"]] = tensor
+        elif whole_modules.intersection(_ancestors(name)):
+            saved[name] = tensor
+        else:
+            raise ValueError(f"unused tensor in the adapter: {key}")
+    return pairs, saved
+
+
+def _ancestors(name: str) -> set[str]:
+    """The names by which `modules_to_save` may mean an owner of this parameter: `head.out.weight` gives
+    `head`, `out` and `head.out`, since peft matches a module by the end of its dotted name."""
+    parts = name.split(".")[:-1]
+    return {".".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)}
+
+
+def _require_saved_modules(model: nn.Module, config: dict[str, Any], saved: dict[str, torch.Tensor]) -> None:
+    """A head that the adapter says it saved but that is not in the file would stay random: refuse."""
+    stored = set().union(*(_ancestors(name) for name in saved))
+    for wanted in config.get("modules_to_save") or ():
+        # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
+        # the model has.
+        in_model = any(name == wanted or name.endswith("." + wanted) for name, _ in model.named_modules())
+        if in_model and wanted not in stored:
+            raise ValueError(f"the adapter holds no tensor of the module {wanted}, which it lists as saved")
+
+
+def _merged(model: nn.Module, module: str, sides: dict[str, torch.Tensor], config: dict[str, Any],
+            ) -> tuple[nn.Parameter, torch.Tensor]:
+    if len(sides) != 2:
+        raise ValueError(f"the adapter has lora_{next(iter(sides))} but not its other half for {module}")
+    weight = _parameter(model, module, "weight")
+    down, up = sides["A"].float(), sides["B"].float()
+    delta = _scale(module, down.shape[0], config) * (up @ down)
+    if config.get("fan_in_fan_out"):
+        delta = delta.T
+    _require_shape(module, delta, weight)
+    return weight, weight.detach().float() + delta.to(weight.device)
+
+
+def _scale(module: str, rank: int, config: dict[str, Any]) -> float:
+    # The rank is that of the stored matrix, which also covers peft's rank_pattern.
+    alpha = config["lora_alpha"]
+    for pattern, value in (config.get("alpha_pattern") or {}).items():
+        if re.match(rf"(.*\.)?({pattern})$", module):
+            alpha = value
+            break
+    return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
+
+
+def _replaced(model: nn.Module, name: str, tensor: torch.Tensor) -> tuple[nn.Parameter, torch.Tensor]:
+    module, _, leaf = name.rpartition(".")
+    parameter = _parameter(model, module, leaf)
+    _require_shape(name, tensor, parameter)
+    return parameter, tensor.float()
+
+
+def _require_shape(name: str, found: torch.Tensor, wanted: torch.Tensor) -> None:
+    if found.shape != wanted.shape:
+        shapes = f"shape {tuple(found.shape)} in the adapter, {tuple(wanted.shape)} in the model"
+        raise ValueError(f"{name}: {shapes}")
+
+
+def _parameter(model: nn.Module, module: str, leaf: str) -> nn.Parameter:
+    try:
+        # Both raise AttributeError where there is no such thing, or a thing of another kind.
+        return model.get_submodule(module).get_parameter(leaf)
+    except AttributeError as error:
+        raise ValueError(f"the model has no {module}.{leaf}, which the adapter changes") from error

@@ -1,0 +1,158 @@
+"""What a freshly loaded model can honestly offer.
+
+Nothing is believed because of a name: a view must give the plain model's logits, deleting must equal
+masking, an empty source must hide what it holds. What fails is not offered.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import ModelError, RaisonError
+from raison.models.adapter import Adapter
+from raison.models.base import Question
+from raison.models.layout import chunks, pieces
+from raison.models.tap import bare, running
+from raison.types import Encoding, Example, Target
+
+__all__ = ["probe"]
+
+SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
+log = logging.getLogger("raison")
+AFFORDABLE = 600  # tokens: a window up to this size is crossed with a real text
+
+
+def probe(model: Adapter) -> Adapter:
+    """Find out what the model offers; raise `ModelError` if it can't be used at all."""
+    check_weights(model)
+    encoding, target = subject(model)
+    if not agrees(model, encoding, target):
+        raise ModelError(
+            f"raison's view of {model.name} does not give the model's own answers, so it can't be explained safely: "
+            "please report this architecture."
+        )
+    model.removals = tuple(removals(model, encoding, target))
+    model.offers = frozenset({"score"} | insides(model, encoding, target))
+    return model
+
+
+def check_weights(model: Adapter) -> None:
+    for name, parameter in model.hf.named_parameters():
+        if not torch.isfinite(parameter).all():
+            raise ModelError(f"The weights of {model.name} hold NaN or infinite numbers ({name}): use an intact checkpoint.")
+
+
+def subject(model: Adapter) -> tuple[Encoding, Target]:
+    """A text to try, longer than the smallest attention window where that is affordable."""
+    window = smallest_window(model)
+    text = SENTENCE
+    limit = min(model.limit or AFFORDABLE, AFFORDABLE)
+    if window is not None and window < limit:
+        while len(model.codec(text).ids) < min(window + 8, limit):
+            text += " " + SENTENCE
+    pair = "The town lies on a hill." if model.task == "qa" else None
+    example = Example(text, pair) if pair is None else Example("Where does the town lie?", text)
+    encoding = model.encode([example], truncate=True)[0]
+    return model.aim(encoding)[0] if not model.generates else first_target(model, encoding)
+
+
+def first_target(model: Any, encoding: Encoding) -> tuple[Encoding, Target]:
+    """The next token of a writer: cheaper than a whole generated text."""
+    return encoding, model.predict([encoding])[0].target
+
+
+def smallest_window(model: Adapter) -> int | None:
+    """The narrowest attention window of any layer, in tokens."""
+    config = model.hf.config
+    found = [getattr(config, name, None) for name in ("sliding_window", "local_attention", "attention_window_size")]
+    sizes = [size for size in found if isinstance(size, int) and size > 0]
+    return min(sizes) if sizes else None
+
+
+def tolerance(model: Adapter, logits: torch.Tensor) -> float:
+    """How far two routes to the same logits may differ: rounding of the model's own dtype."""
+    dtype = next(model.hf.parameters()).dtype
+    relative = {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 5e-2)
+    return relative * max(1.0, float(logits.abs().max()))
+
+
+def agrees(model: Adapter, encoding: Encoding, target: Target) -> bool:
+    """View = plain forward, with masks and positions given = with none given."""
+    (piece,) = pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False)
+    (chunk,) = chunks([piece], model.budget, model.row_bytes)
+    inputs, call = model.tensors(chunk, "mask")
+    plain = {k: v for k, v in inputs.items() if k.endswith("input_ids") or k in ("token_type_ids", "use_cache")}
+    with torch.inference_mode():
+        reference = model.columns(model.prepare(bare(model.hf))(**plain), chunk).logits
+        with running(call):
+            viewed = model.columns(model.view(**inputs), chunk).logits
+    if not torch.isfinite(reference).all():
+        raise ModelError(f"{model.name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
+    return bool((reference - viewed).abs().max() <= tolerance(model, reference))
+
+
+def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
+    """What absence may mean here: `delete` first where it equals `mask`."""
+    free = np.flatnonzero(target.free(encoding))
+    keep = np.ones((4, len(encoding)), bool)
+    keep[0, free[::2]] = False
+    keep[1, free[1:]] = False
+    keep[2, free[: len(free) // 2]] = False
+    keep[3, free] = False
+    model.removals = ("mask", "delete")
+    question = Question(encoding, Target.from_dict({**target.to_dict(), "output": "logit"}), keep)
+    (masked,) = model.score([question], removal="mask")
+    found = ["mask"] if np.isfinite(masked.value).all() else []
+    if model.family.positions != "none":
+        try:
+            (deleted,) = model.score([question], removal="delete")
+            near = tolerance(model, torch.from_numpy(masked.value))
+            if np.abs(deleted.value - masked.value).max() <= near:
+                found.insert(0, "delete")
+        except (RuntimeError, IndexError, ValueError) as error:
+            log.info("%s: can't run at gapped positions (%s)", model.name, error)
+    if model.generates and len(encoding.segments) > 1 and not empty_source_hides(model, question):
+        found = []
+    if model.codec.mask_id is not None:
+        found.append("mask_token")
+    if model.codec.has_pad:
+        found.append("pad_token")
+    return [*found, "zero"]
+
+
+def empty_source_hides(model: Adapter, question: Question) -> bool:
+    """Two sources that are removed whole must be the same nothing."""
+    encoding = question.encoding
+    other = encoding.to_dict()
+    other["ids"] = [i if s else model.codec.pad_id for i, s in zip(encoding.ids, encoding.segment, strict=True)]
+    nothing = np.zeros((1, len(encoding)), bool)
+    asked = [Question(e, question.target, nothing) for e in (encoding, Encoding.from_dict(other))]
+    first, second = model.score(asked, removal="mask")
+    return bool(np.abs(first.value - second.value).max() <= tolerance(model, torch.from_numpy(first.value)))
+
+
+def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:
+    """gradients, hidden, attention: what a trace really brings."""
+    offers: set[str] = set()
+    try:
+        ((_, trace),) = model.trace([encoding], [target], want=frozenset({"gradients"}))
+        if trace.gradient is None or not torch.isfinite(trace.gradient).all() or not bool(trace.gradient.any()):
+            return offers
+        offers.add("gradients")
+        want = frozenset({"gradients", "hidden", "hidden_gradients", "readout"})
+        ((_, trace),) = model.trace([encoding], [target], want=want)
+        if trace.readout is not None and abs(trace.readout.sum() - 1) < 1e-3:
+            offers.add("hidden")
+        for bypass in (False, True):
+            model.bypasses_tap = bypass
+            ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention_gradients"}))
+            if trace.maps and all(m.gradient is not None and bool(m.gradient.any()) for m in trace.maps[-1:]):
+                return offers | ({"attention"} if "hidden" in offers else set())
+        model.bypasses_tap = False
+    except (RuntimeError, AttributeError, TypeError, IndexError, RaisonError) as error:
+        log.info("%s: not everything can be recorded (%s)", model.name, error)  # and what can't is not offered
+    return offers

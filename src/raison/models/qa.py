@@ -1,0 +1,81 @@
+"""Extractive question answering: the target is the span from start to end, read at two rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.models.adapter import Adapter, Columns
+from raison.models.axis import axis_of
+from raison.models.base import Prediction
+from raison.models.layout import Chunk
+from raison.types import Encoding, Example, Target
+
+__all__ = ["QuestionAnswerer"]
+
+LONGEST = 30  # tokens of a predicted answer
+
+
+class QuestionAnswerer(Adapter):
+    """A span model: start and end are two columns, each decided among the tokens that are there."""
+
+    task = "qa"
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        if example.pair is None:
+            raise InputError("A question needs a context: pass (question, context), or --question and --context.")
+        return axis_of(self, example, ("question", "context"), truncate=truncate)
+
+    def target_of(self, encoding: Encoding, start: int, end: int, output: str | None = None) -> Target:
+        text = encoding.texts[1][encoding.start[start] : encoding.end[end]]
+        return Target("span", (start, end), (start, end), text, output or "logit")
+
+    def context(self, encoding: Encoding) -> np.ndarray:
+        """Axis positions of the context's tokens."""
+        return np.flatnonzero((encoding.segment == 1) & (encoding.start >= 0))
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        answers = []
+        for encoding, logits in zip(encodings, self.logits(encodings, [None] * len(encodings)), strict=True):
+            inside = self.context(encoding)
+            log_prob = logits.log_softmax(-1)[:, inside]  # [2 c]
+            pairs = log_prob[0][:, None] + log_prob[1][None, :]
+            pairs = pairs.masked_fill(~torch.ones_like(pairs).bool().triu().tril(LONGEST - 1), -torch.inf)
+            best = pairs.flatten().topk(min(5, int(torch.isfinite(pairs).sum())))
+            spans = [(int(inside[i // len(inside)]), int(inside[i % len(inside)])) for i in best.indices.tolist()]
+            found = [self.target_of(encoding, a, b) for a, b in spans]
+            shares = best.values.exp().tolist()
+            top = tuple((target.text, share) for target, share in zip(found, shares, strict=True))
+            answers.append(Prediction(found[0], shares[0], top))
+        return answers
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        if contrast is not None:
+            raise InputError("A contrast of answer spans is not defined: explain each span by itself.")
+        if wish is None:
+            start, end = self.predict([encoding])[0].target.positions
+            return [(encoding, self.target_of(encoding, start, end, output))]
+        text = str(wish)
+        place = encoding.texts[1].find(text)
+        if place < 0 or not text:
+            raise InputError(f"The answer {text!r} does not stand in the context: give a part of it, letter by letter.")
+        inside = self.context(encoding)
+        touched = inside[(encoding.end[inside] > place) & (encoding.start[inside] < place + len(text))]
+        if len(touched) == 0:
+            raise InputError(f"The answer {text!r} was cut off with the end of the context: shorten the context.")
+        return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), output))]
+
+    def columns(self, output: Any, chunk: Chunk) -> Columns:
+        logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
+        if chunk.parts[0].target is None:
+            return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
+        there = chunk.fill(0, [part.visible[0] for part in chunk.parts], False)
+        absent = ~torch.from_numpy(there).to(logits.device)
+        logits = logits.masked_fill(absent[:, None, :], torch.finfo(logits.dtype).min)
+        return Columns(logits, self.rows_of(chunk))  # type: ignore[arg-type]

@@ -1,0 +1,108 @@
+"""Encoder-decoders: source and what is written so far lie on one axis; the target is written text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.models.axis import axis_of
+from raison.models.generation import Writer, extended
+from raison.models.tap import Call, running
+from raison.types import Encoding, Example, Target
+
+__all__ = ["Seq2Seq"]
+
+LONGEST = 128  # tokens of a generated text
+
+
+class Seq2Seq(Writer):
+    """An encoder-decoder; without a wish the whole text that it writes is explained."""
+
+    task = "seq2seq"
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        if example.pair is not None:
+            raise InputError("A translation has one source text: pass the wanted translation as target=, not as a pair.")
+        source = axis_of(self, example, ("source",), truncate=truncate)
+        start = self.start_id
+        data = source.to_dict()
+        # P0's rule: the source's end and the start of the target are ordinary tokens that a search may drop
+        data |= {
+            "ids": [*data["ids"], start],
+            "tokens": [*data["tokens"], self.codec.name(start)],
+            "segments": ["source", "prefix"],
+            "texts": [*data["texts"], ""],
+            "segment": [*data["segment"], 1],
+            "start": [*data["start"], -1],
+            "end": [*data["end"], -1],
+            "positions": [*data["positions"], 0],
+            "fixed": [*(f and not s for f, s in zip(data["fixed"], source.start < 0, strict=True)), False],
+            "types": None,
+        }
+        return Encoding.from_dict(data)
+
+    @property
+    def start_id(self) -> int:
+        config = self.hf.config
+        for source in (config, getattr(self.hf, "generation_config", None)):
+            found = getattr(source, "decoder_start_token_id", None)
+            if found is not None:
+                return int(found)
+        return self.codec.pad_id
+
+    def argument_names(self, stream: int) -> tuple[str, str]:
+        return ("input_ids", "attention_mask") if stream == 0 else ("decoder_input_ids", "decoder_attention_mask")
+
+    def first_position(self, encoding: Encoding) -> int:
+        return int((encoding.segment == 0).sum()) + 1
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        number = isinstance(wish, (int, np.integer)) and not isinstance(wish, bool)
+        if wish is None or wish == "all" or number:
+            encoding = extended(encoding, self.write(encoding), self.codec)
+            first = self.first_position(encoding)
+            if wish is None:
+                positions = tuple(range(first, len(encoding)))
+                ids = tuple(int(encoding.ids[p]) for p in positions)
+                kind = "token" if len(ids) == 1 else "text"
+                target = Target(kind, ids, positions, self.codec.text(ids), "log_prob")
+                return [(encoding, self.finished(encoding, target, contrast, output))]
+            # a number counts the written tokens
+            wish = wish if wish == "all" or wish < 0 else int(wish) + first
+        return self.aimed_at(encoding, wish, contrast, output)
+
+    def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
+        if not text.strip():
+            raise InputError("The target is empty: name the text that could be written.")
+        with self.codec.lock:
+            ids = self.codec.own(text_target=text, add_special_tokens=False)["input_ids"]
+        return [int(i) for i in ids]
+
+    def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
+        ids = self.pieces_of(encoding, text)
+        return ids[:1] if len(target.ids) == 1 else ids
+
+    def write(self, encoding: Encoding) -> list[int]:
+        """The tokens that the model writes for a source, greedily, without its end."""
+        source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy()).to(self.device)[None]
+        with torch.inference_mode(), running(Call()):
+            written = self.view.generate(
+                input_ids=source,
+                attention_mask=torch.ones_like(source),
+                max_new_tokens=LONGEST,
+                num_beams=1,
+                do_sample=False,
+            )
+        ids = [int(i) for i in written[0][1:]]
+        end = self.view.generation_config.eos_token_id
+        ends = set(end) if isinstance(end, (list, tuple)) else {end}
+        stop = next((k for k, i in enumerate(ids) if i in ends), len(ids))
+        return ids[: max(1, stop)]
+
+    def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
+        return [list(output.encoder_hidden_states), list(output.decoder_hidden_states)]

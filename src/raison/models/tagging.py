@@ -1,0 +1,88 @@
+"""Token classification: the target is the tag of a word, read at its first token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.models.adapter import Adapter, Columns
+from raison.models.axis import axis_of
+from raison.models.base import Prediction
+from raison.models.generation import vocabulary_columns
+from raison.models.layout import Chunk
+from raison.types import Encoding, Example, Target
+from raison.units import group
+
+__all__ = ["Tagger"]
+
+OUTSIDE = ("O", "LABEL_0")
+
+
+class Tagger(Adapter):
+    """A token classifier; without a wish every tagged word is explained, one result each."""
+
+    task = "tagging"
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        return axis_of(self, example, ("text",) if example.pair is None else ("first", "second"), truncate=truncate)
+
+    def heads_of_words(self, encoding: Encoding) -> list[tuple[int, str]]:
+        """First token and text of every word."""
+        units = group(encoding, "word")
+        return [(int(np.flatnonzero(units.of == u)[0]), name) for u, name in enumerate(units.names)]
+
+    def target_of(self, row: int, word: str, tag: int, output: str | None = None) -> Target:
+        return Target("tag", (tag,), (row,), f"{word} is {self.labels[tag]}", output or "logit")
+
+    def tags(self, encoding: Encoding) -> torch.Tensor:
+        """[t v] probabilities of the tags of each token."""
+        (logits,) = self.logits([encoding], [None])
+        return logits.softmax(-1)
+
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        answers = []
+        for encoding in encodings:
+            found = self.tags(encoding)
+            words = self.heads_of_words(encoding)
+            best = [(float(found[row].max()), row, word, int(found[row].argmax())) for row, word in words]
+            tagged = [b for b in best if self.labels[b[3]] not in OUTSIDE] or best
+            probability, row, word, tag = max(tagged, key=lambda b: b[0])
+            top = tuple((f"{w}: {self.labels[t]}", p) for p, _, w, t in tagged[:5])
+            answers.append(Prediction(self.target_of(row, word, tag), probability, top))
+        return answers
+
+    def aim(
+        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+    ) -> list[tuple[Encoding, Target]]:
+        found = self.tags(encoding).argmax(-1)
+        words = self.heads_of_words(encoding)
+        chosen = [(row, word) for row, word in words if self.labels[int(found[row])] not in OUTSIDE]
+        if wish == "all":
+            chosen = words
+        elif isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
+            chosen = [(row, word) for row, word in words if row == wish]
+        elif wish is not None:
+            by_label = [(row, word) for row, word in words if self.labels[int(found[row])] == str(wish)]
+            chosen = by_label or [(row, word) for row, word in words if word.lower() == str(wish).lower()]
+        if wish is not None and not chosen:
+            raise InputError(f"{wish!r} is neither a word of the text nor a tag that {self.name} gives it.")
+        chosen = chosen or [(self.predict([encoding])[0].target.positions[0], words[0][1])]
+        targets = [self.target_of(row, word, int(found[row]), output) for row, word in chosen]
+        return [(encoding, self.contrasted(target, contrast)) for target in targets]
+
+    def contrasted(self, target: Target, contrast: Any) -> Target:
+        if contrast is None:
+            return target
+        if str(contrast) not in self.labels:
+            raise InputError(f"{self.name} has no tag {str(contrast)!r}: its tags are {', '.join(self.labels)}.")
+        rival = self.labels.index(str(contrast))
+        return Target.from_dict({**target.to_dict(), "contrast": (rival,), "contrast_text": str(contrast)})
+
+    def columns(self, output: Any, chunk: Chunk) -> Columns:
+        if chunk.parts[0].target is None:
+            return Columns(output.logits, torch.zeros(output.logits.shape[:2], dtype=torch.long))
+        return vocabulary_columns(self, output.logits, chunk)

@@ -1,0 +1,229 @@
+"""Looking inside a forward pass without touching the user's model.
+
+A *view* is a structural copy that shares every weight with the model and owns everything else: its
+modules, hooks, configs and flags. Its attention is one stateless function; what a call wants recorded or
+changed travels in a context variable, so threads can't disturb each other and nothing has to be undone.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from raison.errors import ModelError, Unsupported
+
+__all__ = ["Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
+
+NAME = "raison"
+
+
+@dataclass
+class Seen:
+    """One attention map of a forward pass: kind is self, encoder, decoder or cross."""
+
+    kind: str
+    weights: torch.Tensor  # [b h s t]
+
+
+@dataclass
+class Call:
+    """What one forward pass should record or change; lives in a context variable while it runs."""
+
+    positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
+    record: frozenset[str] = frozenset()  # of {"attention", "embeddings"}
+    replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
+    present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
+    rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
+    heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
+    maps: list[Seen] = field(default_factory=list)
+    leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
+    blocked: bool = False  # some attention row may see nothing
+    layer: int = 0  # attention calls so far
+    stream: int = 0  # embedding calls so far
+
+
+_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
+
+
+def current() -> Call | None:
+    """The call that runs in this context, if any."""
+    return _call.get()
+
+
+@contextmanager
+def running(call: Call) -> Iterator[Call]:
+    """Make `call` the current one; maps of families that bypass the interface are read by a function mode."""
+    token = _call.set(call)
+    try:
+        yield call
+    finally:
+        _call.reset(token)
+
+
+class SoftmaxRecorder(TorchFunctionMode):
+    """Records every 4-D softmax as an attention map: for families whose attention is not an interface."""
+
+    def __init__(self, call: Call):
+        super().__init__()
+        self.call = call
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
+            self.call.maps.append(Seen("self", result))
+        return result
+
+
+def attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The family's own eager attention, watched.
+
+    The weights are never recomputed here: soft caps, sinks and biases are the family's business. Only when
+    something is to change (a head switched off, a row that may see nothing) is the product with the values
+    taken again.
+    """
+    output, weights = eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
+    call = _call.get()
+    if call is None:
+        return output, weights
+    index, call.layer = call.layer, call.layer + 1
+    changed = weights
+    if call.blocked and attention_mask is not None:
+        nothing = (attention_mask <= torch.finfo(attention_mask.dtype).min / 2).all(-1, keepdim=True)
+        changed = changed.masked_fill(nothing, 0.0)
+    if call.heads is not None:
+        changed = changed * call.heads[index].to(changed)[None, :, None, None]
+    if changed is not weights:
+        groups = query.shape[1] // value.shape[1]  # several query heads may share a value head
+        output = (changed[..., : value.shape[2]] @ value.repeat_interleave(groups, dim=1)).transpose(1, 2).contiguous()
+    if "attention" in call.record:
+        call.maps.append(Seen(getattr(module, "raison_kind", "self"), changed))
+    return output, changed
+
+
+def eager_of(kind: type) -> Any:
+    """The eager attention function of the file that defines an attention class."""
+    for parent in kind.__mro__:
+        function = getattr(sys.modules.get(parent.__module__), "eager_attention_forward", None)
+        if function is not None:
+            return function
+    raise Unsupported(f"{kind.__name__} has no eager attention, so raison can't look inside this model.")
+
+
+def register() -> None:
+    """Make raison's attention and its mask known to transformers (both, or the mask would be dropped)."""
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    from raison.models.masking import attention_mask
+
+    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
+    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, attention_mask)
+
+
+def clone(model: nn.Module) -> Any:
+    """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
+    memo: dict[int, Any] = {}
+    for parameter in model.parameters():
+        if parameter.device.type == "meta":
+            raise ModelError("Some weights of this model are offloaded (meta device): load it whole to explain it.")
+        memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
+    for buffer in model.buffers():
+        memo[id(buffer)] = buffer
+    try:
+        copied = copy.deepcopy(model, memo)
+    except Exception as error:
+        raise ModelError(f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model.") from error
+    return copied.eval()
+
+
+def configure(model: Any, implementation: str) -> None:
+    """Set the attention of a clone, in every config that its modules hold."""
+    configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}
+    for config in configs.values():
+        config._attn_implementation = implementation
+        config.return_dict = True
+
+
+def bare(model: nn.Module) -> Any:
+    """An untapped clone with eager attention: what the load probe compares a view with."""
+    copied = clone(model)
+    configure(copied, "eager")
+    return copied
+
+
+def view_of(model: nn.Module, prepare: Any = None) -> Any:
+    """A view of `model`: tapped attention, hooks on its word embeddings and on its LM head."""
+    register()
+    copied = clone(model)
+    configure(copied, NAME)
+    table = copied.get_input_embeddings().weight
+    for name, module in copied.named_modules():
+        if isinstance(module, nn.Embedding) and module.weight.data_ptr() == table.data_ptr():
+            module.register_forward_hook(embed)
+        module.raison_kind = kind_of(name, copied)
+    head = copied.get_output_embeddings()
+    if head is not None:
+        head.register_forward_pre_hook(only_rows)
+    if prepare is not None:
+        prepare(copied)
+    return copied
+
+
+def kind_of(name: str, model: Any) -> str:
+    """Which map an attention module of this path gives: self, or encoder, decoder, cross."""
+    if not getattr(model.config, "is_encoder_decoder", False):
+        return "self"
+    path = name.split(".")
+    if any(part in ("encoder_attn", "EncDecAttention", "crossattention", "cross_attn") for part in path):
+        return "cross"
+    return "decoder" if "decoder" in path else "encoder"
+
+
+def embed(module: nn.Module, args: tuple, output: torch.Tensor) -> torch.Tensor | None:
+    """Hook on the word table: replace, blank or record the embeddings of the running call."""
+    call = _call.get()
+    if call is None:
+        return None
+    index, call.stream = call.stream, call.stream + 1
+    replacement = call.replace[index] if call.replace is not None else None
+    if replacement is not None:
+        output = replacement.to(output)
+    present = call.present[index] if call.present is not None else None
+    if present is not None:
+        output = output * present[..., None].to(output)
+    if "embeddings" in call.record:
+        output = output.detach().requires_grad_(True)
+        call.leaves.append(output)
+    return output
+
+
+def only_rows(module: nn.Module, args: tuple) -> tuple | None:
+    """Hook on the LM head: compute the vocabulary only where somebody reads it."""
+    call = _call.get()
+    if call is None or call.rows is None:
+        return None
+    hidden = args[0]  # [b t d]
+    index = call.rows[..., None].expand(-1, -1, hidden.shape[-1])
+    return (hidden.gather(1, index), *args[1:])
+
+
+def fingerprint(model: nn.Module) -> tuple:
+    """Where the weights live; a view is made anew when they have moved (`.to`, resized embeddings)."""
+    tensors = [*model.parameters(), *model.buffers()]
+    return tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)

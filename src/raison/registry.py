@@ -1,0 +1,118 @@
+"""Names that users type, and the things behind them.
+
+An entry registers itself where it is defined, with a decorator. The first lookup imports every module of
+the registry's package and every installed entry point, so that adding a method, family, metric or data
+set is one file and no other edit.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from raison.errors import InputError, RaisonError, UnknownName
+from raison.spec import Spec
+
+__all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "suggest"]
+
+T = TypeVar("T")
+
+
+def suggest(name: str, known: Iterator[str] | list[str]) -> str:
+    """` Did you mean …?` for a near miss, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+class Registry(Generic[T]):
+    """A table from names to entries that fills itself on the first look."""
+
+    def __init__(self, kind: str, package: str):
+        self.kind = kind  # what an entry is called in a sentence
+        self.package = package
+        self._entries: dict[str, T] = {}
+        self._scanned = False
+        self._lock = threading.RLock()
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator: put the entry under `name`; two entries of one name are a programmer's error."""
+
+        def add(entry: T) -> T:
+            old = self._entries.get(name)
+            if old is not None and getattr(old, "__module__", None) != getattr(entry, "__module__", None):
+                raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
+            self._entries[name] = entry
+            return entry
+
+        return add
+
+    def _scan(self) -> None:
+        with self._lock:
+            if self._scanned:
+                return
+            try:
+                package = importlib.import_module(self.package)
+            except ModuleNotFoundError as error:
+                if error.name is None or not self.package.startswith(error.name):
+                    raise
+                package = None  # a registry whose room is still empty
+            for module in pkgutil.walk_packages(getattr(package, "__path__", []), self.package + "."):
+                importlib.import_module(module.name)
+            for point in entry_points(group=self.package):
+                try:
+                    point.load()
+                except Exception as error:
+                    raise RaisonError(
+                        f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): update or uninstall it."
+                    ) from error
+            self._scanned = True
+
+    def __iter__(self) -> Iterator[str]:
+        self._scan()
+        return iter(sorted(self._entries))
+
+    def __contains__(self, name: object) -> bool:
+        self._scan()
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> T:
+        self._scan()
+        if name not in self._entries:
+            known = list(self)
+            raise UnknownName(
+                f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
+                f"`raison ls {self.package.rsplit('.', 1)[-1]}` lists them all."
+            )
+        return self._entries[name]
+
+    def build(self, spec: str | Spec) -> Any:
+        """The entry of a spec, called with the spec's parameters."""
+        spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        entry: Any = self[spec.name]
+        known = getattr(entry, "__dataclass_fields__", {})
+        params = {}
+        for key, value in spec.params.items():
+            if key not in known:
+                options = ", ".join(known) or "none"
+                raise InputError(
+                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} It takes: {options}."
+                )
+            # a bare word is text where text is wanted: variant=paper
+            bare = isinstance(value, Spec) and not value.params and known[key].type in ("str", "str | None")
+            params[key] = value.name if bare else value
+        try:
+            return entry(**params)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{spec} can't be used: {error}.") from None
+
+
+methods: Registry[Any] = Registry("method", "raison.methods")
+families: Registry[Any] = Registry("model family", "raison.models.families")
+loaders: Registry[Any] = Registry("model loader", "raison.selfexplaining")
+metrics: Registry[Any] = Registry("metric", "raison.metrics")
+datasets: Registry[Any] = Registry("data set", "raison.datasets")

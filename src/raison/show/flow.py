@@ -1,0 +1,119 @@
+"""The text as it was written, cut into pieces: which characters belong to which units.
+
+Nothing is lost and nothing added: the pieces of a passage joined together are the original text, but for
+special tokens and the outcome behind the text, which have pieces of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from raison.types import Explanation
+
+__all__ = ["Passage", "Piece", "flow"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Characters that look alike."""
+
+    text: str
+    units: tuple[int, ...] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
+    kind: str = "plain"  # plain | special | target | outcome | unseen | unread
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One text of the example under its name."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+
+def flow(explanation: Explanation) -> list[Passage]:
+    """The passages of an explanation; a continuation goes on where the text before it ends."""
+    encoding, target = explanation.encoding, explanation.target
+    passages: list[Passage] = []
+    for index, name in enumerate(encoding.segments):
+        pieces = tuple(cut(explanation, index))
+        if name == "continuation" and passages:
+            passages[-1] = Passage(passages[-1].name, passages[-1].pieces + pieces)
+        elif pieces:
+            passages.append(Passage(name, pieces))
+    if target.generated and target.positions[0] >= len(encoding) and passages:  # it is not written yet
+        passages[-1] = Passage(passages[-1].name, (*passages[-1].pieces, Piece(target.text, kind="outcome")))
+    return passages
+
+
+def cut(explanation: Explanation, index: int) -> Iterator[Piece]:
+    """The pieces of one segment in reading order."""
+    text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), 0
+
+    def between(end: int) -> Iterator[Piece]:
+        for kind, places in groupby(range(cursor, end), lambda place: kinds[place]):
+            yield Piece("".join(text[p] for p in places), (), kind)
+
+    for start, end, units in spots(explanation, index):
+        yield from between(start)
+        cursor = max(cursor, end)
+        if start == end:
+            yield Piece(explanation.units.names[units[0]], units, "special")
+            continue
+        shown = text[start:end]
+        if shown.isspace():
+            shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
+        marked = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
+        yield Piece(shown, units, marked)
+    yield from between(len(text))
+
+
+def kinds_of(explanation: Explanation, index: int) -> list[str]:
+    """For each character of a segment: read or not, seen or not, or part of the target itself."""
+    encoding, target = explanation.encoding, explanation.target
+    here = np.flatnonzero((encoding.segment == index) & (encoding.start >= 0))
+    kinds = ["unread" if encoding.truncated else "plain"] * len(encoding.texts[index])
+
+    def mark(tokens: np.ndarray, kind: str) -> None:
+        if len(tokens):
+            low, high = int(encoding.start[tokens].min()), int(encoding.end[tokens].max())
+            kinds[low:high] = [kind] * (high - low)
+
+    mark(here, "plain")
+    if not target.positions:
+        return kinds
+    first, last = min(target.positions), max(target.positions)
+    if target.generated:
+        mark(here[here > last], "unseen")
+    mark(here[(here >= first) & (here <= last)], outcome(explanation, index))
+    return kinds
+
+
+def outcome(explanation: Explanation, index: int) -> str:
+    """A target that stands in the text is marked there; one that was written behind it is the outcome."""
+    return "outcome" if explanation.encoding.segments[index] == "continuation" else "target"
+
+
+def spots(explanation: Explanation, index: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    """(start, end, units) of a segment in reading order; units that share characters share a spot."""
+    encoding, units = explanation.encoding, explanation.units
+    found: list[tuple[int, int, int, int]] = []  # start, end, first token, unit
+    for unit, (segment, start, end) in enumerate(units.spans):
+        if segment != index:
+            continue
+        token = int(np.flatnonzero(units.of == unit)[0])
+        if start < 0:  # a special token stands behind the characters of the tokens before it
+            before = np.flatnonzero((encoding.segment[:token] == index) & (encoding.start[:token] >= 0))
+            start = end = int(encoding.end[before].max()) if len(before) else 0
+        found.append((start, end, token, unit))
+    spots: list[tuple[int, int, tuple[int, ...]]] = []
+    for start, end, _, unit in sorted(found, key=lambda f: (f[0], f[2])):
+        if spots and end > start and start < spots[-1][1]:
+            low, high, sharing = spots[-1]
+            spots[-1] = (low, max(high, end), (*sharing, unit))
+        else:
+            spots.append((start, end, (unit,)))
+    return spots

@@ -1,0 +1,62 @@
+"""One colour scale for scores: blue speaks against the target, orange for it, the paper means nothing.
+
+Blue and orange stay apart under every common colour blindness. A weight is a score divided by the largest
+|score| of its explanation, so 1 is always full colour. page/render.js holds the same numbers; a test
+compares them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["AGAINST", "FOR", "PAPERS", "SILENT", "background", "hexadecimal", "ink", "signed", "weights"]
+
+RGB = tuple[int, int, int]
+
+FOR: RGB = (236, 122, 22)
+AGAINST: RGB = (36, 114, 214)
+PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
+INKS: tuple[RGB, RGB] = ((17, 17, 17), (255, 255, 255))
+SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
+
+
+def weights(scores: np.ndarray) -> np.ndarray:
+    """[u] scores in -1..1, relative to the strongest; all 0 where every score is 0."""
+    largest = float(np.abs(scores).max(initial=0.0))
+    return scores / largest if largest > 0 else np.zeros(len(scores))
+
+
+def signed(scores: np.ndarray) -> bool:
+    """True where the scale needs two hues: some score speaks against the target."""
+    return bool((scores < 0).any())
+
+
+def background(weight: float, paper: RGB) -> RGB | None:
+    """The colour behind a unit: the paper, tinted in proportion to |weight|; None where it stays bare."""
+    strength = min(1.0, abs(weight))
+    if strength < SILENT:
+        return None
+    hue = FOR if weight > 0 else AGAINST
+    r, g, b = (int(p + (h - p) * strength + 0.5) for p, h in zip(paper, hue, strict=True))
+    return r, g, b
+
+
+def ink(colour: RGB) -> RGB:
+    """Black or white, whichever reads better on `colour`: the better one always has a contrast above 4.5."""
+    dark, light = INKS
+    return dark if contrast(dark, colour) >= contrast(light, colour) else light
+
+
+def contrast(one: RGB, other: RGB) -> float:
+    """The WCAG contrast ratio of two colours, 1..21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: RGB) -> float:
+    r, g, b = ((c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def hexadecimal(colour: RGB) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)

@@ -1,0 +1,105 @@
+"""What is said about an explanation in words and numbers, for the terminal.
+
+`diagnostics["prediction"]` is read as {"text": str, "probability": float, "top": [[str, float], ...]};
+every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from raison.types import Explanation, Target
+
+__all__ = ["clean", "headline", "named", "notes", "number", "provenance", "share"]
+
+# explicit reordering may show numbers and words in a false order
+REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def clean(text: str) -> str:
+    """The text, character by character, without those that command a terminal: they become visible signs."""
+    return "".join(char if char.isprintable() or char in " \n\t" else sign(char) for char in text)
+
+
+def sign(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if code < 0xA0 or char in REORDERING or 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return char  # unusual spaces, joiners of emoji, direction marks: harmless
+
+
+def number(score: float, largest: float) -> str:
+    """A signed number with four digits of the largest score, so that a column of them lines up."""
+    if largest == 0 or not math.isfinite(largest):
+        return "0"
+    exponent = math.floor(math.log10(largest))
+    if -4 <= exponent <= 6:
+        return f"{score:+.{max(0, 3 - exponent)}f}"
+    return f"{score:+.3e}"
+
+
+def share(probability: float) -> str:
+    """A probability in per cent; a value outside 0..1 is a regression's and stays a number."""
+    if not 0 <= probability <= 1:
+        return f"{probability:.4g}"
+    if 0 < probability < 0.0005:
+        return "<0.1 %"
+    return ">99.9 %" if 0.9995 < probability < 1 else f"{100 * probability:.1f} %"
+
+
+def named(text: str, target: Target) -> str:
+    """An outcome; written text and answers in quotes, since their spaces matter."""
+    return f'"{text}"' if target.generated or target.kind == "span" else text
+
+
+def prediction(explanation: Explanation) -> Mapping[str, Any]:
+    found = explanation.diagnostics.get("prediction")
+    if isinstance(found, str):
+        return {"text": found}
+    return found if isinstance(found, Mapping) else {}
+
+
+def headline(explanation: Explanation) -> list[str]:
+    """What is explained, with its probability; and the prediction, where it is something else."""
+    target, found = explanation.target, prediction(explanation)
+    top = {str(name): float(p) for name, p in found.get("top", ())}
+    predicted, probability = found.get("text"), found.get("probability")
+    if predicted is not None and probability is not None:
+        top[str(predicted)] = float(probability)
+    same = predicted is None or predicted == target.text
+    first = named(target.text, target) or target.kind
+    known = probability if predicted is None else top.get(target.text)
+    if known is not None:
+        first += f" {share(known)}"
+    if target.contrast is not None:
+        first += f" rather than {named(target.contrast_text, target)}"
+    parts = [first if same else f"target {first}"]
+    if not same:
+        parts.append(f"predicted {named(str(predicted), target)}" + (f" {share(probability)}" if probability else ""))
+    return [clean(part) for part in parts]
+
+
+def provenance(explanation: Explanation) -> list[str]:
+    """How the scores came about: method, units, removal, and what they explain."""
+    output = explanation.target.output.replace("_", " ").replace("prob", "probability")
+    parts = [explanation.method, f"{explanation.units.level} units", f"value: {output}"]
+    if explanation.removal:
+        parts.insert(2, f"removal: {explanation.removal}")
+    return [clean(part) for part in parts]
+
+
+def notes(explanation: Explanation) -> list[str]:
+    """What a reader must know before trusting the picture."""
+    found = []
+    if cut := explanation.encoding.truncated:
+        found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the grey part.")
+    if not explanation.scores.any():
+        found.append("All scores are zero.")
+    extra = explanation.diagnostics.get("notes", ())
+    return [clean(str(note)) for note in [*found, *([extra] if isinstance(extra, str) else extra)]]

@@ -1,0 +1,75 @@
+"""One notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
+
+The same string is typed on the command line, stored in every result and used in run files. It is read
+by a grammar, never evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from raison.errors import InputError
+
+__all__ = ["Spec"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A registry name with keyword parameters; parameters may be specs themselves."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{k}={write(v)}" for k, v in sorted(self.params.items()))
+        return f"{self.name}({inside})" if inside else self.name
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and str(self) == str(other)
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        """Read `name` or `name(key=value, ...)`."""
+        try:
+            node = ast.parse(text.strip(), mode="eval").body
+            spec = read(node)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            spec = None
+        if not isinstance(spec, Spec):
+            raise InputError(f"{text!r} is not a name with parameters: write it like  name  or  name(key=value).")
+        return spec
+
+    def to_json(self) -> str:
+        return str(self)
+
+    from_json = parse
+
+
+def read(node: ast.AST, nested: bool = False) -> Any:
+    """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = read(node.operand, True)
+        if isinstance(value, (int, float)):
+            return -value
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return tuple(read(item, True) for item in node.elts)
+    if isinstance(node, ast.Name):
+        return Spec(node.id)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+        return Spec(node.func.id, {k.arg: read(k.value, True) for k in node.keywords if k.arg})
+    raise ValueError("not a spec")
+
+
+def write(value: Any) -> str:
+    """The text that `read` turns into the same value."""
+    if isinstance(value, tuple):
+        return "(" + "".join(write(v) + ", " for v in value).rstrip() + ")"
+    return str(value) if isinstance(value, Spec) else repr(value)

@@ -1,0 +1,1 @@
+check_method = check_model = None

@@ -1,0 +1,227 @@
+"""Seeded models of every family that fit in a millisecond, with tokenizers of every kind.
+
+Their weights are random and larger than usual, so that attention is far from uniform and a wrong mask or
+position shows at once. Windows are four tokens wide for the same reason.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["FAMILIES", "TEXTS", "tiny_hf", "tiny_model", "tiny_tokenizer"]
+
+TEXTS = (
+    "The film is a lovely surprise, and nobody in the old town expected it.",
+    "A dull story with good actors; the ending made no sense to anyone.",
+    "Where does the river begin? It begins in the hills above the small town.",
+    "She said it wasn't bad, but he didn't believe her, and they left early.",
+    "Numbers like 3.14 and 42, names like Ada and Alan, and words like übergroß.",
+)
+
+ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert", "modernbert", "deberta")
+DECODERS = ("gpt2", "gpt_neox", "llama", "mistral", "qwen", "gemma")
+WRITERS = ("t5", "bart", "marian")
+FAMILIES: dict[str, tuple[str, ...]] = {
+    **{name: ("classification", "tagging", "qa") for name in ENCODERS},
+    **{name: ("causal", "classification") for name in DECODERS},
+    **{name: ("seq2seq",) for name in WRITERS},
+}
+
+KINDS = {
+    "wordpiece": ("bert", "distilbert", "electra"),
+    "bytes": ("roberta", "modernbert", "gpt2", "gpt_neox", "qwen", "bart"),
+    "unigram": ("albert", "deberta", "t5", "marian", "gemma"),
+    "fallback": ("llama", "mistral"),
+}
+
+
+@lru_cache(maxsize=None)
+def tiny_tokenizer(kind: str) -> Any:
+    """A trained tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
+    if kind == "wordpiece":
+        core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        core.normalizer = normalizers.BertNormalizer(lowercase=True)
+        core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer: Any = trainers.WordPieceTrainer(vocab_size=220, special_tokens=special, show_progress=False)
+    elif kind == "bytes":
+        core = Tokenizer(models.BPE())
+        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        core.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=360, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        )
+    elif kind == "unigram":
+        core = Tokenizer(models.Unigram())
+        core.pre_tokenizer = pre_tokenizers.Metaspace()
+        core.decoder = decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(
+            vocab_size=160, special_tokens=special, unk_token="[UNK]", show_progress=False
+        )
+    elif kind == "fallback":
+        core = Tokenizer(models.BPE(unk_token="[UNK]", byte_fallback=True, fuse_unk=False))
+        core.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        core.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+        tokens = [*special, *(f"<0x{i:02X}>" for i in range(256))]
+        trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=tokens, show_progress=False)
+    else:
+        raise ValueError(f"no tokenizer kind {kind!r}")
+    core.train_from_iterator(TEXTS, trainer)
+    if kind == "fallback":  # bytes are pieces of text, not special tokens
+        core = unmark(core, special)
+    if kind in ("wordpiece", "bytes", "unigram"):
+        pair, single = "[CLS] $A [SEP] $B:1 [SEP]:1", "[CLS] $A [SEP]"
+    else:
+        pair, single = "[CLS] $A $B:1", "[CLS] $A"
+    ids = [(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    core.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        bos_token="[CLS]",
+        eos_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def unmark(core: Any, special: list[str]) -> Any:
+    """Take the byte tokens back out of the special ones."""
+    import json
+
+    from tokenizers import Tokenizer
+
+    data = json.loads(core.to_str())
+    data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] in special]
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def tokenizer_of(family: str, task: str) -> Any:
+    """The family's kind of tokenizer; decoders write without special tokens, as GPT-2 does."""
+    import copy
+
+    kind = next(kind for kind, names in KINDS.items() if family in names)
+    tokenizer = copy.deepcopy(tiny_tokenizer(kind))
+    if family in DECODERS and kind != "fallback":
+        from tokenizers import processors
+
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B")
+    if family in WRITERS:
+        from tokenizers import processors
+
+        end = [("[SEP]", tokenizer.sep_token_id)]
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=end)
+    if family in ("bert", "electra", "albert", "deberta"):
+        tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
+    else:
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
+def config_of(family: str, vocabulary: int) -> Any:
+    """A config of a few hundred weights that keeps what makes the family special."""
+    import transformers as t
+
+    plain = dict(
+        vocab_size=vocabulary,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=64,
+        pad_token_id=0,
+    )
+    rotary = dict(plain, num_key_value_heads=1, head_dim=8, bos_token_id=1, eos_token_id=2)
+    table: dict[str, Any] = {
+        "bert": lambda: t.BertConfig(**plain),
+        "roberta": lambda: t.RobertaConfig(**{**plain, "max_position_embeddings": 70}, type_vocab_size=1),
+        "distilbert": lambda: t.DistilBertConfig(
+            vocab_size=vocabulary, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=64
+        ),
+        "electra": lambda: t.ElectraConfig(**plain, embedding_size=16),
+        "albert": lambda: t.AlbertConfig(**plain, embedding_size=12),
+        "modernbert": lambda: t.ModernBertConfig(
+            **plain, local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2
+        ),
+        "deberta": lambda: t.DebertaV2Config(
+            **plain, relative_attention=True, position_buckets=8, pos_att_type=["c2p", "p2c"],
+            position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True,
+        ),
+        "gpt2": lambda: t.GPT2Config(
+            vocab_size=vocabulary, n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=1, eos_token_id=2,
+            pad_token_id=0,
+        ),
+        "gpt_neox": lambda: t.GPTNeoXConfig(**plain, bos_token_id=1, eos_token_id=2),
+        "llama": lambda: t.LlamaConfig(**rotary),
+        "mistral": lambda: t.MistralConfig(**rotary, sliding_window=4),
+        "qwen": lambda: t.Qwen3Config(**rotary),
+        "gemma": lambda: t.Gemma2Config(
+            **rotary, sliding_window=4, attn_logit_softcapping=2.0, final_logit_softcapping=5.0, query_pre_attn_scalar=8
+        ),
+        "t5": lambda: t.T5Config(
+            vocab_size=vocabulary, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2, pad_token_id=0,
+            eos_token_id=2, decoder_start_token_id=0, relative_attention_num_buckets=8, relative_attention_max_distance=12,
+        ),
+        "bart": lambda: t.BartConfig(**seq2seq(vocabulary)),
+        "marian": lambda: t.MarianConfig(**seq2seq(vocabulary), scale_embedding=True, decoder_vocab_size=vocabulary),
+    }
+    return table[family]()
+
+
+def seq2seq(vocabulary: int) -> dict[str, Any]:
+    return dict(
+        vocab_size=vocabulary, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=64, pad_token_id=0,
+        bos_token_id=1, eos_token_id=2, decoder_start_token_id=0, forced_eos_token_id=2,
+    )
+
+
+def class_of(config: Any, task: str) -> Any:
+    import transformers as t
+
+    return {
+        "classification": t.AutoModelForSequenceClassification,
+        "tagging": t.AutoModelForTokenClassification,
+        "qa": t.AutoModelForQuestionAnswering,
+        "causal": t.AutoModelForCausalLM,
+        "seq2seq": t.AutoModelForSeq2SeqLM,
+    }[task]
+
+
+def tiny_hf(family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True) -> tuple[Any, Any]:
+    """A transformers model with random weights and its tokenizer."""
+    import torch
+
+    tokenizer = tokenizer_of(family, task)
+    config = config_of(family, len(tokenizer))
+    if task in ("classification", "tagging"):
+        config.num_labels = labels
+    state = torch.random.get_rng_state()
+    torch.manual_seed(seed)
+    try:
+        model = class_of(config, task).from_config(config)
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if weight.dim() > 1:
+                    weight.copy_(torch.randn_like(weight) * (1.0 if "embed" in name else 0.4))
+                elif "norm" not in name.lower():
+                    weight.copy_(torch.randn_like(weight) * 0.2)
+    finally:
+        torch.random.set_rng_state(state)
+    model.tie_weights()
+    return (model.double() if double else model).eval(), tokenizer
+
+
+def tiny_model(family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True) -> Any:
+    """The same, loaded by raison."""
+    from raison.models.load import load
+
+    model, tokenizer = tiny_hf(family, task, seed, labels=labels, double=double)
+    return load(model, tokenizer)
