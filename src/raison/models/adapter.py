@@ -10,7 +10,6 @@ import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,24 +17,16 @@ import torch
 
 from raison import progress
 from raison.errors import InputError, TooLong, Unsupported
-from raison.models.base import REMOVALS, Budget, Map, Prediction, Question, Scored, Trace
+from raison.models.base import REMOVALS, Budget, Prediction, Question, Scored, Trace
 from raison.models.codec import Codec
 from raison.models.families import Family
-from raison.models.layout import Chunk, Piece, chunks, pieces
-from raison.models.tap import Call, SoftmaxRecorder, fingerprint, running, view_of
+from raison.models.layout import Chunk, chunks, pieces
+from raison.models.reading import Columns, read
+from raison.models.tap import Call, fingerprint, running, view_of
 from raison.registry import suggest
 from raison.types import Encoding, Example, Target
 
-__all__ = ["Adapter", "Columns"]
-
-
-@dataclass
-class Columns:
-    """The outcomes among which each column of a target is decided."""
-
-    logits: torch.Tensor  # [b m v]
-    ids: torch.Tensor  # [b m] the target's outcome
-    contrast: torch.Tensor | None = None  # [b m] the outcome it is compared with
+__all__ = ["Adapter"]
 
 
 class Adapter(ABC):
@@ -43,6 +34,7 @@ class Adapter(ABC):
 
     task: str
     generates = False  # the output is a vocabulary at every row
+    paddings: tuple[str, ...] = ("exact", "right", "left")  # layouts in which the head reads the right row
 
     def __init__(self, hf: Any, tokenizer: Any, family: Family, name: str, budget: Budget | None = None):
         self.hf = hf  # the user's model: read, never changed
@@ -179,6 +171,15 @@ class Adapter(ABC):
         known = positions if self.family.positions != "none" else None
         return inputs, Call(positions=known, present=present if removal == "zero" else None)
 
+    @property
+    def layout(self) -> Budget:
+        """The budget, if its padding suits the head."""
+        if self.budget.padding not in self.paddings:
+            raise Unsupported(
+                f"{self.name} can't run with {self.budget.padding!r} padding: use one of {', '.join(self.paddings)}."
+            )
+        return self.budget
+
     def argument_names(self, stream: int) -> tuple[str, str]:
         """Names of ids and mask of a stream in the model's forward."""
         return "input_ids", "attention_mask"
@@ -222,7 +223,7 @@ class Adapter(ABC):
         ]
         total = sum(len(piece) * sum(piece.lengths) for piece in plan)
         done = 0
-        for chunk in chunks(plan, self.budget, self.row_bytes):
+        for chunk in chunks(plan, self.layout, self.row_bytes):
             inputs, call = self.tensors(chunk, removal)
             self.narrow(chunk, call)
             call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
@@ -275,175 +276,13 @@ class Adapter(ABC):
         embeddings: Sequence[torch.Tensor] | None = None,
         heads: np.ndarray | None = None,
     ) -> Iterator[tuple[int, Trace]]:
-        """Yield (index, trace); targets that share an encoding share its forward pass.
+        from raison.models.recording import record
 
-        want: of {"gradients", "attention", "attention_gradients", "hidden", "hidden_gradients", "readout"}.
-        """
-        members: dict[int, list[int]] = {}
-        for number, encoding in enumerate(encodings):
-            # replaced embeddings make even equal texts different
-            members.setdefault(number if embeddings is not None else id(encoding), []).append(number)
-        groups = list(members.values())
-        plan = []
-        for number, group in enumerate(groups):
-            encoding = encodings[group[0]]
-            # the target that sees most decides how much of the text runs
-            widest = max((targets[i] for i in group), key=lambda t: max(t.positions, default=0))
-            plan += pieces(number, encoding, widest, np.ones((1, len(encoding)), bool), False)
-        record = {"embeddings"} | ({"attention"} if want & {"attention", "attention_gradients"} else set())
-        for chunk in chunks(plan, self.budget, self.trace_bytes(want)):
-            inputs, call = self.tensors(chunk, "mask")
-            call.record = frozenset(record)
-            call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
-            if embeddings is not None:
-                call.replace = self.stacked(chunk, groups, embeddings)
-            yield from self.traced(chunk, inputs, call, groups, targets, want)
-
-    def traced(
-        self,
-        chunk: Chunk,
-        inputs: dict[str, Any],
-        call: Call,
-        groups: list[list[int]],
-        targets: Sequence[Target],
-        want: frozenset[str],
-    ) -> Iterator[tuple[int, Trace]]:
-        """One forward pass and as many backward passes as the text with most targets needs."""
-        if want & {"hidden", "hidden_gradients", "readout"}:
-            inputs = {**inputs, "output_hidden_states": True}
-        rounds = max(len(groups[part.owner]) for part in chunk.parts)
-        if rounds == 1:
-            self.narrow(chunk, call)
-        with torch.enable_grad(), running(call):
-            if self.bypasses_tap and "attention" in call.record:
-                with SoftmaxRecorder(call):
-                    output = self.view(**inputs)
-            else:
-                output = self.view(**inputs)
-        hidden = self.hidden_of(output) if "output_hidden_states" in inputs else []
-        wanted = [("gradient", call.leaves)] if "gradients" in want else []
-        if "attention_gradients" in want:
-            wanted.append(("maps", [seen.weights for seen in call.maps]))
-        if "hidden_gradients" in want:
-            wanted.append(("hidden", [state for stream in hidden for state in stream]))
-        for number in range(rounds):
-            chosen = [groups[p.owner][number] if number < len(groups[p.owner]) else None for p in chunk.parts]
-            current = self.aimed(chunk, [None if i is None else targets[i] for i in chosen], targets, groups)
-            columns = self.columns(output, current)
-            answers = read(columns, self.outputs_of(current), tensors=True)
-            active = torch.tensor([i is not None for i in chosen], device=self.device)
-            total = answers["value"].sum(-1)[active].sum()
-            flat = [tensor for _, tensors in wanted for tensor in tensors]
-            last = number == rounds - 1 and "readout" not in want
-            gradients = iter(gradient_of(total, flat, keep=not last) if flat else [])
-            slopes = {name: [next(gradients) for _ in tensors] for name, tensors in wanted}
-            readout = self.readout(columns, current, hidden, active) if "readout" in want else None
-            for row, index in enumerate(chosen):
-                if index is not None:
-                    yield index, self.sliced(current, row, answers, call, hidden, slopes, readout, want)
-
-    def aimed(
-        self, chunk: Chunk, chosen: list[Target | None], targets: Sequence[Target], groups: list[list[int]]
-    ) -> Chunk:
-        """The same rows with other targets; a row without one keeps its first, whose answer is not used."""
-        parts = [
-            Piece(p.owner, p.which, p.encoding, target or targets[groups[p.owner][0]], p.index, p.visible)
-            for p, target in zip(chunk.parts, chosen, strict=True)
-        ]
-        return Chunk(parts, chunk.lengths, chunk.side, chunk.picked)
-
-    def stacked(self, chunk: Chunk, groups: list[list[int]], embeddings: Sequence[torch.Tensor]) -> list[Any]:
-        """Per stream [b L d]: given word embeddings in the layout of a chunk."""
-        result = []
-        for stream, length in enumerate(chunk.lengths):
-            rows = []
-            for part in chunk.parts:
-                given = embeddings[groups[part.owner][0]][part.index[stream][0]]
-                start = chunk.offset(part, stream)
-                rows.append(torch.nn.functional.pad(given, (0, 0, start, length - start - len(given))))
-            result.append(torch.stack(rows))
-        return result
+        return record(self, encodings, targets, want, embeddings, heads)
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
         """Per stream the hidden states [b t d], from the first block's input to the last output."""
         return [list(output.hidden_states)]
-
-    def readout(
-        self, columns: Columns, chunk: Chunk, hidden: list[list[torch.Tensor]], active: torch.Tensor
-    ) -> torch.Tensor:
-        """[b L] shares of the rows from which the answer is read.
-
-        Token targets name their rows. A label does not: its rows are those of the last hidden state on which
-        its logit depends, which tells [CLS], mean and last-token pooling apart without a table of models.
-        """
-        rows = self.rows_of(chunk)
-        last = hidden[-1][-1]
-        if rows is not None:
-            weights = torch.zeros(last.shape[:2], device=last.device, dtype=last.dtype)
-            return weights.scatter_add(1, rows, torch.full(rows.shape, 1.0 / rows.shape[1]).to(last))
-        logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()
-        (slope,) = gradient_of(logit, [last], keep=True)
-        size = slope.norm(dim=-1)
-        return size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
-
-    def sliced(
-        self,
-        chunk: Chunk,
-        row: int,
-        answers: dict[str, torch.Tensor],
-        call: Call,
-        hidden: list[list[torch.Tensor]],
-        slopes: dict[str, list[torch.Tensor]],
-        readout: torch.Tensor | None,
-        want: frozenset[str],
-    ) -> Trace:
-        """The part of a batch that belongs to one row, on the axis of its encoding."""
-        part = chunk.parts[row]
-        spans = []
-        for stream in range(len(chunk.lengths)):
-            start = chunk.offset(part, stream)
-            spans.append(slice(start, start + part.lengths[stream]))
-        size = len(part.encoding)
-        trace = Trace(part.encoding, part.target, float(answers["value"][row].sum()))  # type: ignore[arg-type]
-
-        def on_axis(tensors: list[torch.Tensor]) -> torch.Tensor:
-            result = torch.zeros(size, tensors[0].shape[-1], dtype=tensors[0].dtype, device=tensors[0].device)
-            for stream, tensor in enumerate(tensors):
-                result[torch.from_numpy(part.index[stream][0]).to(result.device)] = tensor[row, spans[stream]].detach()
-            return result
-
-        trace.embeddings = on_axis(call.leaves)
-        if "gradients" in want:
-            trace.gradient = on_axis(slopes["gradient"])
-        if want & {"hidden", "hidden_gradients"} and len(hidden) == 1:
-            trace.hidden = [on_axis([state]) for state in hidden[0]]
-            trace.hidden_gradient = [on_axis([slope]) for slope in slopes.get("hidden", [])]
-        if want & {"attention", "attention_gradients"}:
-            counts: dict[str, int] = {}
-            for number, seen in enumerate(call.maps):
-                rows, cols = (0 if seen.kind in ("self", "encoder") else 1), (1 if seen.kind == "decoder" else 0)
-                gradient = slopes["maps"][number][row][:, spans[rows], spans[cols]] if "maps" in slopes else None
-                layer = counts[seen.kind] = counts.get(seen.kind, -1) + 1
-                trace.maps.append(
-                    Map(
-                        seen.kind,
-                        layer,
-                        part.index[rows][0],
-                        part.index[cols][0],
-                        seen.weights[row][:, spans[rows], spans[cols]].detach(),
-                        gradient,
-                    )
-                )
-        if readout is not None:
-            trace.readout = np.zeros(size)
-            trace.readout[part.index[-1][0]] = readout[row, spans[-1]].detach().double().cpu().numpy()
-        return trace
-
-    def trace_bytes(self, want: frozenset[str]) -> Any:
-        """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
-        layers = getattr(self.hf.config, "num_hidden_layers", 12) or 12
-        factor = layers * (2 if "attention_gradients" in want else 1)
-        return lambda lengths, columns: factor * self.row_bytes(lengths, columns)
 
     # -- plain answers ------------------------------------------------------------------------------
 
@@ -455,7 +294,7 @@ class Adapter(ABC):
             for number, (encoding, target) in enumerate(zip(encodings, targets, strict=True))
             for piece in pieces(number, encoding, target, np.ones((1, len(encoding)), bool), False)
         ]
-        for chunk in chunks(plan, self.budget, self.row_bytes):
+        for chunk in chunks(plan, self.layout, self.row_bytes):
             inputs, call = self.tensors(chunk, "mask")
             self.narrow(chunk, call)
             with torch.inference_mode(), running(call):
@@ -463,39 +302,3 @@ class Adapter(ABC):
             for row, part in enumerate(chunk.parts):
                 results[part.owner] = found[row].double()
         return results
-
-
-def gradient_of(total: torch.Tensor, tensors: list[torch.Tensor], keep: bool) -> list[torch.Tensor]:
-    """Gradients by autograd.grad (never .backward: the user's .grad is not ours); unused tensors get zeros."""
-    found = torch.autograd.grad(total, tensors, retain_graph=keep, allow_unused=True)
-    return [torch.zeros_like(t) if g is None else g for t, g in zip(tensors, found, strict=True)]
-
-
-def read(columns: Columns, outputs: list[str], tensors: bool = False) -> dict[str, Any]:
-    """value, rank, margin and prediction [b m] of each row.
-
-    The value is the logit, log-probability or probability of the target, minus that of the contrast if there
-    is one (for log-probabilities the normaliser cancels, so the contrast is a difference of logits).
-    """
-    logits = columns.logits.float() if columns.logits.dtype in (torch.float16, torch.bfloat16) else columns.logits
-    pick = lambda ids: logits.gather(-1, ids[..., None])[..., 0]  # noqa: E731
-    mine = pick(columns.ids)
-    rival = None if columns.contrast is None else pick(columns.contrast)
-    code = torch.tensor([("logit", "log_prob", "prob").index(o) for o in outputs], device=logits.device)[:, None]
-    value = mine if rival is None else mine - rival
-    if bool((code > 0).any()):
-        norm = logits.logsumexp(-1)
-        log_prob = mine - norm if rival is None else mine - rival
-        prob = (mine - norm).exp() - (0.0 if rival is None else (rival - norm).exp())
-        value = torch.where(code == 0, value, torch.where(code == 1, log_prob, prob))
-    if tensors:
-        return {"value": value}
-    best, place = logits.topk(min(2, logits.shape[-1]), dim=-1)
-    other = torch.where(place[..., 0] == columns.ids, best[..., -1], best[..., 0]) if rival is None else rival
-    found = {
-        "value": value,
-        "rank": (logits > mine[..., None]).sum(-1),
-        "margin": mine - other,
-        "predicted": place[..., 0],
-    }
-    return {name: tensor.cpu().numpy() for name, tensor in found.items()}

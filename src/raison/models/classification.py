@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from raison.errors import InputError
-from raison.models.adapter import Adapter, Columns
+from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
 from raison.models.base import Prediction
 from raison.models.layout import Chunk
+from raison.models.reading import Columns
 from raison.registry import suggest
 from raison.types import Encoding, Example, Target
 
@@ -23,6 +24,7 @@ class Classifier(Adapter):
     """A sequence classifier: the target is a label, its value the logit."""
 
     task = "classification"
+    paddings = ("exact", "right")  # many heads read row 0, which padding on the left would occupy
 
     @property
     def problem(self) -> str:

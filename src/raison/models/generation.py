@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from raison.errors import InputError
-from raison.models.adapter import Adapter, Columns
+from raison.models.adapter import Adapter
 from raison.models.base import Prediction
 from raison.models.layout import Chunk
+from raison.models.reading import Columns
 from raison.types import Encoding, Target
 
 __all__ = ["Writer", "extended", "vocabulary_columns"]

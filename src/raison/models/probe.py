@@ -19,7 +19,7 @@ from raison.models.layout import chunks, pieces
 from raison.models.tap import bare, running
 from raison.types import Encoding, Example, Target
 
-__all__ = ["probe"]
+__all__ = ["difference", "probe", "subject"]
 
 SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
 log = logging.getLogger("raison")
@@ -30,7 +30,7 @@ def probe(model: Adapter) -> Adapter:
     """Find out what the model offers; raise `ModelError` if it can't be used at all."""
     check_weights(model)
     encoding, target = subject(model)
-    if not agrees(model, encoding, target):
+    if difference(model, encoding, target) > tolerance(model):
         raise ModelError(
             f"raison's view of {model.name} does not give the model's own answers, so it can't be explained safely: "
             "please report this architecture."
@@ -73,17 +73,17 @@ def smallest_window(model: Adapter) -> int | None:
     return min(sizes) if sizes else None
 
 
-def tolerance(model: Adapter, logits: torch.Tensor) -> float:
-    """How far two routes to the same logits may differ: rounding of the model's own dtype."""
+def tolerance(model: Adapter, values: np.ndarray | float = 1.0) -> float:
+    """How far two routes to the same values may differ: rounding of the model's own dtype."""
     dtype = next(model.hf.parameters()).dtype
     relative = {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 5e-2)
-    return relative * max(1.0, float(logits.abs().max()))
+    return relative * max(1.0, float(np.abs(values).max()))
 
 
-def agrees(model: Adapter, encoding: Encoding, target: Target) -> bool:
-    """View = plain forward, with masks and positions given = with none given."""
+def difference(model: Adapter, encoding: Encoding, target: Target) -> float:
+    """View, with masks and positions given, against an untapped eager clone with none given: largest gap of logits."""
     (piece,) = pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False)
-    (chunk,) = chunks([piece], model.budget, model.row_bytes)
+    (chunk,) = chunks([piece], model.layout, model.row_bytes)
     inputs, call = model.tensors(chunk, "mask")
     plain = {k: v for k, v in inputs.items() if k.endswith("input_ids") or k in ("token_type_ids", "use_cache")}
     with torch.inference_mode():
@@ -92,7 +92,7 @@ def agrees(model: Adapter, encoding: Encoding, target: Target) -> bool:
             viewed = model.columns(model.view(**inputs), chunk).logits
     if not torch.isfinite(reference).all():
         raise ModelError(f"{model.name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
-    return bool((reference - viewed).abs().max() <= tolerance(model, reference))
+    return float((reference - viewed).abs().max() / max(1.0, float(reference.abs().max())))
 
 
 def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
@@ -110,11 +110,13 @@ def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
     if model.family.positions != "none":
         try:
             (deleted,) = model.score([question], removal="delete")
-            near = tolerance(model, torch.from_numpy(masked.value))
+            near = tolerance(model, masked.value)
             if np.abs(deleted.value - masked.value).max() <= near:
                 found.insert(0, "delete")
         except (RuntimeError, IndexError, ValueError) as error:
             log.info("%s: can't run at gapped positions (%s)", model.name, error)
+    if "delete" in found and not windows_hold(model):
+        found.remove("delete")
     if model.generates and len(encoding.segments) > 1 and not empty_source_hides(model, question):
         found = []
     if model.codec.mask_id is not None:
@@ -122,6 +124,25 @@ def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
     if model.codec.has_pad:
         found.append("pad_token")
     return [*found, "zero"]
+
+
+def windows_hold(model: Adapter) -> bool:
+    """Windows too wide for a real text: three tokens, the first beyond the window of the others by position.
+
+    A windowed layer must give it no attention at all. (Narrow windows were crossed by the text itself.)
+    """
+    window = smallest_window(model)
+    if window is None or window <= AFFORDABLE or model.limit is None or window + 3 > model.limit:
+        return True
+    encoding = model.encode([Example("one two three four five")])[0]
+    data = encoding.to_dict()
+    data["positions"] = [0, *range(window + 1, window + len(encoding))]
+    gapped = Encoding.from_dict(data)
+    target = model.aim(gapped)[0][1] if not model.generates else first_target(model, gapped)[1]
+    ((_, trace),) = model.trace([gapped], [target], want=frozenset({"attention"}))
+    kinds = getattr(model.hf.config, "layer_types", None) or ["sliding_attention"] * len(trace.maps)
+    far = [float(seen.weights[:, 1:, 0].abs().max()) for seen in trace.maps]
+    return all((kind != "sliding_attention") or reach == 0.0 for kind, reach in zip(kinds, far, strict=False))
 
 
 def empty_source_hides(model: Adapter, question: Question) -> bool:
@@ -132,7 +153,7 @@ def empty_source_hides(model: Adapter, question: Question) -> bool:
     nothing = np.zeros((1, len(encoding)), bool)
     asked = [Question(e, question.target, nothing) for e in (encoding, Encoding.from_dict(other))]
     first, second = model.score(asked, removal="mask")
-    return bool(np.abs(first.value - second.value).max() <= tolerance(model, torch.from_numpy(first.value)))
+    return bool(np.abs(first.value - second.value).max() <= tolerance(model, first.value))
 
 
 def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,12 @@ class Seq2Seq(Writer):
     def write(self, encoding: Encoding) -> list[int]:
         """The tokens that the model writes for a source, greedily, without its end."""
         source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy()).to(self.device)[None]
+        settings = copy.deepcopy(self.view.generation_config)
+        longest = min(settings.max_new_tokens or LONGEST, (self.limit or LONGEST + 1) - 1)
+        settings.update(max_length=None, max_new_tokens=longest, num_beams=1, do_sample=False)
         with torch.inference_mode(), running(Call()):
             written = self.view.generate(
-                input_ids=source,
-                attention_mask=torch.ones_like(source),
-                max_new_tokens=LONGEST,
-                num_beams=1,
-                do_sample=False,
+                input_ids=source, attention_mask=torch.ones_like(source), generation_config=settings
             )
         ids = [int(i) for i in written[0][1:]]
         end = self.view.generation_config.eos_token_id

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from raison.errors import InputError
-from raison.models.adapter import Adapter, Columns
+from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
 from raison.models.base import Prediction
 from raison.models.generation import vocabulary_columns
 from raison.models.layout import Chunk
+from raison.models.reading import Columns
 from raison.types import Encoding, Example, Target
 from raison.units import group
 

@@ -16,7 +16,7 @@ RGB = tuple[int, int, int]
 FOR: RGB = (236, 122, 22)
 AGAINST: RGB = (36, 114, 214)
 PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
-INKS: tuple[RGB, RGB] = ((17, 17, 17), (255, 255, 255))
+INKS: tuple[RGB, RGB] = ((0, 0, 0), (255, 255, 255))
 SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
 
 

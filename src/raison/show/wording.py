@@ -1,7 +1,7 @@
 """What is said about an explanation in words and numbers, for the terminal.
 
-`diagnostics["prediction"]` is read as {"text": str, "probability": float, "top": [[str, float], ...]};
-every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
+`diagnostics["prediction"]` is read as {"text": str, "probability": float, "top": [[str, float], ...]}
+(or {name: probability}); every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ def sign(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
+    if char in "\u2028\u2029":
+        return "␤"
     if code < 0xA0 or char in REORDERING or 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return char  # unusual spaces, joiners of emoji, direction marks: harmless
@@ -68,7 +70,7 @@ def prediction(explanation: Explanation) -> Mapping[str, Any]:
 def headline(explanation: Explanation) -> list[str]:
     """What is explained, with its probability; and the prediction, where it is something else."""
     target, found = explanation.target, prediction(explanation)
-    top = {str(name): float(p) for name, p in found.get("top", ())}
+    top = {str(name): float(p) for name, p in dict(found.get("top") or ()).items()}
     predicted, probability = found.get("text"), found.get("probability")
     if predicted is not None and probability is not None:
         top[str(predicted)] = float(probability)
@@ -94,11 +96,11 @@ def provenance(explanation: Explanation) -> list[str]:
     return [clean(part) for part in parts]
 
 
-def notes(explanation: Explanation) -> list[str]:
-    """What a reader must know before trusting the picture."""
+def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
+    """What a reader must know before trusting the picture; `unread` says how unread text looks."""
     found = []
     if cut := explanation.encoding.truncated:
-        found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the grey part.")
+        found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the text {unread}.")
     if not explanation.scores.any():
         found.append("All scores are zero.")
     extra = explanation.diagnostics.get("notes", ())

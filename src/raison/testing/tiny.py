@@ -148,7 +148,8 @@ def config_of(family: str, vocabulary: int) -> Any:
         "electra": lambda: t.ElectraConfig(**plain, embedding_size=16),
         "albert": lambda: t.AlbertConfig(**plain, embedding_size=12),
         "modernbert": lambda: t.ModernBertConfig(
-            **plain, local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2
+            **plain, local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2,
+            bos_token_id=1, eos_token_id=2,
         ),
         "deberta": lambda: t.DebertaV2Config(
             **plain, relative_attention=True, position_buckets=8, pos_att_type=["c2p", "p2c"],
@@ -216,6 +217,8 @@ def tiny_hf(family: str, task: str, seed: int = 0, *, labels: int = 3, double: b
     finally:
         torch.random.set_rng_state(state)
     model.tie_weights()
+    if task == "seq2seq":
+        model.generation_config.max_new_tokens = 6  # random weights never stop by themselves
     return (model.double() if double else model).eval(), tokenizer
 
 

@@ -16,7 +16,7 @@ __all__ = ["extract"]
 def extract(archive: Path, member: str, to: Path) -> Path:
     """Copy one regular file of a zip (wheel) or tar archive to the path `to`, which the caller chooses."""
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts or "\\" in member:
-        raise DownloadError(f"The archive member {member!r} points outside of the archive, so it is not read: report this.")
+        raise DownloadError(f"The archive member {member!r} points out of its archive and is not read: update raison.")
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as wheel, wheel.open(member) as inside:

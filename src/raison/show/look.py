@@ -1,0 +1,127 @@
+"""How pieces look in a terminal: colours where there are colours, signs where there are none."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from raison.show import scale
+from raison.show.flow import Passage, Piece
+from raison.show.wording import clean
+from raison.types import Explanation
+
+__all__ = ["Look"]
+
+EIGHTHS = " ▏▎▍▌▋▊▉"
+GREY: scale.RGB = (128, 128, 128)
+DIM, BOLD = Style(dim=True), Style(bold=True)
+FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a console can show."""
+
+    coloured: bool
+    paper: str | None  # dark | light | None: unknown
+    ascii: bool  # the stream can't carry block characters
+
+    @classmethod
+    def of(cls, console: Console, paper: str | None = None) -> Look:
+        # 16 colours are the user's own palette: there a shade means nothing and contrast can't be promised
+        rich_in_colour = console.color_system in ("256", "truecolor") and not console.no_color
+        return cls(rich_in_colour, paper or paper_of(os.environ.get("COLORFGBG", "")), console.options.ascii_only)
+
+    @property
+    def dot(self) -> str:
+        return " | " if self.ascii else " · "
+
+    def tint(self, weight: float) -> Style:
+        """The style of a weight; stronger is always more striking, on dark and on light paper."""
+        if not self.coloured:
+            return Style.null()
+        if self.paper is None and scale.SILENT <= abs(weight) < FAINT:
+            hue = scale.FOR if weight > 0 else scale.AGAINST
+            return Style(color=scale.hexadecimal(mixed(hue, GREY)))
+        colour = scale.background(weight, scale.PAPERS[self.paper] if self.paper else GREY)
+        if colour is None:
+            return Style.null()
+        return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
+
+    def bar(self, weight: float, width: int = 12) -> Text:
+        """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
+        eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
+        if self.ascii:
+            blocks = "#" * -(-eighths // 8)
+        else:
+            blocks = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+        hue = scale.hexadecimal(scale.FOR if weight > 0 else scale.AGAINST)
+        return Text(blocks, Style(color=hue) if self.coloured else Style.null())
+
+    def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
+        """The flowing text; without colours the `marked` units carry their sign."""
+        text = Text(overflow="fold")
+        weights = scale.weights(explanation.scores)
+        written = False
+        for piece in passage.pieces:
+            if written and piece.kind != "outcome":
+                text.append('"', BOLD)
+            elif piece.kind == "outcome" and not written:
+                text.append(f" {'->' if self.ascii else '→'} ", DIM).append('"', BOLD)
+            written = piece.kind == "outcome"
+            shown, style = self.dressed(piece, explanation)
+            if piece.units:
+                tint = self.tint(max((float(weights[unit]) for unit in piece.units), key=abs))
+                style = tint if tint and style == DIM else tint + style  # dim letters would be lost on a tint
+                shown = shown if self.coloured else signed(shown, piece, explanation, marked)
+            if piece.kind == "special":
+                text.append("" if text.plain[-1:].isspace() or not text else " ").append(shown, style).append(" ")
+            else:
+                text.append(shown, style)
+        return text.append('"', BOLD) if written else text
+
+    def dressed(self, piece: Piece, explanation: Explanation) -> tuple[str, Style]:
+        """Characters and style from what a piece is, apart from its score."""
+        shown = clean(piece.text)
+        if piece.kind in ("unseen", "unread"):
+            return (shown if self.coloured else around(shown, "{", "}")), DIM
+        if piece.kind == "target":
+            shown = around(shown, *("<>" if self.ascii else "‹›"))
+        if explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units):
+            return shown, Style(bold=True, underline=True)
+        return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, Style.null())
+
+
+def signed(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
+    """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
+    if explanation.selected is not None:
+        return around(shown, "*", "*") if any(explanation.selected[unit] for unit in piece.units) else shown
+    strong = [unit for unit in piece.units if unit in marked]
+    if not strong:
+        return shown
+    sign = "+" if explanation.scores[strong[0]] > 0 else "-"
+    return around(shown, f"[{sign if scale.signed(explanation.scores) else ''}", "]")
+
+
+def around(shown: str, left: str, right: str) -> str:
+    """The characters with signs around them; white space stays outside."""
+    core = shown.strip()
+    return shown.replace(core, left + core + right, 1) if core else shown
+
+
+def mixed(one: scale.RGB, other: scale.RGB) -> scale.RGB:
+    """Three parts of one colour and one of another: letters of middle brightness read on any paper."""
+    r, g, b = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
+    return r, g, b
+
+
+def paper_of(setting: str) -> str | None:
+    """Dark or light, from what some terminals put into COLORFGBG ("15;0": white on black)."""
+    last = setting.rpartition(";")[2]
+    if not last.isdigit():
+        return None
+    return "light" if int(last) == 7 or 9 <= int(last) <= 15 else "dark"

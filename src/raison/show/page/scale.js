@@ -1,0 +1,27 @@
+// The colours of raison/show/scale.py, number for number (a test compares them).
+
+export const FOR = [236, 122, 22];
+export const AGAINST = [36, 114, 214];
+export const PAPERS = { light: [255, 255, 255], dark: [27, 28, 31] };
+const INKS = [[0, 0, 0], [255, 255, 255]];
+const SILENT = 0.04;
+
+export function background(weight, paper) {
+  const strength = Math.min(1, Math.abs(weight));
+  if (strength < SILENT) return null;
+  const hue = weight > 0 ? FOR : AGAINST;
+  return paper.map((p, i) => Math.floor(p + (hue[i] - p) * strength + 0.5));
+}
+
+function luminance(colour) {
+  const [r, g, b] = colour.map((c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+export function ink(colour) {
+  const on = luminance(colour) + 0.05;
+  const [dark, light] = INKS.map(luminance).map((l) => Math.max(on, l + 0.05) / Math.min(on, l + 0.05));
+  return dark >= light ? INKS[0] : INKS[1];
+}
+
+export const css = (colour) => `rgb(${colour.join(" ")})`;

@@ -1,0 +1,53 @@
+// Words and numbers about an explanation, as in raison/show/wording.py.
+
+const pictured = (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd");
+export const clean = (text) => String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, pictured);
+
+export function number(score, largest) {
+  if (!largest) return "0";
+  const exponent = Math.floor(Math.log10(largest));
+  const plain = exponent >= -4 && exponent <= 6;
+  const digits = plain ? Math.abs(score).toFixed(Math.max(0, 3 - exponent)) : Math.abs(score).toExponential(3);
+  return (score < 0 ? "−" : "+") + digits;
+}
+
+function share(p) {
+  if (p < 0 || p > 1) return String(Number(p.toPrecision(4)));
+  if (p > 0 && p < 0.0005) return "<0.1 %";
+  return p > 0.9995 && p < 1 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`;
+}
+
+export const generated = (target) => target.kind === "token" || target.kind === "text";
+const named = (text, target) => (generated(target) || target.kind === "span" ? `“${text}”` : text);
+
+export function headline({ target, diagnostics }) {
+  let found = diagnostics.prediction ?? {};
+  if (typeof found === "string") found = { text: found };
+  const top = new Map(Array.isArray(found.top) ? found.top : Object.entries(found.top ?? {}));
+  if (found.text != null && found.probability != null) top.set(found.text, found.probability);
+  const known = found.text == null ? found.probability : top.get(target.text);
+  const same = found.text == null || found.text === target.text;
+  return {
+    what: clean(named(target.text, target)) || target.kind,
+    share: known == null ? "" : share(known),
+    contrast: target.contrast ? `rather than ${clean(named(target.contrast_text, target))}` : "",
+    predicted: same ? "" : `${clean(named(found.text, target))}${found.probability ? ` ${share(found.probability)}` : ""}`,
+  };
+}
+
+export function notes({ encoding, scores, diagnostics }) {
+  const found = [];
+  const cut = encoding.truncated;
+  if (cut) found.push(`${cut} token${cut > 1 ? "s were" : " was"} cut off: the model did not read the text in grey.`);
+  if (!scores.some((s) => s !== 0)) found.push("All scores are zero.");
+  return found.concat(diagnostics.notes ?? []).map(clean);
+}
+
+// One sentence for each unit, on hover, on focus and for screen readers: the name, the exact score, its rank.
+export function describe({ units, scores, selected, order }, unit, ranks) {
+  const side = scores[unit] > 0 ? ", for" : scores[unit] < 0 ? ", against" : "";
+  const place = order ? order.indexOf(unit) : -1;
+  const chosen = selected?.[unit] ? `, selected${place >= 0 ? ` as number ${place + 1}` : ""}` : "";
+  const exact = String(Number(Math.abs(scores[unit]).toPrecision(6)));
+  return `${clean(units.names[unit])}: ${scores[unit] < 0 ? "−" : "+"}${exact}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
+}

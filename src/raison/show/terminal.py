@@ -1,0 +1,151 @@
+"""Explanations in the terminal: what was predicted, the text in colours, and the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from raison.show import scale
+from raison.show.compare import comparison
+from raison.show.flow import flow
+from raison.show.look import Look
+from raison.show.wording import clean, headline, notes, number, provenance
+from raison.types import Explanation
+
+__all__ = ["render", "render_many"]
+
+STRONGEST = 5  # units named on each side
+LONGEST = 24  # cells of a unit's name in a table
+WIDE = 76  # cells from which for and against stand side by side
+
+
+def render(explanation: Explanation, console: Console | None = None, *, paper: str | None = None) -> None:
+    """Print one explanation; `paper` is dark or light where the terminal's background is known."""
+    console = console or Console()
+    look = Look.of(console, paper)
+    head(explanation, console, look)
+    body(explanation, console, look)
+
+
+def render_many(
+    explanations: Iterable[Explanation], console: Console | None = None, *, paper: str | None = None
+) -> None:
+    """Print explanations below each other; methods that explain the same thing end in a table of them all."""
+    console = console or Console()
+    look = Look.of(console, paper)
+    groups = [list(group) for _, group in groupby(explanations, subject)]
+    for place, group in enumerate(groups):
+        if place:
+            console.print(Rule(style="dim", characters="-" if look.ascii else "─"))
+        if len(group) == 1:
+            render(group[0], console, paper=paper)
+            continue
+        head(group[0], console, look, shared=True)
+        for explanation in group:
+            say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
+            body(explanation, console, look, table=False)
+        say(console, comparison(group, look))
+        console.print()
+
+
+def subject(explanation: Explanation) -> tuple[str, ...]:
+    """What is explained, apart from the method: explanations that agree in it can be compared."""
+    records = explanation.encoding, explanation.units, explanation.target
+    return (explanation.model, *(record.content() for record in records))
+
+
+def say(console: Console, what: RenderableType) -> None:
+    console.print(Padding(what, (0, 1), expand=False))
+
+
+def head(explanation: Explanation, console: Console, look: Look, shared: bool = False) -> None:
+    first, *rest = headline(explanation)
+    line = Text(overflow="fold")
+    line.append(clean(explanation.model) + look.dot, "dim")
+    line.append(first, "bold")
+    if rest:
+        line.append(look.dot + look.dot.join(rest))
+    console.print()
+    say(console, line)
+    if not shared:
+        say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
+    console.print()
+
+
+def body(explanation: Explanation, console: Console, look: Look, table: bool = True) -> None:
+    marked = frozenset(u for side in (1, -1) for u in strongest(explanation.scores, side))
+    passages = flow(explanation)
+    grid = Table.grid(padding=(0, 2))
+    if len(passages) > 1:
+        grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for passage in passages:
+        text = look.passage(passage, explanation, marked)
+        grid.add_row(*([clean(passage.name), text] if len(passages) > 1 else [text]))
+    say(console, grid)
+    for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
+        say(console, Text(note, style="dim italic"))
+    console.print()
+    if explanation.selected is not None:
+        say(console, rationale(explanation, look))
+        console.print()
+    if table and explanation.scores.any():
+        say(console, sides(explanation, console, look))
+        console.print()
+
+
+def rationale(explanation: Explanation, look: Look) -> Text:
+    """How many units were selected, and in which order they were chosen."""
+    chosen = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
+    line = Text("rationale ", style="dim")
+    line.append(f"{int(chosen.sum())} of {len(chosen)} units", "bold")
+    order = [] if explanation.order is None else [int(u) for u in explanation.order if chosen[u]]
+    if order:
+        names = [clean(explanation.units.names[u]) for u in order[:12]] + ["…"] * (len(order) > 12)
+        line.append(", in the order chosen: ", "dim")
+        line.append((", " if look.ascii else " → ").join(names))
+    return line
+
+
+def strongest(scores: np.ndarray, side: int) -> list[int]:
+    """The units that speak most for (side 1) or against (side -1) the target, strongest first."""
+    weights = scale.weights(scores) * side
+    return [int(unit) for unit in np.argsort(-weights, kind="stable")[:STRONGEST] if weights[unit] >= scale.SILENT]
+
+
+def sides(explanation: Explanation, console: Console, look: Look) -> Table:
+    """The strongest units for the target and against it, with their scores."""
+    two = scale.signed(explanation.scores)
+    tables = [
+        side(explanation, look, units, title)
+        for units, title in (
+            (strongest(explanation.scores, 1), "for" if two else "strongest"),
+            (strongest(explanation.scores, -1), "against"),
+        )
+        if units
+    ]
+    grid = Table.grid(padding=(0, 4))
+    rows: Sequence[Sequence[Table]] = [tables] if console.width >= WIDE else [[table] for table in tables]
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def side(explanation: Explanation, look: Look, units: list[int], title: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column(title, max_width=LONGEST, no_wrap=True, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("", min_width=12)
+    weights = scale.weights(explanation.scores)
+    largest = float(np.abs(explanation.scores).max())
+    for unit in units:
+        name = Text(" ".join(clean(explanation.units.names[unit]).split()) or "␣")
+        table.add_row(name, number(float(explanation.scores[unit]), largest), look.bar(float(weights[unit])))
+    return table
