@@ -33,9 +33,9 @@ def encode(*texts, names=None, specials=False, **changes):
     tokens, segment, start, end = zip(*rows, strict=True)
     names = names or {1: ("text",), 2: ("first", "second")}[len(texts)]
     size = np.arange(len(rows))
-    fixed = np.zeros(len(rows), bool)
-    return Encoding(**{**dict(ids=size, tokens=tokens, segments=names, texts=texts, segment=segment, start=start,
-                              end=end, positions=size, fixed=fixed), **changes})
+    fields = {"ids": size, "tokens": tokens, "segments": names, "texts": texts, "segment": segment, "start": start,
+              "end": end, "positions": size, "fixed": np.zeros(len(rows), bool)}
+    return Encoding(**{**fields, **changes})
 
 
 def explain(*texts, scores=None, target=None, level="word", encoding=None, **fields):
@@ -45,9 +45,9 @@ def explain(*texts, scores=None, target=None, level="word", encoding=None, **fie
     if scores is None:
         scores = np.sin(np.arange(len(units)) * 2.4) * 3
     diagnostics = {"prediction": {"text": "positive", "probability": 0.987, "top": [["positive", 0.987]]}}
-    return Explanation(**{**dict(encoding=encoding, units=units, target=target, scores=np.asarray(scores, float),
-                                 method="occlusion(width=1)", model="tiny-sentiment", removal="mask",
-                                 diagnostics=diagnostics), **fields})
+    made = {"encoding": encoding, "units": units, "target": target, "scores": np.asarray(scores, float),
+            "method": "occlusion(width=1)", "model": "tiny-sentiment", "removal": "mask", "diagnostics": diagnostics}
+    return Explanation(**{**made, **fields})
 
 
 def show(explanation, width=100, paper=None, many=False, **options):
@@ -76,7 +76,7 @@ CASES = {
     "zero": lambda: explain(MOVIE, scores=np.zeros(12)),
     "selected": lambda: explain(MOVIE, scores=SCORES, selected=[u in (1, 3) for u in range(12)], order=[1, 3]),
     "nasty": lambda: explain(NASTY),
-    "one": lambda: explain("Superb"),
+    "one": lambda: explain("Superb", scores=[1.5]),
     "long": lambda: explain(" ".join(f"word{i}" for i in range(300))),
     "tiny": lambda: explain(MOVIE, scores=np.array(SCORES) * 1e-9),
     "sentences": lambda: explain("It is good. Really good! But long…", level="sentence"),
@@ -188,6 +188,13 @@ def test_many_are_divided_and_methods_compared():
     output = show([first, second, CASES["one"]()], many=True)
     assert "─" * 20 in output and re.search(r"unit\s+occlusion\s+attention", output)
     assert re.search(r"dull\s+-1.500\s+\+4.000", output)
+
+
+def test_bars_are_true_in_any_room():
+    long = "Donaudampfschifffahrtsgesellschaftskapitaen"
+    for width in (30, 60, 80, 100):
+        bars = re.findall(r"█+", show(explain(f"{long} {long} x", scores=[4, -2, 0]), width=width))
+        assert len(bars) == 2 and len(bars[0]) == 2 * len(bars[1])
 
 
 def test_narrow_terminals_and_poor_streams():

@@ -11,7 +11,7 @@ import numpy as np
 from raison import units as grouping
 from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method, check_needs
-from raison.models.base import Model
+from raison.models.base import Model, Prediction
 from raison.models.load import load
 from raison.registry import Registry, datasets, methods, metrics, suggest
 from raison.types import Encoding, Example, Explanation, Target, Units
@@ -82,9 +82,13 @@ def explained(
 ) -> list[Explanation]:
     """One batch: encode, aim, group, ask the method, and put the answers on record."""
     aims: list[tuple[Encoding, Target]] = []
-    for example, encoding in zip(examples, model.encode(examples, truncate=truncate), strict=True):
+    said: list[Prediction] = []
+    encodings = model.encode(examples, truncate=truncate)
+    for example, encoding, prediction in zip(examples, encodings, model.predict(encodings), strict=True):
         wish = example.target if target is None else target
-        aims += model.aim(encoding, wish, contrast=contrast, output=output)
+        found = model.aim(encoding, wish, contrast=contrast, output=output, prediction=prediction)
+        aims += found
+        said += [prediction] * len(found)
     groups = [grouping.group(encoding, units, goal.free(encoding)) for encoding, goal in aims]
     if not any(len(group) for group in groups):
         raise InputError("Nothing in this text may be removed, so there is nothing to explain: give a longer text.")
@@ -93,17 +97,28 @@ def explained(
     batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, removal, seed)
     clock = time.process_time()
     answers = method(model, batch)
-    spent = (time.process_time() - clock) / max(1, len(aims))
+    spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
     return [
-        recorded(model, method, batch, index, answer, spent) for index, answer in enumerate(answers)
+        recorded(model, method, batch, index, answer, {**about(said[index], batch.targets[index]), "cpu_seconds": spent})
+        for index, answer in enumerate(answers)
     ]
 
 
-def recorded(model: Model, method: Method, batch: Batch, index: int, answer: Answer, spent: float) -> Explanation:
+def about(prediction: Prediction, target: Target) -> dict[str, Any]:
+    """What the model says itself, where that is an answer to the same question as the target."""
+    if (prediction.target.kind, prediction.target.positions) != (target.kind, target.positions):
+        return {}
+    top = [[name, share] for name, share in prediction.top]
+    return {"prediction": {"text": prediction.target.text, "probability": prediction.probability, "top": top}}
+
+
+def recorded(
+    model: Model, method: Method, batch: Batch, index: int, answer: Answer, diagnostics: dict[str, Any]
+) -> Explanation:
     """The record of one answer."""
     encoding, target, units = batch.encodings[index], batch.targets[index], batch.units[index]
     scores, parts = answer.scores, dict(answer.parts)
-    diagnostics: dict[str, Any] = {"cpu_seconds": round(spent, 6), **answer.diagnostics}
+    diagnostics = {**diagnostics, **answer.diagnostics}
     if answer.axis == "token":
         parts["token_scores"] = scores
         scores = gathered(scores, units, method.additive)

@@ -107,9 +107,15 @@ class Model(Protocol):
         """Tokens of each example on one axis."""
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
-        """What a user's wish (a label, an answer, a continuation, "all") means for this text."""
+        """What a user's wish (a label, an answer, a continuation, "all") means; none: the `prediction`, if it is known."""
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         """What the model says about each whole text."""

@@ -87,13 +87,21 @@ class Function:
         return answers
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         if output not in (None, "logit"):
             raise InputError("The value of a wrapped function is what it returns: leave the output away.")
+        if wish is None and contrast is None:
+            return [(encoding, (prediction or self.predict([encoding])[0]).target)]
         names = self.names(self.ask([encoding.texts[0]]).shape[1])
         if wish is None:
-            return [(encoding, self.predict([encoding])[0].target)]
+            wish = self.predict([encoding])[0].target.ids[0]
         chosen = range(len(names)) if wish == "all" else [self.number(wish, names)]
         rival = None if contrast is None else self.number(contrast, names)
         return [

@@ -6,6 +6,7 @@ from typing import Any
 
 from raison.errors import InputError
 from raison.models.axis import axis_of
+from raison.models.base import Prediction
 from raison.models.generation import Writer
 from raison.types import Encoding, Example, Target
 
@@ -26,11 +27,17 @@ class CausalLM(Writer):
         return 1
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         if wish is not None:
             return self.aimed_at(encoding, wish, contrast, output)
-        target = self.predict([encoding])[0].target
+        target = (prediction or self.predict([encoding])[0]).target
         return [(encoding, self.finished(encoding, target, contrast, output))]
 
     def pieces_of(self, encoding: Encoding, text: str) -> list[int]:

@@ -76,14 +76,23 @@ class Classifier(Adapter):
         return Target("label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name)
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         rival = None if contrast is None else self.label_id(contrast)
         if rival is not None and self.problem != "single_label":
             raise InputError("A contrast needs a model that chooses one class among several.")
         if wish == "all":
             return [(encoding, self.target_of(i, rival, output)) for i in range(len(self.labels)) if i != rival]
-        label = self.predict([encoding])[0].target.ids[0] if wish is None else self.label_id(wish)
+        if wish is None:
+            label = (prediction or self.predict([encoding])[0]).target.ids[0]
+        else:
+            label = self.label_id(wish)
         if label == rival:
             raise InputError(f"The target and the contrast are both {self.labels[label]!r}: name two classes.")
         return [(encoding, self.target_of(label, rival, output))]

@@ -55,12 +55,18 @@ class QuestionAnswerer(Adapter):
         return answers
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         if contrast is not None:
             raise InputError("A contrast of answer spans is not defined: explain each span by itself.")
         if wish is None:
-            start, end = self.predict([encoding])[0].target.positions
+            start, end = (prediction or self.predict([encoding])[0]).target.positions
             return [(encoding, self.target_of(encoding, start, end, output))]
         text = str(wish)
         place = encoding.texts[1].find(text)

@@ -10,6 +10,7 @@ import torch
 
 from raison.errors import InputError
 from raison.models.axis import axis_of
+from raison.models.base import Prediction
 from raison.models.generation import Writer, extended
 from raison.models.tap import Call, running
 from raison.types import Encoding, Example, Target
@@ -61,7 +62,13 @@ class Seq2Seq(Writer):
         return int((encoding.segment == 0).sum()) + 1
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         number = isinstance(wish, (int, np.integer)) and not isinstance(wish, bool)
         if wish is None or wish == "all" or number:

@@ -57,7 +57,13 @@ class Tagger(Adapter):
         return answers
 
     def aim(
-        self, encoding: Encoding, wish: Any = None, *, contrast: Any = None, output: str | None = None
+        self,
+        encoding: Encoding,
+        wish: Any = None,
+        *,
+        contrast: Any = None,
+        output: str | None = None,
+        prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
         found = self.tags(encoding).argmax(-1)
         words = self.heads_of_words(encoding)
@@ -71,7 +77,9 @@ class Tagger(Adapter):
             chosen = by_label or [(row, word) for row, word in words if word.lower() == str(wish).lower()]
         if wish is not None and not chosen:
             raise InputError(f"{wish!r} is neither a word of the text nor a tag that {self.name} gives it.")
-        chosen = chosen or [(self.predict([encoding])[0].target.positions[0], words[0][1])]
+        if not chosen:  # nothing tagged: the word that the model is surest of
+            best = (prediction or self.predict([encoding])[0]).target.positions[0]
+            chosen = [(row, word) for row, word in words if row == best]
         targets = [self.target_of(row, word, int(found[row]), output) for row, word in chosen]
         return [(encoding, self.contrasted(target, contrast)) for target in targets]
 

@@ -26,13 +26,15 @@ def comparison(explanations: Sequence[Explanation], look: Look) -> Table:
     shown = sorted(np.argsort(-strength, kind="stable")[:ROWS].tolist())
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("unit" if len(shown) == len(names) else f"strongest {len(shown)} of {len(names)}", max_width=24)
-    for explanation in explanations:
-        table.add_column(clean(explanation.method).partition("(")[0], justify="right", overflow="fold")
+    methods = [clean(explanation.method) for explanation in explanations]
+    short = [method.partition("(")[0] for method in methods]
+    for title in short if len(set(short)) == len(short) else methods:
+        table.add_column(title, justify="right", overflow="fold")
     for unit in shown:
         row = [Text(" ".join(clean(names[unit]).split()), overflow="ellipsis", no_wrap=True)]
         for explanation, weight in zip(explanations, weights[:, unit], strict=True):
             chosen = explanation.selected is not None and bool(explanation.selected[unit])
             figure = number(float(explanation.scores[unit]), float(np.abs(explanation.scores).max()))
-            row.append(Text.assemble((f" {figure} ", look.tint(float(weight))), "*" if chosen else " "))
+            row.append(Text.assemble("*" if chosen else "", (f" {figure}", look.tint(float(weight)))))
         table.add_row(*row)
     return table

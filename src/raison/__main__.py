@@ -1,0 +1,5 @@
+"""python -m raison"""
+
+from raison.cli.app import main
+
+main()

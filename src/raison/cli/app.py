@@ -1,0 +1,89 @@
+"""The `raison` command and what all of its subcommands share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from raison import __version__
+from raison.errors import RaisonError
+
+__all__ = ["app", "guarded", "main"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+app = typer.Typer(
+    name="raison",
+    help="Why did the model predict this, and can you trust the answer?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def say(sentence: str) -> None:
+    print(f"raison: {sentence}", file=sys.stderr)
+
+
+def guarded(command: F) -> F:
+    """Turn whatever goes wrong in a command into one sentence and an exit code, never a traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except RaisonError as error:
+            say(str(error))
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            say("interrupted.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # the reader of our output has gone, as in `raison ls methods | head -1`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except OSError as error:
+            say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error}.")
+            raise typer.Exit(1) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except MemoryError:
+            say("out of memory: shorten the text or use a smaller model.")
+            raise typer.Exit(1) from None
+        except Exception as error:
+            if os.environ.get("RAISON_DEBUG"):
+                raise
+            say(
+                f"something unexpected happened ({type(error).__name__}: {error}): set RAISON_DEBUG=1 to see where, "
+                "and please report it."
+            )
+            raise typer.Exit(1) from None
+
+    return run  # type: ignore[return-value]
+
+
+def version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit()
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Why did the model predict this, and can you trust the answer?"""
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    from raison.cli import explain, ls
+
+    app.command("explain")(guarded(explain.explain))
+    app.command("ls")(guarded(ls.ls))
+    app()

@@ -1,0 +1,46 @@
+"""raison ls: what can be typed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from raison.cli import options
+
+
+def ls(
+    what: Annotated[str, typer.Argument(help="methods, models, metrics or datasets.")] = "methods",
+    json: options.Json = False,
+) -> None:
+    """List the methods, models, metrics or data sets that are installed."""
+    from raison.api import ls as names_of
+
+    names = names_of(what)
+    rows = [describe(what, name) for name in names]
+    if json:
+        import json as writer
+
+        print(writer.dumps(rows, ensure_ascii=False))
+        return
+    if not rows:
+        print(f"No {what} are installed.")
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        print(f"{row['name']:<{width}}  {row['about']}")
+
+
+def describe(what: str, name: str) -> dict[str, Any]:
+    """A name with its first sentence, which is its documentation."""
+    if what == "models":
+        from raison.models import catalog
+
+        entry = catalog.entries()[name]
+        return {"name": name, "about": entry.description}
+    from raison.api import SHELVES
+
+    entry = SHELVES[what][name]
+    about = (entry.__doc__ or "").strip().splitlines()[0] if entry.__doc__ else ""
+    needs = ", ".join(sorted(getattr(entry, "needs", ())))
+    return {"name": name, "about": f"{about} (needs {needs})" if needs else about}

@@ -1,0 +1,33 @@
+"""Options that mean the same in every command, defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+Model = Annotated[
+    str, typer.Option("-m", "--model", envvar="RAISON_MODEL", help="Name (raison ls models), folder, .gguf file or hub name.")
+]
+Methods = Annotated[
+    Optional[list[str]],
+    typer.Option("-M", "--method", help="A method, e.g. leave_one_out; repeat it to compare (raison ls methods)."),
+]
+Target = Annotated[
+    Optional[str], typer.Option("--target", help="A label, an answer or a continuation; default: what the model predicts.")
+]
+Contrast = Annotated[Optional[str], typer.Option("--contrast", help="Explain the target rather than this.")]
+Output = Annotated[Optional[str], typer.Option("--output", help="What is explained: logit, log_prob or prob.")]
+Units = Annotated[str, typer.Option("--units", help="token, word, sentence, passage or slot.")]
+Removal = Annotated[Optional[str], typer.Option("--removal", help="delete, mask, mask_token, pad_token or zero.")]
+Context = Annotated[Optional[Path], typer.Option("--context", help="A file with the context of the question.")]
+Question = Annotated[Optional[str], typer.Option("--question", help="A question to be answered from the context.")]
+Pair = Annotated[Optional[str], typer.Option("--pair", help="The second text, for models that read two.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, one line each.")]
+Html = Annotated[Optional[Path], typer.Option("--html", help="Write a self-contained HTML file.")]
+Out = Annotated[Optional[Path], typer.Option("--out", help="Write the results to this file as JSON, one line each.")]
+Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long, and record it.")]
+AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Open pickled weights (they can run code).")]
+RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run modelling code that comes with the model.")]

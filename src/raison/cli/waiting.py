@@ -1,0 +1,51 @@
+"""A line on stderr that says what is going on, how far it is and when it will be done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["waiting"]
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show progress of everything inside; yields a function that names the present step.
+
+    Nothing is shown where stderr is no terminal, so that logs stay clean.
+    """
+    quiet()
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from raison import progress
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def step(name: str) -> None:
+            bar.update(task, description=name, total=None, completed=0)
+
+        def listener(done: int, total: int, unit: str) -> None:
+            bar.update(task, completed=done, total=total)
+
+        with progress.listen(listener):
+            yield step
+
+
+def quiet() -> None:
+    """Keep the libraries' own bars and notices off the screen; errors still arrive as sentences."""
+    import os
+
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import warnings
+
+    warnings.simplefilter("ignore")
