@@ -17,6 +17,8 @@ class MeanPooledBert(BertPreTrainedModel):
     and would throw that away. The mean takes in every real token, [CLS] and [SEP] too, as in the base.
     """
 
+    raison_task = "classification"  # the class name alone does not say so
+
     def __init__(self, config):
         super().__init__(config)
         self.num_labels = config.num_labels

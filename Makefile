@@ -1,0 +1,43 @@
+# Each target makes its own environment: a fresh machine needs Python 3.10+, pip and a package registry.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+DEMO_VENV ?= .venv-demo
+TEST_VENV ?= .venv-test
+OUT ?= out
+
+.PHONY: demo test test-full lint types bench clean
+
+$(DEMO_VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/pip install --quiet "$(TORCH)"
+	$(DEMO_VENV)/bin/pip install --quiet -e ".[all]"
+	touch $@
+
+$(TEST_VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(TEST_VENV)
+	$(TEST_VENV)/bin/pip install --quiet "$(TORCH)"
+	$(TEST_VENV)/bin/pip install --quiet -e ".[all,test,lint]"
+	touch $@
+
+demo: $(DEMO_VENV)/ready  ## explain a language model and a classifier, in the terminal and as a page
+	@mkdir -p $(OUT)
+	@$(DEMO_VENV)/bin/python examples/demo.py --out $(OUT)
+
+test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
+	$(TEST_VENV)/bin/python -m pytest -m "not full"
+
+test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
+	$(TEST_VENV)/bin/python -m pytest
+
+lint: $(TEST_VENV)/ready
+	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples
+	$(TEST_VENV)/bin/ruff format --check src tests recipes benchmarks examples
+
+types: $(TEST_VENV)/ready
+	$(TEST_VENV)/bin/mypy
+
+bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmarks/results
+	$(TEST_VENV)/bin/python benchmarks/foundation.py
+
+clean:
+	rm -rf $(DEMO_VENV) $(TEST_VENV) $(OUT) build dist
