@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -41,11 +43,9 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
 
 def quiet() -> None:
     """Keep the libraries' own bars and notices off the screen; errors still arrive as sentences."""
-    import os
-
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    import warnings
-
+    # threads that spin while they wait make a small model many times slower on a busy machine
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.simplefilter("ignore")

@@ -1,0 +1,47 @@
+"""The main job on the embedded defaults: a language model and a classifier, explained.
+
+    python examples/demo.py --out out
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from raison.cli.app import guarded
+from raison.cli.waiting import waiting
+
+PROMPT = "The Supreme Court on Tuesday rejected a challenge to the"
+REVIEW = "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise."
+
+
+@guarded
+def demo(out: Path) -> None:
+    with waiting("loading the libraries") as wait:
+        import raison
+
+        wait("opening smollm2 (fetched once)")
+        writer = raison.load("smollm2")
+        wait("opening sentiment (fetched once)")
+        critic = raison.load("sentiment")
+        wait("explaining")
+        next_word = raison.explain(writer, PROMPT)
+        verdict = raison.explain(critic, REVIEW)
+        gradient = raison.explain(critic, REVIEW, method="gradient_norm")
+    from raison.show import render_many, to_html
+
+    results = [next_word, verdict, gradient]
+    render_many(results)
+    page = out / "demo.html"
+    page.write_text(to_html(results, title="raison: a first look"), encoding="utf-8")
+    print(f"\nThe same as a page: {page}")
+    command = os.path.relpath(Path(sys.executable).parent / "raison")
+    print(f'Your own text:      {command} explain "…" -m smollm2')
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    demo(parser.parse_args().out)

@@ -1,0 +1,157 @@
+"""The command line as a user meets it: a real process, stdout, stderr, exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from raison.testing import tiny_hf
+
+
+def raison(*args: str, stdin: str | bytes | None = None, **env: str) -> subprocess.CompletedProcess:
+    text = not isinstance(stdin, bytes)
+    return subprocess.run(
+        [sys.executable, "-m", "raison", *args],
+        input=stdin,
+        capture_output=True,
+        text=text,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", **env},
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A saved tiny classifier."""
+    place = tmp_path_factory.mktemp("models") / "tiny-classifier"
+    model, tokenizer = tiny_hf("bert", "classification", double=False)
+    model.config.id2label = {0: "dull", 1: "neutral", 2: "lovely"}
+    model.save_pretrained(place)
+    tokenizer.save_pretrained(place)
+    return place
+
+
+def one_sentence(result: subprocess.CompletedProcess, code: int) -> str:
+    """A failure shows one line, no traceback, and nothing on stdout."""
+    assert result.returncode == code, result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("raison: ") and lines[0].endswith((".", "?")), result.stderr
+    return lines[0]
+
+
+def test_help_is_light():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = raison("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert result.returncode == 0 and "explain" in result.stdout
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
+def test_version():
+    import raison as package
+
+    assert raison("--version").stdout.strip() == package.__version__
+
+
+def test_explain_prints_text_and_numbers(folder):
+    result = raison("explain", "The film is lovely.", "-m", str(folder), "-M", "leave_one_out", "-M", "gradient_norm")
+    assert result.returncode == 0, result.stderr
+    assert "lovely" in result.stdout and "leave_one_out" in result.stdout and "gradient_norm" in result.stdout
+    assert result.stderr == ""
+
+
+def test_json_is_an_explanation(folder):
+    from raison import Explanation
+
+    result = raison("explain", "-", "-m", str(folder), "--json", stdin="The film\nis lovely.")
+    assert result.returncode == 0, result.stderr
+    found = Explanation.from_json(result.stdout)
+    assert found.encoding.texts == ("The film\nis lovely.",)
+    assert found.model == "tiny-classifier" and found.method == "leave_one_out" and found.removal == "delete"
+
+
+def test_out_and_html_files(folder, tmp_path):
+    out, page = tmp_path / "x.jsonl", tmp_path / "x.html"
+    result = raison("explain", "So </script> lovely", "-m", str(folder), "--target", "all", "--out", str(out), "--html", str(page))
+    assert result.returncode == 0, result.stderr
+    assert [json.loads(line)["target"]["text"] for line in out.read_text().splitlines()] == ["dull", "neutral", "lovely"]
+    assert "http" not in page.read_text().replace("http-equiv", "")
+
+
+def test_target_by_name_number_and_contrast(folder):
+    for target in ("lovely", "LOVELY", "2"):
+        result = raison("explain", "Not bad.", "-m", str(folder), "--target", target, "--contrast", "dull", "--json")
+        found = json.loads(result.stdout)["target"]
+        assert (found["ids"], found["contrast"]) == ([2], [0])
+
+
+@pytest.mark.parametrize("what", ["methods", "models", "metrics", "datasets"])
+def test_ls(what):
+    result = raison("ls", what)
+    assert result.returncode == 0 and result.stdout.strip()
+    assert json.loads(raison("ls", what, "--json").stdout) is not None
+
+
+BAD = {
+    "empty text": (["explain", ""], 2, "empty"),
+    "only spaces": (["explain", " \n\t "], 2, "empty"),
+    "no text": (["explain"], 2, "text"),
+    "unknown method": (["explain", "x", "-M", "leave_one_ot"], 2, "Did you mean 'leave_one_out'"),
+    "unknown parameter": (["explain", "x", "-M", "random(sed=1)"], 2, "no parameter"),
+    "not a spec": (["explain", "x", "-M", "random(__import__('os'))"], 2, "name with parameters"),
+    "unknown label": (["explain", "x y", "--target", "lovly"], 2, "Did you mean 'lovely'"),
+    "label beyond the last": (["explain", "x y", "--target", "7"], 2, "classes 0 to 2"),
+    "target is its contrast": (["explain", "x y", "--target", "dull", "--contrast", "dull"], 2, "two classes"),
+    "unknown units": (["explain", "x y", "--units", "words"], 2, "token, word"),
+    "no slots": (["explain", "x y", "--units", "slot"], 2, "no slots"),
+    "unknown removal": (["explain", "x y", "--removal", "delet"], 2, "Did you mean 'delete'"),
+    "unknown output": (["explain", "x y", "--output", "odds"], 2, "log_prob"),
+    "100,000 characters": (["explain", "word " * 20_000], 2, "at most 64"),
+    "context without question": (["explain", "--context", "none.txt"], 2, "--question"),
+    "missing context file": (["explain", "--question", "Who?", "--context", "none.txt"], 2, "no file"),
+    "html into a missing folder": (["explain", "x y", "--html", "no/such/folder/x.html"], 1, "No such file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence(case, folder):
+    args, code, words = BAD[case]
+    assert words in one_sentence(raison(*args, "-m", str(folder)), code)
+
+
+def test_list_of_something_unknown():
+    assert "Did you mean 'methods'" in one_sentence(raison("ls", "method"), 2)
+
+
+def test_missing_model_folder():
+    assert "check the path" in one_sentence(raison("explain", "x", "-m", "./no/such/model"), 1)
+
+
+def test_unknown_hub_name_offline():
+    assert "hub can't be reached" in one_sentence(raison("explain", "x", "-m", "nobody/nothing"), 1)
+
+
+def test_input_that_is_not_text(folder):
+    result = raison("explain", "-", "-m", str(folder), stdin=b"\xff\xfe\x00bad")
+    assert result.returncode == 2 and b"UTF-8" in result.stderr and b"Traceback" not in result.stderr
+
+
+def test_truncation_is_recorded(folder):
+    result = raison("explain", "word " * 200, "-m", str(folder), "--truncate", "--json")
+    found = json.loads(result.stdout)
+    assert len(found["encoding"]["ids"]) == 64
+    assert found["encoding"]["truncated"] == found["diagnostics"]["truncated_tokens"] > 0
+
+
+def test_a_reader_that_goes_away(folder):
+    command = f'"{sys.executable}" -m raison ls methods | head -1'
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0 and "Traceback" not in result.stderr
