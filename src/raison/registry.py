@@ -12,6 +12,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +30,11 @@ def suggest(name: str, known: Iterator[str] | list[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def home(entry: Any) -> tuple[str | None, str | None]:
+    """Where an entry was defined."""
+    return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
+
+
 class Registry(Generic[T]):
     """A table from names to entries that fills itself on the first look."""
 
@@ -44,7 +50,7 @@ class Registry(Generic[T]):
 
         def add(entry: T) -> T:
             old = self._entries.get(name)
-            if old is not None and getattr(old, "__module__", None) != getattr(entry, "__module__", None):
+            if old is not None and home(old) != home(entry):  # the same home twice is a reloaded module
                 raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
             self._entries[name] = entry
             return entry
@@ -58,7 +64,7 @@ class Registry(Generic[T]):
             try:
                 package = importlib.import_module(self.package)
             except ModuleNotFoundError as error:
-                if error.name is None or not self.package.startswith(error.name):
+                if not f"{self.package}.".startswith(f"{error.name}."):
                     raise
                 package = None  # a registry whose room is still empty
             for module in pkgutil.walk_packages(getattr(package, "__path__", []), self.package + "."):
@@ -94,7 +100,7 @@ class Registry(Generic[T]):
         """The entry of a spec, called with the spec's parameters."""
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
         entry: Any = self[spec.name]
-        known = getattr(entry, "__dataclass_fields__", {})
+        known = {item.name: item for item in fields(entry)} if is_dataclass(entry) else {}
         params = {}
         for key, value in spec.params.items():
             if key not in known:
@@ -103,7 +109,8 @@ class Registry(Generic[T]):
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} It takes: {options}."
                 )
             # a bare word is text where text is wanted: variant=paper
-            bare = isinstance(value, Spec) and not value.params and known[key].type in ("str", "str | None")
+            text = known[key].type in ("str", "str | None", str, str | None)
+            bare = isinstance(value, Spec) and not value.params and text
             params[key] = value.name if bare else value
         try:
             return entry(**params)

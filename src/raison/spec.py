@@ -7,6 +7,7 @@ by a grammar, never evaluated.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +54,7 @@ class Spec:
 
 def read(node: ast.AST, nested: bool = False) -> Any:
     """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
-    if isinstance(node, ast.Constant):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, type(None))):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = read(node.operand, True)
@@ -64,12 +65,18 @@ def read(node: ast.AST, nested: bool = False) -> Any:
     if isinstance(node, ast.Name):
         return Spec(node.id)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        return Spec(node.func.id, {k.arg: read(k.value, True) for k in node.keywords if k.arg})
+        params = {str(k.arg): read(k.value, True) for k in node.keywords}
+        if len(params) == len(node.keywords) and all(k.arg for k in node.keywords):  # none twice, no **
+            return Spec(node.func.id, params)
     raise ValueError("not a spec")
 
 
 def write(value: Any) -> str:
     """The text that `read` turns into the same value."""
-    if isinstance(value, tuple):
-        return "(" + "".join(write(v) + ", " for v in value).rstrip() + ")"
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(map(write, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"  # the literal that overflows to it; `inf` would be a name
     return str(value) if isinstance(value, Spec) else repr(value)

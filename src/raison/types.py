@@ -63,24 +63,32 @@ class Record:
     @classmethod
     def from_dict(cls: type[R], data: Mapping[str, Any]) -> R:
         known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+        if not isinstance(data, Mapping):
+            raise InputError(f"A {cls.__name__} record is an object with fields, not {type(data).__name__}.")
         if unknown := set(data) - set(known):
             raise InputError(
                 f"This {cls.__name__} record has unknown fields ({', '.join(sorted(unknown))}): "
                 "it was written by a newer raison; update raison to read it."
             )
         values = dict(data)
-        for name, item in known.items():
-            kind = item.metadata.get("records") or item.metadata.get("record")
-            if kind and values.get(name) is not None:
-                build = Record.kinds[kind].from_dict
-                values[name] = tuple(map(build, values[name])) if "records" in item.metadata else build(values[name])
         try:
+            for name, item in known.items():
+                kind = item.metadata.get("records") or item.metadata.get("record")
+                if kind and values.get(name) is not None:
+                    build, given = Record.kinds[kind].from_dict, values[name]
+                    values[name] = tuple(map(build, given)) if "records" in item.metadata else build(given)
             return cls(**values)
-        except TypeError as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"This is not a complete {cls.__name__} record: {error}.") from None
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+        return self.written(allow_nan=False)
+
+    def written(self, **how: Any) -> str:
+        try:
+            return json.dumps(self.to_dict(), ensure_ascii=False, **how)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"This {type(self).__name__} holds what JSON can't ({error}): leave it out.") from None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
@@ -94,11 +102,11 @@ class Record:
 
     def content(self) -> str:
         """A hash of the content: the identity that seeds and stores use."""
-        text = json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(self.written(sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_dict() == other.to_dict()  # type: ignore[attr-defined]
+        # not by the fields: Python takes 1, 1.0 and True for the same, and their hashes would differ
+        return type(self) is type(other) and self.content() == other.content()  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash(self.content())
@@ -174,6 +182,10 @@ class Example(Record):
                 )
         if ordered and ordered[-1].end > len(self.text):
             raise InputError(f"The slot {ordered[-1].name!r} ends behind the text.")
+        for slot in ordered:
+            if not self.text[slot.start : slot.end].strip():
+                raise InputError(f"The slot {slot.name!r} is empty: give it some text or leave it out.")
+        object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
 
     @classmethod
     def from_template(cls, template: str, /, **parts: str) -> Example:
@@ -185,12 +197,16 @@ class Example(Record):
             pieces = list(string.Formatter().parse(template))
         except ValueError as error:
             raise InputError(f"The template can't be read ({error}): write slots as {{name}}.") from None
-        for literal, name, *_ in pieces:
+        for literal, name, form, conversion in pieces:
             text += literal
             if name is None:
                 continue
+            if form or conversion:
+                raise InputError(f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}.")
             if name not in parts:
                 raise InputError(f"The template names {{{name}}}, but no such part was given.")
+            if not isinstance(parts[name], str):
+                raise InputError(f"The part {name!r} must be a string, not {type(parts[name]).__name__}.")
             slots.append(Slot(name, len(text), len(text) + len(parts[name])))
             text += parts[name]
             used.add(name)
@@ -225,6 +241,8 @@ class Encoding(Record):
                 raise InputError(f"An encoding of {size} tokens has {len(value)} {name}.")
         if len(self.segments) != len(self.texts):
             raise InputError("An encoding needs one text for each segment.")
+        if size and not 0 <= self.segment.min() <= self.segment.max() < len(self.segments):
+            raise InputError(f"An encoding of {len(self.segments)} segments has tokens of another segment.")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -249,6 +267,10 @@ class Units(Record):
         object.__setattr__(self, "spans", tuple(tuple(int(x) for x in s) for s in self.spans))
         if len(self.names) != len(self.spans):
             raise InputError("Units need one name and one span each.")
+        if any(len(span) != 3 for span in self.spans):
+            raise InputError("The span of a unit has three numbers: segment, start and end.")
+        if (self.of < -1).any():  # would count from the last unit
+            raise InputError("The unit of a token is a number from 0 on, or -1 for none.")
         present = np.unique(self.of[self.of >= 0])
         if len(present) != len(self.names) or (len(present) and present[-1] != len(self.names) - 1):
             raise InputError("Every unit must have at least one token, and every unit number a name.")
@@ -262,6 +284,7 @@ class Units(Record):
         return padded[..., self.of]
 
 
+KINDS = ("label", "tag", "span", "token", "text")
 OUTPUTS = ("logit", "log_prob", "prob")
 
 
@@ -278,6 +301,8 @@ class Target(Record):
     contrast_text: str = ""
 
     def validate(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}.")
         if self.output not in OUTPUTS:
             raise InputError(f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}.")
         if self.contrast is not None:
@@ -289,6 +314,13 @@ class Target(Record):
                 )
         object.__setattr__(self, "ids", tuple(int(i) for i in self.ids))
         object.__setattr__(self, "positions", tuple(int(p) for p in self.positions))
+        if self.generated and not 0 < len(self.ids) == len(self.positions):
+            raise InputError(
+                "A written target needs at least one token, and one position for each, "
+                f"not {len(self.ids)} tokens and {len(self.positions)} positions."
+            )
+        if min(self.rows, default=0) < 0:
+            raise InputError("A target can't be read before the first token: what is written follows something.")
 
     @property
     def generated(self) -> bool:
@@ -345,11 +377,15 @@ class Explanation(Record):
     def validate(self) -> None:
         if len(self.scores) != len(self.units):
             raise InputError(f"{len(self.scores)} scores do not fit {len(self.units)} units.")
+        if len(self.units.of) != len(self.encoding):
+            raise InputError(f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens.")
         if not np.isfinite(self.scores).all():
             raise InputError("An explanation can't hold NaN or infinite scores.")
         if self.selected is not None and len(self.selected) != len(self.units):
             raise InputError(f"A selection of {len(self.selected)} does not fit {len(self.units)} units.")
-        for name in ("parts", "diagnostics"):
+        if self.order is not None and len(np.intersect1d(self.order, np.arange(len(self.units)))) != len(self.order):
+            raise InputError(f"An order names each of the {len(self.units)} units at most once, and nothing else.")
+        for name in ("parts", "artifacts", "diagnostics"):
             object.__setattr__(self, name, plain(getattr(self, name)))
 
     @property

@@ -19,7 +19,7 @@ __all__ = ["LEVELS", "group", "passages", "sentences", "words"]
 
 Spans = list[tuple[int, int]]
 
-JOINER, EMOJI_STYLE, TEXT_STYLE, KEYCAP = "\u200d", "\ufe0f", "\ufe0e", "\u20e3"
+JOINER, KEYCAP, BREAK = "\u200d", "\u20e3", "\u200b"  # the break is the invisible space of Thai and Khmer
 
 
 def kind(char: str) -> str:
@@ -52,10 +52,11 @@ def words(text: str) -> Spans:
             i = j
             continue
         if what == "letter":
-            while j < size:
-                inner = text[j] in "'’-‐·" and j + 1 < size and kind(text[j + 1]) == "letter" and text[j - 1] not in "'’-"
+            while j < size and text[j - 1] != KEYCAP:
+                inner = text[j] in "'’-‐·" and text[j - 1] not in "'’-" and kind(text[j + 1 : j + 2] or " ") == "letter"
                 number = text[j] in ".," and text[j - 1].isdigit() and j + 1 < size and text[j + 1].isdigit()
-                if kind(text[j]) != "letter" and not inner and not number and text[j] != JOINER:
+                unseen = unicodedata.category(text[j]) == "Cf" and text[j] != BREAK  # joiners, soft hyphens
+                if kind(text[j]) != "letter" and not inner and not number and not unseen:
                     break
                 j += 1
         elif what == "kana":
@@ -70,41 +71,45 @@ def words(text: str) -> Spans:
 
 
 def absorb(text: str, j: int) -> int:
-    """Extend a word over what only modifies it: combining marks, emoji styles, skin tones, joined emoji."""
+    """Extend a word over what only modifies it: marks, skin tones, joined emoji, characters without a shape."""
     while j < len(text):
         char = text[j]
-        if char in (EMOJI_STYLE, TEXT_STYLE, KEYCAP) or unicodedata.category(char) in ("Mn", "Me", "Mc"):
+        if char == JOINER:
+            j += 2 if j + 1 < len(text) and kind(text[j + 1]) in ("emoji", "other") else 1
+        elif unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or 0x1F3FB <= ord(char) <= 0x1F3FF:
             j += 1
-        elif 0x1F3FB <= ord(char) <= 0x1F3FF or 0xE0020 <= ord(char) <= 0xE007F:
-            j += 1
-        elif char == JOINER:
-            j += 2 if j + 1 < len(text) and not text[j + 1].isspace() else 1
         else:
             break
-    return min(j, len(text))
+    return j
 
 
 ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st vs etc e.g i.e cf fig figs eq eqs no vol pp ca approx inc ltd co corp u.s u.k "
+    "mr mrs ms dr prof sr jr st vs etc e.g i.e cf fig figs eq eqs vol pp ca approx inc ltd co corp u.s u.k "
     "gen col sgt capt lt rep sen gov jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-ENDING = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”’）]*|\n\s*\n")
+# a run of marks is looked at once, from its start: rows of dots are long in tables of contents
+ENDING = re.compile(r"(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|\n\s*\n")
+FOLLOWING = re.compile(r"\s*(\S?)")
 
 
 def sentences(text: str) -> Spans:
-    """Split after . ! ? and their CJK forms and at blank lines, but not after abbreviations or initials."""
-    cuts = [0]
-    for match in ENDING.finditer(text):
-        mark = match.group()
-        if mark.startswith("."):
-            before = re.search(r"(\S+)$", text[: match.start()])
-            word = before.group(1).lstrip("(\"'“").lower() if before else ""
-            after = text[match.end() :].lstrip()
-            initial = len(word) == 1 and word.isalpha()
-            if mark == "." and (word in ABBREVIATIONS or initial or after[:1].islower()):
-                continue
-        cuts.append(match.end())
+    """Split after . ! ? and their like in other scripts and at blank lines, but not after abbreviations or initials."""
+    cuts = [0, *(match.end() for match in ENDING.finditer(text) if not goes_on(text, match))]
     return [s for s in (strip(text, a, b) for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)) if s]
+
+
+def goes_on(text: str, match: re.Match[str]) -> bool:
+    """Whether the dots at `match` end no sentence: a small letter follows, or they belong to the word before."""
+    if match.group()[0] not in ".…":
+        return False
+    after = FOLLOWING.match(text, match.end())[1]  # type: ignore[index]
+    if after.islower():
+        return True
+    near = text[max(0, match.start() - 16) : match.start()]  # longer than any abbreviation
+    word = re.split(r"\s", near)[-1].lstrip("(\"'“").lower()
+    initial = len(word) == 1 and word.isalpha()
+    numbered = word == "no" and after.isdigit()
+    return match.group() == "." and (word in ABBREVIATIONS or initial or numbered)
 
 
 def passages(text: str) -> Spans:
@@ -152,7 +157,7 @@ def anchors(encoding: Encoding, level: str) -> tuple[np.ndarray, np.ndarray]:
     base = 0
     for index, text in enumerate(encoding.texts):
         tokens = np.flatnonzero(encoding.segment == index)
-        spans = [(s.start, s.end) for s in encoding.slots] if level == "slot" and index == 0 else None
+        spans = sorted((s.start, s.end) for s in encoding.slots) if level == "slot" and index == 0 else None
         if spans is None:
             spans = SPLITTERS.get(level, words)(text)
         starts = np.array([s for s, _ in spans] or [0])
@@ -200,10 +205,10 @@ def describe(encoding: Encoding, tokens: np.ndarray, level: str) -> tuple[str, t
     inner = strip(text, start, end)
     if inner is None:
         return visible(text[start:end]), (segment, start, end)
-    if level == "slot":
-        for slot in encoding.slots:
-            if slot.start <= inner[0] < slot.end:
-                return slot.name, (segment, *inner)
+    if level == "slot" and segment == 0:
+        touched = [slot for slot in encoding.slots if slot.start < inner[1] and inner[0] < slot.end]
+        touched.sort(key=lambda slot: slot.start)  # several, where a token straddles them
+        return " + ".join(slot.name for slot in touched), (segment, *inner)
     return text[inner[0] : inner[1]], (segment, *inner)
 
 

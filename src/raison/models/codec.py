@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +144,17 @@ def find(whole: list[int], part: list[int], start: int) -> int:
     raise ModelError("This slow tokenizer rewrites its pieces, so tokens can't be matched to the text.")
 
 
+def clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of characters that normalisation merges: a letter and its accents, ｶ and ﾞ, the parts of 한."""
+    start = 0
+    for place in range(1, len(text) + 1):
+        before, char = text[start:place], text[place : place + 1]
+        apart = unicodedata.normalize("NFKC", before) + unicodedata.normalize("NFKC", char)
+        if not char or unicodedata.normalize("NFKC", before + char) == apart:
+            yield start, place
+            start = place
+
+
 def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int]]:
     """Character spans of SentencePiece pieces in the text they came from.
 
@@ -150,12 +162,12 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
     characters with a map back to the text; a piece that can't be found there (an unknown token) gets what
     lies between its neighbours.
     """
-    letters, origin = [], []
-    for place, char in enumerate(text):
-        for plain in unicodedata.normalize("NFKC", char):
-            if not plain.isspace():
-                letters.append(plain)
-                origin.append(place)
+    letters: list[str] = []
+    origin: list[tuple[int, int]] = []  # of each letter
+    for start, end in clusters(text):
+        plain = "".join(unicodedata.normalize("NFKC", text[start:end]).split())
+        letters.extend(plain)
+        origin.extend([(start, end)] * len(plain))
     bare = "".join(letters)
     found: list[tuple[int, int] | None] = []
     cursor = 0
@@ -175,8 +187,8 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
             span = (min(before, after), after)
         a, b = span
         if a < b:
-            spans.append((origin[a], origin[b - 1] + 1))
+            spans.append((origin[a][0], origin[b - 1][1]))
         else:  # a piece without letters: the space before what follows
-            place = origin[a] if a < len(origin) else len(text)
+            place = origin[a][0] if a < len(origin) else len(text)
             spans.append((max(0, place - 1), place) if place else (0, min(1, len(text))))
     return spans

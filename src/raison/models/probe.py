@@ -42,6 +42,8 @@ def probe(model: Adapter) -> Adapter:
 
 def check_weights(model: Adapter) -> None:
     for name, parameter in model.hf.named_parameters():
+        if parameter.device.type == "meta":
+            raise ModelError(f"Some weights of {model.name} are offloaded ({name}): load the whole model to explain it.")
         if not torch.isfinite(parameter).all():
             raise ModelError(f"The weights of {model.name} hold NaN or infinite numbers ({name}): use an intact checkpoint.")
 

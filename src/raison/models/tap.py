@@ -140,8 +140,6 @@ def clone(model: nn.Module) -> Any:
     """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
-        if parameter.device.type == "meta":
-            raise ModelError("Some weights of this model are offloaded (meta device): load it whole to explain it.")
         memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
     for buffer in model.buffers():
         memo[id(buffer)] = buffer

@@ -1,0 +1,310 @@
+"""Fast code against slow, literal code written from the definitions, with plain transformers calls only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import raison
+from raison.models.base import Question
+from raison.testing import FAMILIES, tiny_hf, tiny_model
+from raison.testing.checks import with_padding
+from raison.testing.precision import Float64
+from raison.types import Target
+
+TEXT = "The film is a lovely surprise, isn't it?"
+ENCODERS = [f for f, tasks in FAMILIES.items() if "qa" in tasks]
+DECODERS = [f for f, tasks in FAMILIES.items() if "causal" in tasks]
+WRITERS = [f for f, tasks in FAMILIES.items() if "seq2seq" in tasks]
+
+
+@pytest.fixture(autouse=True)
+def precise():
+    with Float64():
+        yield
+
+
+def eager(family, task):
+    """A separate eager model with the same weights, and its tokenizer."""
+    hf, tokenizer = tiny_hf(family, task)
+    hf.set_attn_implementation("eager")
+    return hf, tokenizer
+
+
+# -- attention and gradients ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [f for f in ENCODERS + DECODERS])
+def test_maps_are_the_models_own(family):
+    """Recorded maps = transformers' output_attentions; readout rows as the architecture defines them."""
+    model = tiny_model(family, "classification")
+    encoding = model.encode([raison.Example(TEXT)])[0]
+    ((_, trace),) = model.trace([encoding], [model.aim(encoding)[0][1]], want=frozenset({"attention", "readout"}))
+    hf, _ = eager(family, "classification")
+    with torch.no_grad():
+        expected = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None], output_attentions=True).attentions
+    assert len(trace.maps) == len(expected)
+    for seen, weights in zip(trace.maps, expected, strict=True):
+        assert torch.equal(seen.weights, weights[0].double())
+    row = len(encoding) - 1 if family in DECODERS else 0
+    pooling = getattr(hf.config, "classifier_pooling", "cls")
+    expected_rows = np.full(len(encoding), 1 / len(encoding)) if pooling == "mean" else np.eye(len(encoding))[row]
+    np.testing.assert_allclose(trace.readout, expected_rows, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", WRITERS)
+def test_encoder_decoder_maps(family):
+    model = tiny_model(family, "seq2seq")
+    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0])[0]
+    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention", "attention_gradients", "gradients"}))
+    hf, _ = eager(family, "seq2seq")
+    source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy())[None]
+    prefix = torch.from_numpy(encoding.ids[encoding.segment != 0].copy())[None, :-1]
+    with torch.no_grad():
+        out = hf(input_ids=source, decoder_input_ids=prefix, output_attentions=True)
+    for kind, expected in (("encoder", out.encoder_attentions), ("decoder", out.decoder_attentions), ("cross", out.cross_attentions)):
+        found = [m for m in trace.maps if m.kind == kind]
+        assert len(found) == len(expected)
+        for seen, weights in zip(found, expected, strict=True):
+            assert torch.equal(seen.weights, weights[0])
+    value = out.logits.log_softmax(-1)[0, range(prefix.shape[1]), list(target.ids)].sum()
+    assert abs(float(value) - trace.value) < 1e-9
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_gradient_methods_on_classifiers(family):
+    model = tiny_model(family, "classification")
+    hf, _ = eager(family, "classification")
+    norm = raison.explain(model, TEXT, method="gradient_norm", units="token", target=1)
+    product = raison.explain(model, TEXT, method="input_x_gradient", units="token", target=1)
+    ids = torch.from_numpy(norm.encoding.ids.copy())[None]
+    embedded = hf.get_input_embeddings()(ids).detach().requires_grad_(True)
+    hf(inputs_embeds=embedded).logits[0, 1].backward()
+    free = norm.units.of >= 0
+    np.testing.assert_allclose(norm.scores, embedded.grad[0].norm(dim=-1).numpy()[free], rtol=1e-9)
+    expected = (embedded.grad * embedded).sum(-1)[0].detach().numpy()
+    np.testing.assert_allclose(product.scores, expected[free], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(product.parts["token_scores"], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_attention_gradient_by_finite_differences():
+    """d value / d A, by nudging one weight of a recorded map through the head factor of a one-head model."""
+    model = tiny_model("bert", "classification")
+    encoding = model.encode([raison.Example(TEXT)])[0]
+    target = model.aim(encoding, 1)[0][1]
+    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention_gradients"}))
+    step = 1e-5
+    for layer, head in ((0, 0), (0, 1), (1, 1)):
+        values = []
+        for sign in (1, -1):
+            factor = np.ones((2, 2))
+            factor[layer, head] += sign * step
+            ((_, moved),) = model.trace([encoding], [target], want=frozenset({"gradients"}), heads=factor)
+            values.append(moved.value)
+        seen = trace.maps[layer]
+        expected = float((seen.gradient * seen.weights)[head].sum())  # the derivative along A itself
+        assert abs((values[0] - values[1]) / (2 * step) - expected) < 1e-6
+
+
+def test_switching_a_head_off_removes_its_output():
+    model = tiny_model("bert", "classification")
+    hf, _ = eager("bert", "classification")
+    encoding = model.encode([raison.Example(TEXT)])[0]
+    target = model.aim(encoding, 0)[0][1]
+    heads = np.array([[1, 0], [1, 1]])
+    (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))], heads=heads)
+    with torch.no_grad():
+        dense = hf.bert.encoder.layer[0].attention.output.dense.weight
+        dense[:, 8:] = 0  # the second head's part of the output projection
+        expected = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0, 0]
+    assert abs(found.value[0, 0] - float(expected)) < 1e-9
+
+
+# -- score ------------------------------------------------------------------------------------------------
+
+
+def keeps(encoding, target, n=8):
+    keep = np.random.default_rng(1).random((n, len(encoding))) < 0.5
+    return keep | target.given(encoding)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("removal", ["mask_token", "pad_token", "zero", "mask"])
+def test_removals_of_encoders_one_by_one(family, removal):
+    """Each keep-mask by itself, through plain transformers arguments."""
+    model = tiny_model(family, "classification")
+    hf, tokenizer = eager(family, "classification")
+    encoding = model.encode([raison.Example(TEXT, "A dull story.") if family != "roberta" else raison.Example(TEXT)])[0]
+    target = model.aim(encoding, 2)[0][1]
+    keep = keeps(encoding, target)
+    (found,) = model.score([Question(encoding, target, keep)], removal=removal)
+    table = hf.get_input_embeddings()
+    for row, kept in enumerate(keep):
+        ids = torch.from_numpy(encoding.ids.copy())[None]
+        there = torch.from_numpy(kept)[None]
+        extra = {} if encoding.types is None else {"token_type_ids": torch.from_numpy(encoding.types.copy())[None]}
+        offset = tokenizer.pad_token_id + 1 if family == "roberta" else 0
+        extra["position_ids"] = torch.arange(len(encoding))[None] + offset
+        if removal in ("mask_token", "pad_token"):
+            ids = torch.where(there, ids, getattr(tokenizer, f"{removal}_id"))
+            out = hf(input_ids=ids, attention_mask=torch.ones_like(ids), **extra)
+        elif removal == "zero":
+            out = hf(inputs_embeds=table(ids) * there[..., None], attention_mask=torch.ones_like(ids), **extra)
+        else:
+            out = hf(input_ids=ids, attention_mask=there.long(), **extra)
+        logits = out.logits[0].detach()
+        assert abs(found.value[row, 0] - float(logits[2])) < 1e-9
+        assert found.rank[row, 0] == int((logits > logits[2]).sum()) and found.predicted[row, 0] == int(logits.argmax())
+        others = torch.cat([logits[:2], logits[3:]])
+        assert abs(found.margin[row, 0] - float(logits[2] - others.max())) < 1e-9
+
+
+@pytest.mark.parametrize("family", DECODERS)
+def test_deleting_in_decoders_is_masking_by_hand(family):
+    """P0's rule written out: row i may see j <= i that is kept, within the layer's window by original positions."""
+    model = tiny_model(family, "causal")
+    hf, _ = eager(family, "causal")
+    encoding = model.encode([raison.Example(TEXT)])[0]
+    target = model.aim(encoding)[0][1]
+    keep = keeps(encoding, target)
+    (found,) = model.score([Question(encoding, target, keep)], removal="delete")
+    size = len(encoding)
+    index = torch.arange(size)
+    window = hf.config.sliding_window if family in ("mistral", "gemma") else size
+    for row, kept in enumerate(keep):
+        causal = (index[None, :] <= index[:, None]) & (torch.from_numpy(kept)[None, :] | torch.eye(size, dtype=torch.bool))
+        near = causal & (index[:, None] - index[None, :] < window)
+        additive = {n: torch.zeros(1, 1, size, size, dtype=torch.float64).masked_fill(~m, -1e9) for n, m in (("full", causal), ("near", near))}
+        mask = additive["near"]
+        if family == "gemma":
+            mask = {"full_attention": additive["full"], "sliding_attention": additive["near"]}
+        ids = torch.from_numpy(encoding.ids.copy())[None]
+        logits = hf(input_ids=ids, attention_mask=mask, position_ids=index[None], use_cache=False).logits[0, -1].detach()
+        expected = logits.log_softmax(-1)[target.ids[0]]
+        assert abs(found.value[row, 0] - float(expected)) < 1e-8
+
+
+@pytest.mark.parametrize("family", DECODERS)
+def test_a_continuation_is_scored_token_by_token(family):
+    model = tiny_model(family, "causal")
+    hf, _ = eager(family, "causal")
+    encoding, target = model.aim(model.encode([raison.Example("The old town")])[0], "lies on a hill")[0]
+    assert target.kind == "text" and model.codec.text(target.ids).strip() == "lies on a hill"
+    keep = np.ones((1, len(encoding)), bool)
+    (found,) = model.score([Question(encoding, target, keep)])
+    with torch.no_grad():
+        log_prob = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0].log_softmax(-1)
+    expected = [float(log_prob[p - 1, i]) for p, i in zip(target.positions, target.ids, strict=True)]
+    np.testing.assert_allclose(found.value[0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", WRITERS)
+def test_an_empty_source_is_nothing(family):
+    """What a removed source held can't be seen, by either route, and deleting equals masking."""
+    model = tiny_model(family, "seq2seq")
+    values = []
+    for text in ("The film is lovely.", "A dull old town."):
+        encoding = model.encode([raison.Example(text)])[0]
+        target = Target("token", (7,), (len(encoding),), output="log_prob")
+        nothing = np.zeros((1, len(encoding)), bool)
+        values += [model.score([Question(encoding, target, nothing)], removal=r)[0].value for r in ("delete", "mask")]
+    assert max(abs(float(v[0, 0] - values[0][0, 0])) for v in values) < 1e-9
+
+
+def test_questions_together_and_apart_are_the_same_bit_for_bit():
+    model = tiny_model("llama", "causal")
+    questions = []
+    for text in ("The old town lies on a hill", "A dull story", "Nobody in town expected it at all"):
+        encoding = model.encode([raison.Example(text)])[0]
+        target = model.aim(encoding)[0][1]
+        questions.append(Question(encoding, target, keeps(encoding, target, 12)))
+    together = model.score(questions)
+    for question, found in zip(questions, together, strict=True):
+        (alone,) = model.score([question])
+        np.testing.assert_allclose(found.value, alone.value, atol=1e-12)
+        assert (found.forwards, found.tokens) == (alone.forwards, alone.tokens)
+        assert found.tokens == int((question.keep | question.target.given(question.encoding)).sum())
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_scores(side):
+    for family, task in (("gemma", "causal"), ("bert", "qa"), ("t5", "seq2seq"), ("modernbert", "tagging")):
+        model = tiny_model(family, task)
+        text = ("Who left?", TEXT) if task == "qa" else TEXT
+        one, other = (raison.explain(m, [text, text[:2] if task == "qa" else TEXT[:12]]) for m in (model, with_padding(model, side)))
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a.scores, b.scores, atol=1e-9)
+
+
+def test_multi_label_regression_and_contrast():
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf.config.problem_type = "multi_label_classification"
+    model = raison.load(hf, tokenizer)
+    encoding = model.encode([raison.Example(TEXT)])[0]
+    target = model.aim(encoding, 1, output="prob")[0][1]
+    (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
+    with torch.no_grad():
+        logit = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0, 1]
+    assert abs(found.value[0, 0] - float(logit.sigmoid())) < 1e-9
+    assert found.rank[0, 0] == int(logit <= 0) and abs(found.margin[0, 0] - float(logit)) < 1e-9
+
+    hf.config.problem_type = None
+    contrast = model.aim(encoding, 0, contrast=2)[0][1]
+    (found,) = model.score([Question(encoding, contrast, np.ones((1, len(encoding)), bool))])
+    with torch.no_grad():
+        logits = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0]
+    assert abs(found.value[0, 0] - float(logits[0] - logits[2])) < 1e-9
+
+    single, _ = tiny_hf("bert", "classification", labels=1)
+    regression = raison.load(single, tokenizer)
+    assert regression.problem == "regression"
+    assert np.isfinite(raison.explain(regression, TEXT).scores).all()
+
+
+# -- explain ------------------------------------------------------------------------------------------------
+
+
+def test_leave_one_out_by_hand():
+    model = tiny_model("gpt2", "causal")
+    hf, _ = eager("gpt2", "causal")
+    found = raison.explain(model, "The old town lies", units="word")
+    ids = torch.from_numpy(found.encoding.ids.copy())
+
+    def log_prob(kept):
+        mask = torch.zeros(1, 1, len(kept), len(kept), dtype=torch.float64)
+        mask = mask.masked_fill(torch.ones(len(kept), len(kept)).triu(1).bool(), -1e9)
+        logits = hf(input_ids=ids[kept][None], position_ids=kept[None], attention_mask=mask).logits[0, -1].detach()
+        return float(logits.log_softmax(-1)[found.target.ids[0]])
+
+    everything = torch.arange(len(ids))
+    for unit, score in enumerate(found.scores):
+        rest = everything[torch.from_numpy(found.units.of != unit)]
+        assert abs(log_prob(everything) - log_prob(rest) - score) < 1e-9
+
+
+def test_all_targets_share_one_text():
+    model = tiny_model("llama", "causal")
+    found = raison.explain(model, "The old town lies", target="all", method="gradient_norm", units="token")
+    assert [e.target.positions[0] for e in found] == list(range(1, len(found[0].encoding)))
+    assert len(found[0].scores) == 1 - found[0].encoding.fixed[0]  # only the token it is read from stands before
+    for one in found[1:]:
+        alone = raison.explain(model, "The old town lies", target=one.target.positions[0], method="gradient_norm", units="token")
+        np.testing.assert_allclose(alone.scores, one.scores, atol=1e-9)
+        assert not one.scope[one.target.positions[0] :].any()
+
+
+def test_captum_agrees_on_saliency_and_ablation():
+    captum = pytest.importorskip("captum.attr")
+    model = tiny_model("bert", "classification")
+    hf, tokenizer = eager("bert", "classification")
+    found = raison.explain(model, TEXT, method="input_x_gradient", units="token", target=1)
+    ids = torch.from_numpy(found.encoding.ids.copy())[None]
+    layer = captum.LayerGradientXActivation(lambda i: hf(input_ids=i).logits, hf.bert.embeddings.word_embeddings)
+    expected = layer.attribute(ids, target=1).sum(-1)[0].detach().numpy()
+    np.testing.assert_allclose(found.scores, expected[found.units.of >= 0], rtol=1e-7, atol=1e-10)
+
+    ablated = raison.explain(model, TEXT, method="leave_one_out", units="token", target=1, removal="mask_token")
+    ablation = captum.FeatureAblation(lambda i: hf(input_ids=i).logits)
+    expected = ablation.attribute(ids, baselines=tokenizer.mask_token_id, target=1)[0].numpy()
+    np.testing.assert_allclose(ablated.scores, expected[ablated.units.of >= 0], rtol=1e-6, atol=1e-9)

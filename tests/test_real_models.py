@@ -1,0 +1,89 @@
+"""The embedded defaults: what random weights can't show."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import raison
+from raison.registry import methods
+from raison.testing import check_model
+from raison.testing.checks import state_of, with_padding
+
+REVIEWS = [
+    "A lovely film.",
+    "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise.",
+    "I wouldn't call it good; it is long, loud and empty.",
+]
+PROMPTS = ["The capital of Japan is", "The Supreme Court on Tuesday rejected a challenge to the", "Once upon a time there was a"]
+
+
+def close(one, other, relative=1e-4):
+    for a, b in zip(one, other, strict=True):
+        scale = max(float(np.abs(a.scores).max()), 1e-12)
+        assert np.abs(a.scores - b.scores).max() <= relative * scale, a.method
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("name", list(methods))
+def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
+    together = raison.explain(sentiment, REVIEWS, method=name)
+    close(together, [raison.explain(sentiment, text, method=name) for text in REVIEWS])
+    close(together, raison.explain(with_padding(sentiment, "right"), REVIEWS, method=name))
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("name", list(methods))
+def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
+    together = raison.explain(smollm2, PROMPTS, method=name)
+    close(together, [raison.explain(smollm2, text, method=name) for text in PROMPTS])
+    for side in ("left", "right"):
+        close(together, raison.explain(with_padding(smollm2, side), PROMPTS, method=name))
+
+
+@pytest.mark.registry
+def test_contracts_of_the_defaults(sentiment, smollm2):
+    for model in (sentiment, smollm2):
+        before = state_of(model)
+        check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
+        assert state_of(model) == before
+        assert model.offers == {"score", "gradients", "attention", "hidden"} and model.removals[0] == "delete"
+
+
+@pytest.mark.registry
+def test_sentiment_knows_good_from_bad(sentiment):
+    good, mixed, bad = raison.explain(sentiment, REVIEWS)
+    assert (good.target.text, bad.target.text) == ("positive", "negative")
+    by_word = dict(zip(mixed.tokens, mixed.scores, strict=True))
+    sign = 1 if mixed.target.text == "positive" else -1
+    assert sign * by_word["wonderful"] > 0 > sign * by_word["stale"]
+
+
+@pytest.mark.registry
+def test_sentiment_reads_the_mean_of_its_rows(sentiment):
+    encoding = sentiment.encode([raison.Example(REVIEWS[1])])[0]
+    ((_, trace),) = sentiment.trace([encoding], [sentiment.aim(encoding)[0][1]], want=frozenset({"readout"}))
+    np.testing.assert_allclose(trace.readout, 1 / len(encoding), rtol=1e-4)
+
+
+@pytest.mark.registry
+def test_smollm2_continues_as_measured(smollm2):
+    """Facts of models.md: " constitution", and " Tokyo"."""
+    court = raison.explain(smollm2, PROMPTS[1])
+    assert court.target.text == " constitution"
+    assert {court.tokens[i] for i in np.argsort(-court.scores)[:2]} == {"to", "challenge"}
+    tokyo = raison.explain(smollm2, PROMPTS[0], target="Tokyo", contrast="Paris")
+    assert tokyo.tokens[int(np.argmax(tokyo.scores))] == "Japan"
+
+
+@pytest.mark.registry
+def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
+    """The shipped adapter, as a user gets it: at least 0.88 on the 1,821 test sentences."""
+    with gzip.open(data_dir / "sst2" / "test.tsv.gz", "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    assert len(rows) == 1821
+    encodings = sentiment.encode([raison.Example(text) for text, _ in rows])
+    said = [p.target.ids[0] for p in sentiment.predict(encodings)]
+    assert np.mean([s == int(label) for s, (_, label) in zip(said, rows, strict=True)]) >= 0.88
