@@ -64,7 +64,7 @@ class Record:
     def from_dict(cls: type[R], data: Mapping[str, Any]) -> R:
         known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
         if not isinstance(data, Mapping):
-            raise InputError(f"A {cls.__name__} record is an object with fields, not {type(data).__name__}.")
+            raise InputError(f"This {cls.__name__} record is not an object with fields but {type(data).__name__}.")
         if unknown := set(data) - set(known):
             raise InputError(
                 f"This {cls.__name__} record has unknown fields ({', '.join(sorted(unknown))}): "
@@ -97,7 +97,7 @@ class Record:
         except json.JSONDecodeError as error:
             raise InputError(f"This is not JSON ({error}): write it with {cls.__name__}.to_json().") from None
         if not isinstance(data, dict):
-            raise InputError(f"This JSON is not a {cls.__name__} record: write it with {cls.__name__}.to_json().")
+            raise InputError(f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json().")
         return cls.from_dict(data)
 
     def content(self) -> str:

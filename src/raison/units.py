@@ -205,11 +205,11 @@ def describe(encoding: Encoding, tokens: np.ndarray, level: str) -> tuple[str, t
     inner = strip(text, start, end)
     if inner is None:
         return visible(text[start:end]), (segment, start, end)
-    if level == "slot" and segment == 0:
-        touched = [slot for slot in encoding.slots if slot.start < inner[1] and inner[0] < slot.end]
-        touched.sort(key=lambda slot: slot.start)  # several, where a token straddles them
-        return " + ".join(slot.name for slot in touched), (segment, *inner)
-    return text[inner[0] : inner[1]], (segment, *inner)
+    name = text[inner[0] : inner[1]]
+    if level == "slot" and segment == 0:  # several slots, where a token straddles them
+        touched = [(s.start, s.name) for s in encoding.slots if s.start < inner[1] and inner[0] < s.end]
+        name = " + ".join(slot for _, slot in sorted(touched)) or name
+    return name, (segment, *inner)
 
 
 def visible(space: str) -> str:

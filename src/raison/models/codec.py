@@ -80,14 +80,15 @@ class Codec:
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         try:
-            if self.fast is not None:
-                return self.from_fast(text, pair, special)
-            with self.lock:
-                return self.from_slow(text, pair, special)
-        except (UnicodeEncodeError, TypeError) as error:
+            f"{text}{pair}".encode()  # each tokenizer would fail in its own way, some with a crash inside C++
+        except UnicodeEncodeError as error:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
+        if self.fast is not None:
+            return self.from_fast(text, pair, special)
+        with self.lock:
+            return self.from_slow(text, pair, special)
 
     def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
         found = self.fast.encode(text, pair, add_special_tokens=special)
@@ -179,7 +180,7 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
         else:
             found.append((place, place + len(piece)))
             cursor = place + len(piece)
-    spans = []
+    spans: list[tuple[int, int]] = []
     for number, span in enumerate(found):
         if span is None:
             before = next((s[1] for s in reversed(found[:number]) if s), 0)
@@ -190,5 +191,6 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
             spans.append((origin[a][0], origin[b - 1][1]))
         else:  # a piece without letters: the space before what follows
             place = origin[a][0] if a < len(origin) else len(text)
-            spans.append((max(0, place - 1), place) if place else (0, min(1, len(text))))
+            left, right = spans[-1] if spans else (0, min(1, len(text)))  # the space may be within a ligature: ﷺ
+            spans.append((max(left, place - 1), max(right, place)))
     return spans
