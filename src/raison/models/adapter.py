@@ -306,5 +306,10 @@ class Adapter(ABC):
             with torch.inference_mode(), running(call):
                 found = self.columns(self.view(**inputs), chunk).logits
             for row, part in enumerate(chunk.parts):
-                results[part.owner] = found[row].double()
+                start = chunk.offset(part, len(chunk.lengths) - 1)
+                results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).double()
         return results
+
+    def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
+        """The outcomes [m v] of one whole text without those that padding would have."""
+        return logits

@@ -206,11 +206,6 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
         )
     if task is not None and task != found:
         raise Unsupported(f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away.")
-    if found == "classification" and getattr(inner.config, "is_encoder_decoder", False):
-        raise Unsupported(
-            f"{type(hf).__name__} feeds one text to an encoder and a decoder at once, so a removed token would have two "
-            "positions: use an encoder or a decoder classifier."
-        )
     return probe(adapter_of(found)(inner, tokenizer, family_of(inner), name))
 
 

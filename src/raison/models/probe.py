@@ -7,6 +7,7 @@ masking, an empty source must hide what it holds. What fails is not offered.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 
 from raison.errors import ModelError, RaisonError
 from raison.models.adapter import Adapter
-from raison.models.base import Question
+from raison.models.base import REMOVALS, Question
 from raison.models.layout import chunks, pieces
 from raison.models.tap import bare, running
 from raison.types import Encoding, Example, Target
@@ -29,13 +30,23 @@ AFFORDABLE = 600  # tokens: a window up to this size is crossed with a real text
 def probe(model: Adapter) -> Adapter:
     """Find out what the model offers; raise `ModelError` if it can't be used at all."""
     check_weights(model)
-    encoding, target = subject(model)
-    if difference(model, encoding, target) > tolerance(model):
+    try:
+        encoding, target = subject(model)
+        gap = difference(model, encoding, target)
+        if gap > tolerance(model) and model.family.positions == "argument":
+            # it counts positions in a way of its own (MPNet, Longformer): leave them to the model
+            model.family = replace(model.family, positions="none")
+            gap = difference(model, encoding, target)
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        raise ModelError(f"{model.name} can't run a plain sentence ({error}).") from error
+    if gap > tolerance(model):
         raise ModelError(
             f"raison's view of {model.name} does not give the model's own answers, so it can't be explained safely: "
             "please report this architecture."
         )
     model.removals = tuple(removals(model, encoding, target))
+    if not model.removals:
+        raise ModelError(f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained.")
     model.offers = frozenset({"score"} | insides(model, encoding, target))
     return model
 
@@ -75,11 +86,9 @@ def smallest_window(model: Adapter) -> int | None:
     return min(sizes) if sizes else None
 
 
-def tolerance(model: Adapter, values: np.ndarray | float = 1.0) -> float:
-    """How far two routes to the same values may differ: rounding of the model's own dtype."""
-    dtype = next(model.hf.parameters()).dtype
-    relative = {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 5e-2)
-    return relative * max(1.0, float(np.abs(values).max()))
+def tolerance(model: Adapter) -> float:
+    """How far two routes to the same value may differ, relative to it: rounding of the model's own dtype."""
+    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(next(model.hf.parameters()).dtype, 5e-2)
 
 
 def difference(model: Adapter, encoding: Encoding, target: Target) -> float:
@@ -98,34 +107,51 @@ def difference(model: Adapter, encoding: Encoding, target: Target) -> float:
 
 
 def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
-    """What absence may mean here: `delete` first where it equals `mask`."""
+    """What absence may mean here: whatever runs and really hides; `delete` first, where it equals `mask`."""
     free = np.flatnonzero(target.free(encoding))
-    keep = np.ones((4, len(encoding)), bool)
+    keep = np.ones((5, len(encoding)), bool)
     keep[0, free[::2]] = False
     keep[1, free[1:]] = False
     keep[2, free[: len(free) // 2]] = False
-    keep[3, free] = False
-    model.removals = ("mask", "delete")
+    keep[3, free] = False  # and with it the whole source of an encoder-decoder; the last row keeps everything
     question = Question(encoding, Target.from_dict({**target.to_dict(), "output": "logit"}), keep)
-    (masked,) = model.score([question], removal="mask")
-    found = ["mask"] if np.isfinite(masked.value).all() else []
-    if model.family.positions != "none":
-        try:
-            (deleted,) = model.score([question], removal="delete")
-            near = tolerance(model, masked.value)
-            if np.abs(deleted.value - masked.value).max() <= near:
-                found.insert(0, "delete")
-        except (RuntimeError, IndexError, ValueError) as error:
-            log.info("%s: can't run at gapped positions (%s)", model.name, error)
-    if "delete" in found and not windows_hold(model):
-        found.remove("delete")
-    if model.generates and len(encoding.segments) > 1 and not empty_source_hides(model, question):
-        found = []
-    if model.codec.mask_id is not None:
-        found.append("mask_token")
-    if model.codec.has_pad:
-        found.append("pad_token")
-    return [*found, "zero"]
+    model.removals = tuple(REMOVALS)
+    values = {name: value for name in REMOVALS if (value := tried(model, question, name)) is not None}
+    if "delete" in values and not ("mask" in values and same(model, values["delete"], values["mask"]) and windows_hold(model)):
+        del values["delete"]
+    return list(values)
+
+
+def tried(model: Adapter, question: Question, removal: str) -> np.ndarray | None:
+    """The values of a question under a removal; None if it can't run or does not hide what it removes."""
+    if (removal == "delete" and model.family.positions == "none") or (removal == "pad_token" and not model.codec.has_pad):
+        return None
+    if removal == "mask_token" and model.codec.mask_id is None:
+        return None
+    disguised = [
+        Question(disguise(question.encoding, row), question.target, row[None]) for row in question.keep
+    ]
+    try:
+        (found,) = model.score([question], removal=removal)
+        others = np.concatenate([one.value for one in model.score(disguised, removal=removal)])
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        log.info("%s: can't remove by %s (%s)", model.name, removal, error)
+        return None
+    return found.value if np.isfinite(found.value).all() and same(model, found.value, others) else None
+
+
+def disguise(encoding: Encoding, keep: np.ndarray) -> Encoding:
+    """Other words where `keep` is False: a removal that hides can't tell the difference."""
+    ordinary = np.unique(encoding.ids[~encoding.fixed & (encoding.start >= 0)])  # no padding: some count positions by it
+    other = np.where(encoding.ids == ordinary[0], ordinary[-1], ordinary[0])
+    return Encoding.from_dict({**encoding.to_dict(), "ids": np.where(keep, encoding.ids, other).tolist()})
+
+
+def same(model: Adapter, one: np.ndarray, other: np.ndarray) -> bool:
+    """Equal up to rounding, measured by how much removing changes anything at all."""
+    spread = float(np.ptp(one, axis=0).max()) + float(np.ptp(other, axis=0).max())
+    noise = 50 * torch.finfo(next(model.hf.parameters()).dtype).eps * max(1.0, float(np.abs(one).max()))
+    return bool(np.abs(one - other).max() <= tolerance(model) * spread + noise)
 
 
 def windows_hold(model: Adapter) -> bool:
@@ -145,17 +171,6 @@ def windows_hold(model: Adapter) -> bool:
     kinds = getattr(model.hf.config, "layer_types", None) or ["sliding_attention"] * len(trace.maps)
     far = [float(seen.weights[:, 1:, 0].abs().max()) for seen in trace.maps]
     return all((kind != "sliding_attention") or reach == 0.0 for kind, reach in zip(kinds, far, strict=False))
-
-
-def empty_source_hides(model: Adapter, question: Question) -> bool:
-    """Two sources that are removed whole must be the same nothing."""
-    encoding = question.encoding
-    other = encoding.to_dict()
-    other["ids"] = [i if s else model.codec.pad_id for i, s in zip(encoding.ids, encoding.segment, strict=True)]
-    nothing = np.zeros((1, len(encoding)), bool)
-    asked = [Question(e, question.target, nothing) for e in (encoding, Encoding.from_dict(other))]
-    first, second = model.score(asked, removal="mask")
-    return bool(np.abs(first.value - second.value).max() <= tolerance(model, first.value))
 
 
 def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:

@@ -78,6 +78,9 @@ class QuestionAnswerer(Adapter):
             raise InputError(f"The answer {text!r} was cut off with the end of the context: shorten the context.")
         return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), output))]
 
+    def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
+        return logits[:, real]
+
     def columns(self, output: Any, chunk: Chunk) -> Columns:
         logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
         if chunk.parts[0].target is None:

@@ -91,6 +91,9 @@ class Tagger(Adapter):
         rival = self.labels.index(str(contrast))
         return Target.from_dict({**target.to_dict(), "contrast": (rival,), "contrast_text": str(contrast)})
 
+    def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
+        return logits[real]
+
     def columns(self, output: Any, chunk: Chunk) -> Columns:
         if chunk.parts[0].target is None:
             return Columns(output.logits, torch.zeros(output.logits.shape[:2], dtype=torch.long))

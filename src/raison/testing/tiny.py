@@ -169,6 +169,7 @@ def config_of(family: str, vocabulary: int) -> Any:
         "t5": lambda: t.T5Config(
             vocab_size=vocabulary, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2, pad_token_id=0,
             eos_token_id=2, decoder_start_token_id=0, relative_attention_num_buckets=8, relative_attention_max_distance=12,
+            feed_forward_proj="gated-gelu",  # smooth, so that finite differences mean something
         ),
         "bart": lambda: t.BartConfig(**seq2seq(vocabulary)),
         "marian": lambda: t.MarianConfig(**seq2seq(vocabulary), scale_embedding=True, decoder_vocab_size=vocabulary),
