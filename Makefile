@@ -30,8 +30,8 @@ test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/
 	$(TEST_VENV)/bin/python -m pytest
 
 lint: $(TEST_VENV)/ready
-	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples
-	$(TEST_VENV)/bin/ruff format --check src tests recipes benchmarks examples
+	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples docs
+	$(TEST_VENV)/bin/ruff format --check src tests recipes benchmarks examples docs
 
 types: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/mypy

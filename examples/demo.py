@@ -1,6 +1,6 @@
 """The main job on the embedded defaults: a language model and a classifier, explained.
 
-    python examples/demo.py --out out
+python examples/demo.py --out out
 """
 
 from __future__ import annotations

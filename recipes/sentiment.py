@@ -45,6 +45,7 @@ def say(text: str) -> None:
 
 # ---- data
 
+
 def normal(text: str) -> str:
     """The form in which two sentences count as the same: lower case, letters and digits only. ASCII only,
     since the SST-2 files have lost the accented letters that the trees still have."""
@@ -89,12 +90,16 @@ def read_levels(data: Path) -> dict[str, tuple[str, int]]:
 def grade(examples: list[Example], levels: dict[str, tuple[str, int]]) -> list[Example]:
     """The examples with graded targets, where the trees and SST-2 agree on the side."""
     graded = [(text, GRADES.get(levels.get(normal(text), ("", 2))[1], label)) for text, label in examples]
-    return [(text, new if (new > 0.5) == (old > 0.5) else old)
-            for (text, new), (_, old) in zip(graded, examples, strict=True)]
+    return [
+        (text, new if (new > 0.5) == (old > 0.5) else old)
+        for (text, new), (_, old) in zip(graded, examples, strict=True)
+    ]
 
 
-def training_set(splits: dict[str, list[Example]], args: argparse.Namespace,
-                 ) -> tuple[list[Example], list[Example], dict[str, int]]:
+def training_set(
+    splits: dict[str, list[Example]],
+    args: argparse.Namespace,
+) -> tuple[list[Example], list[Example], dict[str, int]]:
     """Sentences and phrases to train on, no sentence of dev or test among them; the counts of overlap."""
     seen = {name: {normal(text) for text, _ in rows} for name, rows in splits.items()}
     held_out = seen["dev"] | seen["test"]
@@ -102,10 +107,10 @@ def training_set(splits: dict[str, list[Example]], args: argparse.Namespace,
     sentences = [row for row in splits["train"] if normal(row[0]) not in held_out]
     # A training sentence is itself a phrase of its tree, and already there.
     taken = held_out | seen["train"]
-    phrases = [(text, float(level > 2)) for key, (text, level) in levels.items()
-               if args.phrases and key not in taken]
-    overlap = {f"train in {name}": sum(normal(text) in seen[name] for text, _ in splits["train"])
-               for name in ("dev", "test")}
+    phrases = [(text, float(level > 2)) for key, (text, level) in levels.items() if args.phrases and key not in taken]
+    overlap = {
+        f"train in {name}": sum(normal(text) in seen[name] for text, _ in splits["train"]) for name in ("dev", "test")
+    }
     overlap["dev in test"] = sum(normal(text) in seen["test"] for text, _ in splits["dev"])
     if args.phrases:
         overlap["phrases in dev or test"] = len(held_out & levels.keys())
@@ -114,8 +119,12 @@ def training_set(splits: dict[str, list[Example]], args: argparse.Namespace,
     return sentences, phrases, overlap
 
 
-def make_batches(tokenizer, examples: list[Example], size: int, generator: torch.Generator | None = None,
-                 ) -> list[Batch]:
+def make_batches(
+    tokenizer,
+    examples: list[Example],
+    size: int,
+    generator: torch.Generator | None = None,
+) -> list[Batch]:
     """Batches of like length (little padding); with a generator, in random composition and order."""
     ids = tokenizer([text for text, _ in examples], truncation=True, max_length=MAX_TOKENS)["input_ids"]
     length = [len(row) for row in ids]
@@ -124,9 +133,9 @@ def make_batches(tokenizer, examples: list[Example], size: int, generator: torch
     else:
         # Sorting within pools of fifty batches keeps the padding small and the batches different every epoch.
         order = torch.randperm(len(ids), generator=generator).tolist()
-        pools = [order[i:i + 50 * size] for i in range(0, len(order), 50 * size)]
+        pools = [order[i : i + 50 * size] for i in range(0, len(order), 50 * size)]
         order = [i for pool in pools for i in sorted(pool, key=length.__getitem__)]
-    groups = [order[i:i + size] for i in range(0, len(order), size)]
+    groups = [order[i : i + size] for i in range(0, len(order), size)]
     if generator is not None:
         groups = [groups[i] for i in torch.randperm(len(groups), generator=generator).tolist()]
     return [collate([ids[i] for i in group], [examples[i][1] for i in group]) for group in groups]
@@ -141,10 +150,16 @@ def collate(rows: list[list[int]], labels: list[float]) -> Batch:
 
 # ---- model
 
+
 def wrap(base: Path, args: argparse.Namespace) -> peft.PeftModel:
     model = MeanPooledBert.from_pretrained(base, num_labels=len(LABELS))
-    config = peft.LoraConfig(r=args.rank, lora_alpha=args.alpha, lora_dropout=args.dropout,
-                             target_modules=args.targets.split(","), modules_to_save=["classifier"])
+    config = peft.LoraConfig(
+        r=args.rank,
+        lora_alpha=args.alpha,
+        lora_dropout=args.dropout,
+        target_modules=args.targets.split(","),
+        modules_to_save=["classifier"],
+    )
     return peft.get_peft_model(model, config)
 
 
@@ -184,13 +199,18 @@ class Average:
 
 # ---- training
 
+
 def schedule(step: int, total: int, warm: float = 0.06) -> float:
     rise = max(1, int(warm * total))
     return (step + 1) / rise if step < rise else (total - step) / max(1, total - rise)
 
 
-def stream(tokenizer, sentences: list[Example], phrases: list[Example], args: argparse.Namespace,
-           ) -> Iterator[Batch]:
+def stream(
+    tokenizer,
+    sentences: list[Example],
+    phrases: list[Example],
+    args: argparse.Namespace,
+) -> Iterator[Batch]:
     """Endless training batches; each epoch has every sentence and the next share of the phrases."""
     generator = torch.Generator().manual_seed(args.seed)
     order: list[int] = []
@@ -202,8 +222,14 @@ def stream(tokenizer, sentences: list[Example], phrases: list[Example], args: ar
         yield from make_batches(tokenizer, sentences + [phrases[i] for i in chosen], args.batch, generator)
 
 
-def train(model: peft.PeftModel, batches: Iterator[Batch], dev: list[Batch], total: int, per_epoch: int,
-          args: argparse.Namespace) -> None:
+def train(
+    model: peft.PeftModel,
+    batches: Iterator[Batch],
+    dev: list[Batch],
+    total: int,
+    per_epoch: int,
+    args: argparse.Namespace,
+) -> None:
     """Train in place; the model ends with the averaged weights that were best on dev."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=args.lr, weight_decay=args.weight_decay)
@@ -231,15 +257,18 @@ def train(model: peft.PeftModel, batches: Iterator[Batch], dev: list[Batch], tot
                 best, kept = (right, -dev_loss), [p.detach().clone() for p in parameters]
             average.swap()
             spent = time.monotonic() - start
-            say(f"epoch {done / per_epoch:5.2f}  step {done}/{total}  loss {loss.item():.3f}  "
+            say(
+                f"epoch {done / per_epoch:5.2f}  step {done}/{total}  loss {loss.item():.3f}  "
                 f"dev {right:.4f} (loss {dev_loss:.4f})  best {best[0]:.4f}  "
-                f"{spent:.0f} s, {spent / done * (total - done):.0f} s left")
+                f"{spent:.0f} s, {spent / done * (total - done):.0f} s left"
+            )
     with torch.no_grad():
         for parameter, value in zip(parameters, kept, strict=True):
             parameter.copy_(value)
 
 
 # ---- output
+
 
 def write_adapter(model: peft.PeftModel, out: Path) -> None:
     """The peft folder, written here rather than by peft: float16, no local path, lists in fixed order."""
@@ -263,8 +292,9 @@ def command_line(parser: argparse.ArgumentParser, args: argparse.Namespace) -> s
         if name in ("data", "base", "out") or (value == parser.get_default(name) and name != "seed"):
             continue
         flag = name.replace("_", "-")
-        words.append({True: f"--{flag}", False: f"--no-{flag}"}[value] if isinstance(value, bool)
-                     else f"--{flag} {value}")
+        words.append(
+            {True: f"--{flag}", False: f"--no-{flag}"}[value] if isinstance(value, bool) else f"--{flag} {value}"
+        )
     return " ".join(words)
 
 
@@ -318,13 +348,20 @@ def main() -> None:
     result = {"dev accuracy": round(evaluate(shipped, dev)[0], 4)}
     if not args.dev_only:
         result["test accuracy"] = round(evaluate(shipped, make_batches(tokenizer, splits["test"], 64))[0], 4)
-    recipe = {"labels": LABELS, "base": "all-MiniLM-L6-v2", "pooling": "mean", **result,
-              "train sentences": len(sentences), "train phrases": len(phrases), "seed": args.seed,
-              "overlap": overlap, "command": command_line(parser, args),
-              "versions": {m.__name__: m.__version__ for m in (torch, transformers, peft)}}
+    recipe = {
+        "labels": LABELS,
+        "base": "all-MiniLM-L6-v2",
+        "pooling": "mean",
+        **result,
+        "train sentences": len(sentences),
+        "train phrases": len(phrases),
+        "seed": args.seed,
+        "overlap": overlap,
+        "command": command_line(parser, args),
+        "versions": {m.__name__: m.__version__ for m in (torch, transformers, peft)},
+    }
     write_json(args.out / "recipe.json", recipe)
-    print(json.dumps({**result, "overlap": overlap,
-                      "bytes": (args.out / "adapter_model.safetensors").stat().st_size}))
+    print(json.dumps({**result, "overlap": overlap, "bytes": (args.out / "adapter_model.safetensors").stat().st_size}))
 
 
 if __name__ == "__main__":

@@ -80,9 +80,15 @@ def test_json_is_an_explanation(folder):
 
 def test_out_and_html_files(folder, tmp_path):
     out, page = tmp_path / "x.jsonl", tmp_path / "x.html"
-    result = raison("explain", "So </script> lovely", "-m", str(folder), "--target", "all", "--out", str(out), "--html", str(page))
+    result = raison(
+        "explain", "So </script> lovely", "-m", str(folder), "--target", "all", "--out", str(out), "--html", str(page)
+    )
     assert result.returncode == 0, result.stderr
-    assert [json.loads(line)["target"]["text"] for line in out.read_text().splitlines()] == ["dull", "neutral", "lovely"]
+    assert [json.loads(line)["target"]["text"] for line in out.read_text().splitlines()] == [
+        "dull",
+        "neutral",
+        "lovely",
+    ]
     assert "http" not in page.read_text().replace("http-equiv", "")
 
 

@@ -74,7 +74,10 @@ def test_libraries_stay_in_their_rooms(path):
 
 def loaded_by(code: str) -> set[str]:
     found = subprocess.run(
-        [sys.executable, "-c", f"import sys; {code}; print(' '.join(sys.modules))"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys; {code}; print(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {name.split(".")[0] for name in found.stdout.split()}
 

@@ -56,10 +56,13 @@ def row_of(encoding, target, keep, delete):
 def rows_of(piece):
     """The rows of a piece in the oracle's form, with their number in the question."""
     for n in range(len(piece)):
-        yield int(piece.which[n]), [
-            list(zip(index[n].tolist(), visible[n].tolist(), strict=True))
-            for index, visible in zip(piece.index, piece.visible, strict=True)
-        ]
+        yield (
+            int(piece.which[n]),
+            [
+                list(zip(index[n].tolist(), visible[n].tolist(), strict=True))
+                for index, visible in zip(piece.index, piece.visible, strict=True)
+            ],
+        )
 
 
 @st.composite

@@ -73,7 +73,10 @@ def test_other_architectures_offer_what_passes_the_probe():
 
     _, tokenizer = tiny_hf("gpt2", "causal")
     small = dict(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, pad_token_id=0)
-    for config in (OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16), BloomConfig(**small, n_head=2)):
+    for config in (
+        OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16),
+        BloomConfig(**small, n_head=2),
+    ):
         model = raison.load(AutoModelForCausalLM.from_config(config).double(), tokenizer)
         assert {"score", "gradients"} <= model.offers
         assert np.isfinite(raison.explain(model, "The old town lies on a hill").scores).all()
@@ -229,7 +232,9 @@ def test_training_mode_and_sdpa_stay():
         raison.explain(model, "The film is lovely.", method=name)
     assert state_of(model) == before and hf.training
     assert torch.equal(torch.random.get_rng_state(), random_state)
-    assert torch.equal(hf.bert.embeddings.word_embeddings.weight.grad, torch.ones_like(hf.bert.embeddings.word_embeddings.weight))
+    assert torch.equal(
+        hf.bert.embeddings.word_embeddings.weight.grad, torch.ones_like(hf.bert.embeddings.word_embeddings.weight)
+    )
 
 
 def test_fifty_mixed_calls_from_four_threads():
@@ -300,4 +305,32 @@ def test_deepcopied_tokenizer_is_ours():
     twin = copy.deepcopy(tokenizer)
     model = raison.load(hf, tokenizer)
     tokenizer.backend_tokenizer.enable_truncation(2)
-    assert len(model.encode([raison.Example("The old town lies on a hill")])[0]) == len(twin("The old town lies on a hill").input_ids)
+    assert len(model.encode([raison.Example("The old town lies on a hill")])[0]) == len(
+        twin("The old town lies on a hill").input_ids
+    )
+
+
+def test_a_pair_is_cut_evenly():
+    model = tiny_model("bert", "classification")
+    whole = model.codec("word " * 60, "other " * 10)
+    found = model.encode([raison.Example("word " * 60, "other " * 10)], truncate=True)[0]
+    assert len(found) == 64 and found.truncated == len(whole.ids) - 64
+    kept = [int(((found.segment == s) & ~found.fixed).sum()) for s in (0, 1)]
+    before = [int(((whole.segment == s) & ~whole.special).sum()) for s in (0, 1)]
+    assert kept[1] == min(before[1], 64 - 3 - kept[0]) and abs(kept[0] - kept[1]) <= max(1, kept[0] - before[1])
+
+
+def test_a_language_model_keeps_the_end():
+    model = tiny_model("gpt2", "causal")
+    found = model.encode([raison.Example("word " * 100 + "the last one")], truncate=True)[0]
+    assert len(found) == 64 and found.texts[0][found.start[-3] :].endswith("one")
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma"])
+def test_offsets_of_a_written_emoji_stay_in_the_text(family):
+    model = tiny_model(family, "causal")
+    longer, _ = model.aim(model.encode([raison.Example("The old town")])[0], " 😀 日本!")[0]
+    new = longer.segment == len(longer.segments) - 1
+    text = longer.texts[-1]
+    assert (longer.start[new] >= 0).all() and (longer.start[new] < longer.end[new]).all()
+    assert longer.end[new].max() <= len(text) and (np.diff(longer.end[new]) >= 0).all()

@@ -18,8 +18,15 @@ MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
 
 def tiny_bert():
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-                        intermediate_size=24, max_position_embeddings=16, num_labels=2)
+    config = BertConfig(
+        vocab_size=20,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=16,
+        num_labels=2,
+    )
     return MeanPooledBert(config).eval()
 
 
@@ -40,8 +47,7 @@ def save_adapter(model, folder, **options):
     return wrapped.merge_and_unload().eval()
 
 
-BERT = {"r": 4, "lora_alpha": 6, "target_modules": ["query", "value", "dense"],
-        "modules_to_save": ["classifier"]}
+BERT = {"r": 4, "lora_alpha": 6, "target_modules": ["query", "value", "dense"], "modules_to_save": ["classifier"]}
 
 
 def edit_config(folder, **changes):
@@ -56,10 +62,16 @@ def edit_tensors(folder, change):
     save_file(tensors, path)
 
 
-@pytest.mark.parametrize("extra", [
-    {}, {"use_rslora": True}, {"task_type": "SEQ_CLS"},
-    {"rank_pattern": {"query": 2}, "alpha_pattern": {"layer.1.attention.self.query": 10}},
-], ids=["plain", "rslora", "seq_cls", "patterns"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {},
+        {"use_rslora": True},
+        {"task_type": "SEQ_CLS"},
+        {"rank_pattern": {"query": 2}, "alpha_pattern": {"layer.1.attention.self.query": 10}},
+    ],
+    ids=["plain", "rslora", "seq_cls", "patterns"],
+)
 def test_merge_agrees_with_peft(tmp_path, extra):
     # A copy: peft writes into the lists of its configuration.
     expected = save_adapter(tiny_bert(), tmp_path, **json.loads(json.dumps(BERT | extra)))
@@ -74,8 +86,7 @@ def test_merge_agrees_with_peft(tmp_path, extra):
 
 
 def test_merge_agrees_with_peft_fan_in_fan_out(tmp_path):
-    expected = save_adapter(tiny_gpt(), tmp_path, r=4, lora_alpha=6, target_modules=["c_attn"],
-                            fan_in_fan_out=True)
+    expected = save_adapter(tiny_gpt(), tmp_path, r=4, lora_alpha=6, target_modules=["c_attn"], fan_in_fan_out=True)
     merged = merge(tiny_gpt(), tmp_path)
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(merged.state_dict()[name], value, rtol=0, atol=1e-6)
@@ -101,9 +112,14 @@ def refused(folder, message):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
-@pytest.mark.parametrize("key", ["base_model.model.bert.embeddings.word_embeddings.lora_embedding_A",
-                                 "base_model.model.bert.encoder.layer.0.attention.self.query.bias",
-                                 "stray.lora_A.weight"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "base_model.model.bert.embeddings.word_embeddings.lora_embedding_A",
+        "base_model.model.bert.encoder.layer.0.attention.self.query.bias",
+        "stray.lora_A.weight",
+    ],
+)
 def test_unused_tensor_is_named(tmp_path, key):
     save_adapter(tiny_bert(), tmp_path, **BERT)
     edit_tensors(tmp_path, lambda t: t.update({key: torch.ones(4, 16)}))
@@ -113,8 +129,7 @@ def test_unused_tensor_is_named(tmp_path, key):
 def test_missing_module_is_named(tmp_path):
     save_adapter(tiny_bert(), tmp_path, **BERT)
     key = "base_model.model.bert.nowhere.lora_{}.weight"
-    edit_tensors(tmp_path, lambda t: t.update({key.format("A"): torch.ones(4, 16),
-                                               key.format("B"): torch.ones(16, 4)}))
+    edit_tensors(tmp_path, lambda t: t.update({key.format("A"): torch.ones(4, 16), key.format("B"): torch.ones(16, 4)}))
     refused(tmp_path, "bert.nowhere")
 
 
@@ -137,8 +152,7 @@ def test_head_of_another_shape(tmp_path):
     refused(tmp_path, "classifier.weight")
 
 
-@pytest.mark.parametrize("changes", [{"use_dora": True}, {"peft_type": "LOHA"},
-                                     {"init_lora_weights": "pissa"}])
+@pytest.mark.parametrize("changes", [{"use_dora": True}, {"peft_type": "LOHA"}, {"init_lora_weights": "pissa"}])
 def test_variants_are_refused(tmp_path, changes):
     save_adapter(tiny_bert(), tmp_path, **BERT)
     edit_config(tmp_path, **changes)
@@ -155,7 +169,11 @@ def test_mean_pooling_ignores_padding():
 def test_hidden_states_and_attentions_are_handed_on():
     model = tiny_bert()
     model.set_attn_implementation("eager")
-    out = model(inputs_embeds=model.bert.embeddings.word_embeddings(IDS), attention_mask=MASK,
-                output_hidden_states=True, output_attentions=True)
+    out = model(
+        inputs_embeds=model.bert.embeddings.word_embeddings(IDS),
+        attention_mask=MASK,
+        output_hidden_states=True,
+        output_attentions=True,
+    )
     assert len(out.hidden_states) == 3 and len(out.attentions) == 2
     torch.testing.assert_close(out.logits, model(input_ids=IDS, attention_mask=MASK).logits)

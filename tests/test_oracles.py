@@ -35,7 +35,7 @@ def eager(family, task):
 # -- attention and gradients ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", [f for f in ENCODERS + DECODERS])
+@pytest.mark.parametrize("family", ENCODERS + DECODERS)
 def test_maps_are_the_models_own(family):
     """Recorded maps = transformers' output_attentions; readout rows as the architecture defines them."""
     model = tiny_model(family, "classification")
@@ -63,7 +63,11 @@ def test_encoder_decoder_maps(family):
     prefix = torch.from_numpy(encoding.ids[encoding.segment != 0].copy())[None, :-1]
     with torch.no_grad():
         out = hf(input_ids=source, decoder_input_ids=prefix, output_attentions=True)
-    for kind, expected in (("encoder", out.encoder_attentions), ("decoder", out.decoder_attentions), ("cross", out.cross_attentions)):
+    for kind, expected in (
+        ("encoder", out.encoder_attentions),
+        ("decoder", out.decoder_attentions),
+        ("cross", out.cross_attentions),
+    ):
         found = [m for m in trace.maps if m.kind == kind]
         assert len(found) == len(expected)
         for seen, weights in zip(found, expected, strict=True):
@@ -173,14 +177,21 @@ def test_deleting_in_decoders_is_masking_by_hand(family):
     index = torch.arange(size)
     window = hf.config.sliding_window if family in ("mistral", "gemma") else size
     for row, kept in enumerate(keep):
-        causal = (index[None, :] <= index[:, None]) & (torch.from_numpy(kept)[None, :] | torch.eye(size, dtype=torch.bool))
+        causal = (index[None, :] <= index[:, None]) & (
+            torch.from_numpy(kept)[None, :] | torch.eye(size, dtype=torch.bool)
+        )
         near = causal & (index[:, None] - index[None, :] < window)
-        additive = {n: torch.zeros(1, 1, size, size, dtype=torch.float64).masked_fill(~m, -1e9) for n, m in (("full", causal), ("near", near))}
+        additive = {
+            n: torch.zeros(1, 1, size, size, dtype=torch.float64).masked_fill(~m, -1e9)
+            for n, m in (("full", causal), ("near", near))
+        }
         mask = additive["near"]
         if family == "gemma":
             mask = {"full_attention": additive["full"], "sliding_attention": additive["near"]}
         ids = torch.from_numpy(encoding.ids.copy())[None]
-        logits = hf(input_ids=ids, attention_mask=mask, position_ids=index[None], use_cache=False).logits[0, -1].detach()
+        logits = (
+            hf(input_ids=ids, attention_mask=mask, position_ids=index[None], use_cache=False).logits[0, -1].detach()
+        )
         expected = logits.log_softmax(-1)[target.ids[0]]
         assert abs(found.value[row, 0] - float(expected)) < 1e-8
 
@@ -232,7 +243,10 @@ def test_padded_scores(side):
     for family, task in (("gemma", "causal"), ("bert", "qa"), ("t5", "seq2seq"), ("modernbert", "tagging")):
         model = tiny_model(family, task)
         text = ("Who left?", TEXT) if task == "qa" else TEXT
-        one, other = (raison.explain(m, [text, text[:2] if task == "qa" else TEXT[:12]]) for m in (model, with_padding(model, side)))
+        one, other = (
+            raison.explain(m, [text, text[:2] if task == "qa" else TEXT[:12]])
+            for m in (model, with_padding(model, side))
+        )
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(a.scores, b.scores, atol=1e-9)
 
@@ -290,7 +304,9 @@ def test_all_targets_share_one_text():
     for one in found:
         if not len(one.scores):  # only the start and the token it is read from stand before
             continue
-        alone = raison.explain(model, "The old town lies", target=one.target.positions[0], method="gradient_norm", units="token")
+        alone = raison.explain(
+            model, "The old town lies", target=one.target.positions[0], method="gradient_norm", units="token"
+        )
         np.testing.assert_allclose(alone.scores, one.scores, atol=1e-9)
         assert not one.scope[one.target.positions[0] :].any()
 

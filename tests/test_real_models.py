@@ -17,7 +17,11 @@ REVIEWS = [
     "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise.",
     "I wouldn't call it good; it is long, loud and empty.",
 ]
-PROMPTS = ["The capital of Japan is", "The Supreme Court on Tuesday rejected a challenge to the", "Once upon a time there was a"]
+PROMPTS = [
+    "The capital of Japan is",
+    "The Supreme Court on Tuesday rejected a challenge to the",
+    "Once upon a time there was a",
+]
 
 
 def close(one, other, relative=1e-4):

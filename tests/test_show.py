@@ -33,8 +33,17 @@ def encode(*texts, names=None, specials=False, **changes):
     tokens, segment, start, end = zip(*rows, strict=True)
     names = names or {1: ("text",), 2: ("first", "second")}[len(texts)]
     size = np.arange(len(rows))
-    fields = {"ids": size, "tokens": tokens, "segments": names, "texts": texts, "segment": segment, "start": start,
-              "end": end, "positions": size, "fixed": np.zeros(len(rows), bool)}
+    fields = {
+        "ids": size,
+        "tokens": tokens,
+        "segments": names,
+        "texts": texts,
+        "segment": segment,
+        "start": start,
+        "end": end,
+        "positions": size,
+        "fixed": np.zeros(len(rows), bool),
+    }
     return Encoding(**{**fields, **changes})
 
 
@@ -45,8 +54,16 @@ def explain(*texts, scores=None, target=None, level="word", encoding=None, **fie
     if scores is None:
         scores = np.sin(np.arange(len(units)) * 2.4) * 3
     diagnostics = {"prediction": {"text": "positive", "probability": 0.987, "top": [["positive", 0.987]]}}
-    made = {"encoding": encoding, "units": units, "target": target, "scores": np.asarray(scores, float),
-            "method": "occlusion(width=1)", "model": "tiny-sentiment", "removal": "mask", "diagnostics": diagnostics}
+    made = {
+        "encoding": encoding,
+        "units": units,
+        "target": target,
+        "scores": np.asarray(scores, float),
+        "method": "occlusion(width=1)",
+        "model": "tiny-sentiment",
+        "removal": "mask",
+        "diagnostics": diagnostics,
+    }
     return Explanation(**{**made, **fields})
 
 
@@ -170,15 +187,32 @@ def test_special_units_stand_where_their_token_stands():
 
 
 def test_tokens_that_share_a_character_share_a_piece():
-    encoding = encode("ok 🎉", ids=[0, 1, 2], tokens=("ok", "🎉", "🎉"), segment=[0, 0, 0], start=[0, 3, 3],
-                      end=[2, 4, 4], positions=[0, 1, 2], fixed=[False] * 3)
+    encoding = encode(
+        "ok 🎉",
+        ids=[0, 1, 2],
+        tokens=("ok", "🎉", "🎉"),
+        segment=[0, 0, 0],
+        start=[0, 3, 3],
+        end=[2, 4, 4],
+        positions=[0, 1, 2],
+        fixed=[False] * 3,
+    )
     pieces = flow(explain(encoding=encoding, level="token"))[0].pieces
     assert [(piece.text, piece.units) for piece in pieces] == [("ok", (0,)), (" ", ()), ("🎉", (1, 2))]
 
 
 def test_what_was_cut_off_is_said():
-    encoding = encode("one two three four", truncated=2, ids=[0, 1], tokens=("one", "two"), segment=[0, 0],
-                      start=[0, 4], end=[3, 7], positions=[0, 1], fixed=[False] * 2)
+    encoding = encode(
+        "one two three four",
+        truncated=2,
+        ids=[0, 1],
+        tokens=("one", "two"),
+        segment=[0, 0],
+        start=[0, 4],
+        end=[3, 7],
+        positions=[0, 1],
+        fixed=[False] * 2,
+    )
     output = show(explain(encoding=encoding))
     assert "2 tokens were cut off" in output and "one [two] {three four}" in output
 
@@ -248,7 +282,15 @@ def test_page_is_one_safe_file_with_the_whole_record(explanation):
     assert not re.search(r"https?://|\ssrc=|\shref=|\x1b", page)
     read = Reader(page)
     assert {tag for tag, _ in read.tags} == {
-        "html", "head", "meta", "title", "style", "body", "main", "noscript", "script"
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "noscript",
+        "script",
     }
     assert page.count("<script") == page.count("</script") == 2 and "<title>&lt;b&gt;&amp;</title>" in page
     assert [Explanation.from_dict(data) for data in json.loads(read.data)] == [explanation]
@@ -273,10 +315,16 @@ def test_a_browser_draws_the_page(tmp_path):
         pytest.skip("no chromium here: the page is checked as text only")
     path = tmp_path / "page.html"
     path.write_text(to_html([case() for case in CASES.values()]), "utf-8")
-    flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update " \
-            "--disable-sync --no-first-run --virtual-time-budget=4000 --dump-dom"
-    run = subprocess.run([browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()],
-                         capture_output=True, text=True, timeout=120)
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
+        "--disable-sync --no-first-run --virtual-time-budget=4000 --dump-dom"
+    )
+    run = subprocess.run(
+        [browser, *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     dom = run.stdout
     assert dom.count('<article class="raison"') == len(CASES)
     assert "great: +2.5, for, rank 1 of 12, selected as number 1" in dom and "hi</b>" not in dom.partition("<script")[0]

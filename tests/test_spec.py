@@ -180,10 +180,10 @@ def test_any_text_is_a_spec_or_an_input_error(text):
 
 # -- registries -------------------------------------------------------------------------------------
 
-ROOM = '''
+ROOM = """
 from raison.registry import Registry
 tools = Registry("tool", "{package}")
-'''
+"""
 ENTRY = '''
 from dataclasses import dataclass
 from {package}_room import tools
@@ -367,8 +367,7 @@ def test_unknown_parameters_are_named_with_what_there_is(shop):
     with pytest.raises(InputError) as error:
         shop.build("drill(step=5)")
     assert str(error.value) == (
-        "The tool 'drill' has no parameter 'step'. Did you mean 'steps'? "
-        "It takes: steps, variant, note, inner, sizes."
+        "The tool 'drill' has no parameter 'step'. Did you mean 'steps'? It takes: steps, variant, note, inner, sizes."
     )
     with pytest.raises(InputError, match="has no parameter 'paper'"):  # class data is no parameter
         shop.build("drill(paper=other)")

@@ -99,7 +99,9 @@ def explained(
     answers = method(model, batch)
     spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
     return [
-        recorded(model, method, batch, index, answer, {**about(said[index], batch.targets[index]), "cpu_seconds": spent})
+        recorded(
+            model, method, batch, index, answer, {**about(said[index], batch.targets[index]), "cpu_seconds": spent}
+        )
         for index, answer in enumerate(answers)
     ]
 
@@ -119,13 +121,13 @@ def recorded(
     encoding, target, units = batch.encodings[index], batch.targets[index], batch.units[index]
     scores, parts = answer.scores, dict(answer.parts)
     diagnostics = {**diagnostics, **answer.diagnostics}
-    if answer.axis == "token":
+    if method.axis == "token":
         parts["token_scores"] = scores
         scores = gathered(scores, units, method.additive)
         diagnostics["aggregation"] = "sum" if method.additive else "max"
     if encoding.truncated:
         diagnostics["truncated_tokens"] = encoding.truncated
-    removes = answer.axis == "unit" and "score" in method.needs
+    removes = method.axis == "unit" and "score" in method.needs
     return Explanation(
         encoding=encoding,
         units=units,

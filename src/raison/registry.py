@@ -74,7 +74,8 @@ class Registry(Generic[T]):
                     point.load()
                 except Exception as error:
                     raise RaisonError(
-                        f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): update or uninstall it."
+                        f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): "
+                        "update or uninstall it."
                     ) from error
             self._scanned = True
 
@@ -106,7 +107,8 @@ class Registry(Generic[T]):
             if key not in known:
                 options = ", ".join(known) or "none"
                 raise InputError(
-                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} It takes: {options}."
+                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} "
+                    f"It takes: {options}."
                 )
             # a bare word is text where text is wanted: variant=paper
             text = known[key].type in ("str", "str | None", str, str | None)

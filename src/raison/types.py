@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -175,7 +176,7 @@ class Example(Record):
             if not text.strip():
                 raise InputError(f"The {name} is empty: give at least one word.")
         ordered = sorted(self.slots, key=lambda s: s.start)
-        for left, right in zip(ordered, ordered[1:], strict=False):
+        for left, right in pairwise(ordered):
             if right.start < left.end:
                 raise InputError(
                     f"The slots {left.name!r} and {right.name!r} overlap: give every slot its own part of the prompt."

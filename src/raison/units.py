@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,8 +85,10 @@ def absorb(text: str, j: int) -> int:
 
 
 ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st vs etc e.g i.e cf fig figs eq eqs vol pp ca approx inc ltd co corp u.s u.k "
-    "gen col sgt capt lt rep sen gov jan feb mar apr jun jul aug sep sept oct nov dec".split()
+    (
+        "mr mrs ms dr prof sr jr st vs etc e.g i.e cf fig figs eq eqs vol pp ca approx inc ltd co corp u.s "
+        "u.k gen col sgt capt lt rep sen gov jan feb mar apr jun jul aug sep sept oct nov dec "
+    ).split()
 )
 # a run of marks is looked at once, from its start: rows of dots are long in tables of contents
 ENDING = re.compile(r"(?<![.!?…؟۔।॥])[.!?…؟۔।॥]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|\n\s*\n")
@@ -115,7 +118,7 @@ def goes_on(text: str, match: re.Match[str]) -> bool:
 def passages(text: str) -> Spans:
     """Split at blank lines."""
     cuts = [0, *(m.end() for m in re.finditer(r"\n[^\S\n]*\n\s*", text)), len(text)]
-    return [s for s in (strip(text, a, b) for a, b in zip(cuts, cuts[1:], strict=False)) if s]
+    return [s for s in (strip(text, a, b) for a, b in pairwise(cuts)) if s]
 
 
 def strip(text: str, start: int, end: int) -> tuple[int, int] | None:

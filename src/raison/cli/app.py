@@ -13,7 +13,7 @@ import typer
 from raison import __version__
 from raison.errors import RaisonError
 
-__all__ = ["app", "guarded", "main"]
+__all__ = ["app", "assemble", "guarded", "main"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,15 +75,26 @@ def version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Why did the model predict this, and can you trust the answer?"""
 
 
-def main() -> None:
-    """Entry point of the installed command."""
+def assemble() -> None:
+    """Put the commands into the app."""
     from raison.cli import explain, ls
 
-    app.command("explain")(guarded(explain.explain))
-    app.command("ls")(guarded(ls.ls))
+    if not app.registered_commands:
+        app.command("explain")(guarded(explain.explain))
+        app.command("ls")(guarded(ls.ls))
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
+    assemble()
     app()

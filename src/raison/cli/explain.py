@@ -47,7 +47,7 @@ def explain(
         chosen = [methods.build(name) for name in method or [DEFAULT_METHOD]]
         wait(f"opening {model}")
         opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        results = []
+        results: list[Any] = []
         for each in chosen:
             check_needs(each, opened)
             wait(each.name)

@@ -8,14 +8,18 @@ from typing import Annotated, Optional
 import typer
 
 Model = Annotated[
-    str, typer.Option("-m", "--model", envvar="RAISON_MODEL", help="Name (raison ls models), folder, .gguf file or hub name.")
+    str,
+    typer.Option(
+        "-m", "--model", envvar="RAISON_MODEL", help="Name (raison ls models), folder, .gguf file or hub name."
+    ),
 ]
 Methods = Annotated[
     Optional[list[str]],
     typer.Option("-M", "--method", help="A method, e.g. leave_one_out; repeat it to compare (raison ls methods)."),
 ]
 Target = Annotated[
-    Optional[str], typer.Option("--target", help="A label, an answer or a continuation; default: what the model predicts.")
+    Optional[str],
+    typer.Option("--target", help="A label, an answer or a continuation; default: what the model predicts."),
 ]
 Contrast = Annotated[Optional[str], typer.Option("--contrast", help="Explain the target rather than this.")]
 Output = Annotated[Optional[str], typer.Option("--output", help="What is explained: logit, log_prob or prob.")]

@@ -41,10 +41,9 @@ class Batch:
 
 @dataclass
 class Answer:
-    """What a method says about one example, on its tokens or on its units."""
+    """What a method says about one example, on its own axis."""
 
-    scores: np.ndarray
-    axis: str = "token"  # token: [t] of the encoding, gathered to units by explain(); unit: [u]
+    scores: np.ndarray  # [t] or [u]
     order: np.ndarray | None = None
     selected: np.ndarray | None = None
     parts: dict[str, Any] = field(default_factory=dict)
@@ -58,6 +57,7 @@ class Method(ABC):
     name: ClassVar[str]
     paper: ClassVar[str] = ""
     signed: ClassVar[bool] = True  # scores for and against, or only sizes
+    axis: ClassVar[str] = "token"  # token: scores [t], gathered to units by explain(); unit: scores [u]
     additive: ClassVar[bool] = False  # the score of a word is the sum over its tokens; else the largest
     needs: ClassVar[frozenset[str]] = frozenset()  # of what a model offers; an instance may need more
 

@@ -16,6 +16,7 @@ class Random(Method):
     """Uniform random scores, seeded by the example's content."""
 
     signed = False
+    axis = "unit"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(batch.generator(i).random(len(units)), axis="unit") for i, units in enumerate(batch.units)]
+        return [Answer(batch.generator(i).random(len(units))) for i, units in enumerate(batch.units)]

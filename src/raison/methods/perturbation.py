@@ -22,6 +22,7 @@ class LeaveOneOut(Method):
     """
 
     paper = "Li et al. 2016"
+    axis = "unit"
     needs = frozenset({"score"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
@@ -34,5 +35,5 @@ class LeaveOneOut(Method):
         for scored in model.score(questions, removal=batch.removal):
             value = scored.value.sum(-1)
             diagnostics = {"forwards": scored.forwards, "tokens": scored.tokens}
-            answers.append(Answer(value[-1] - value[:-1], axis="unit", diagnostics=diagnostics))
+            answers.append(Answer(value[-1] - value[:-1], diagnostics=diagnostics))
         return answers

@@ -263,12 +263,11 @@ class Adapter(ABC):
             return self.removals[0]
         if removal not in REMOVALS:
             raise InputError(
-                f"There is no removal called {removal!r}.{suggest(removal, list(REMOVALS))} Use one of {', '.join(REMOVALS)}."
+                f"There is no removal called {removal!r}.{suggest(removal, list(REMOVALS))} "
+                f"Use one of {', '.join(REMOVALS)}."
             )
         if removal not in self.removals:
-            raise Unsupported(
-                f"{self.name} can't remove tokens by {removal!r}: use one of {', '.join(self.removals)}."
-            )
+            raise Unsupported(f"{self.name} can't remove tokens by {removal!r}: use one of {', '.join(self.removals)}.")
         return removal
 
     # -- trace --------------------------------------------------------------------------------------

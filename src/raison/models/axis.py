@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raison.errors import TooLong
 from raison.models.codec import Pieces
 from raison.types import Encoding, Example
 from raison.units import strip
@@ -58,19 +59,18 @@ def build(
 
 def cut(pieces: Pieces, surplus: int, from_start: bool) -> Pieces:
     """Drop `surplus` ordinary tokens from the longer text: its end, or its start for a language model."""
-    keep = np.ones(len(pieces.ids), bool)
-    ordinary = ~pieces.special
-    for _ in range(surplus):
-        counts = [int((ordinary & keep & (pieces.segment == s)).sum()) for s in (0, 1)]
-        longest = int(np.argmax(counts))
-        candidates = np.flatnonzero(ordinary & keep & (pieces.segment == longest))
-        if surplus > 64 and counts[1] == 0:  # one text: cut in one go
-            left = surplus - int((~keep).sum())
-            chosen = candidates[:left] if from_start else candidates[len(candidates) - left :]
-            keep[chosen] = False
-            break
-        keep[candidates[0] if from_start else candidates[-1]] = False
-    return pieces.take(np.flatnonzero(keep))
+    places = [np.flatnonzero(~pieces.special & (pieces.segment == s)) for s in (0, 1)]
+    left = [len(place) for place in places]
+    if sum(left) <= surplus:
+        raise TooLong("The model's limit leaves no room for any word of the text.")
+    first, second = left
+    # level the two lengths first, then take turns
+    both = max(0, surplus - abs(first - second))
+    longer = int(second > first)
+    gone = [both // 2, both // 2]
+    gone[longer] += surplus - both + both % 2
+    drop = [place[:n] if from_start else place[len(place) - n :] for place, n in zip(places, gone, strict=True)]
+    return pieces.take(np.setdiff1d(np.arange(len(pieces.ids)), np.concatenate(drop)))
 
 
 def outside_slots(pieces: Pieces, example: Example) -> np.ndarray:

@@ -115,7 +115,7 @@ class Model(Protocol):
         output: str | None = None,
         prediction: Prediction | None = None,
     ) -> list[tuple[Encoding, Target]]:
-        """What a user's wish (a label, an answer, a continuation, "all") means; none: the `prediction`, if it is known."""
+        """What a user's wish (a label, an answer, a continuation, "all") means; without one, the prediction."""
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         """What the model says about each whole text."""

@@ -51,7 +51,9 @@ class Function:
 
     def names(self, width: int) -> tuple[str, ...]:
         if self.labels and len(self.labels) != width:
-            raise InputError(f"The function {self.name} gives {width} scores, but {len(self.labels)} labels were named.")
+            raise InputError(
+                f"The function {self.name} gives {width} scores, but {len(self.labels)} labels were named."
+            )
         return self.labels or tuple(f"output {i}" for i in range(width))
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
@@ -61,7 +63,7 @@ class Function:
         if example.pair is not None:
             raise InputError("A wrapped function takes single texts, not pairs: join them in one text.")
         spans = words(example.text)
-        starts, ends = [a for a, _ in spans], [b for _, b in spans]
+        starts, ends = np.array(spans).T
         return Encoding(
             ids=np.zeros(len(spans)),
             tokens=tuple(example.text[a:b] for a, b in spans),
@@ -71,7 +73,9 @@ class Function:
             start=starts,
             end=ends,
             positions=np.arange(len(spans)),
-            fixed=np.array([bool(example.slots) and not any(s.start <= a < s.end for s in example.slots) for a in starts]),
+            fixed=np.array(
+                [bool(example.slots) and not any(s.start <= a < s.end for s in example.slots) for a in starts]
+            ),
             slots=example.slots,
             id=example.id,
         )
@@ -138,7 +142,9 @@ class Function:
         memory: Any = None,
     ) -> list[Scored]:
         if removal not in (None, "delete"):
-            raise Unsupported(f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}.")
+            raise Unsupported(
+                f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}."
+            )
         texts, owners = [], []
         for number, question in enumerate(questions):
             for keep in np.atleast_2d(question.keep):
@@ -180,7 +186,7 @@ class Function:
 def without(encoding: Encoding, keep: np.ndarray) -> str:
     """The text with the removed words cut out, together with the space before them."""
     text, result, cursor = encoding.texts[0], "", 0
-    for start, end, kept in zip(encoding.start, encoding.end, keep, strict=True):
+    for end, kept in zip(encoding.end, keep, strict=True):
         if kept:
             result += text[cursor:end]
         cursor = end

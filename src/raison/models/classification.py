@@ -73,7 +73,9 @@ class Classifier(Adapter):
     def target_of(self, label: int, contrast: int | None, output: str | None) -> Target:
         rival = None if contrast is None else (contrast,)
         name = "" if contrast is None else self.labels[contrast]
-        return Target("label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name)
+        return Target(
+            "label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name
+        )
 
     def aim(
         self,

@@ -91,7 +91,9 @@ class Codec:
             return self.from_slow(text, pair, special)
 
     def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
-        found = self.fast.encode(text, pair, add_special_tokens=special)
+        found: Any = self.fast.encode(  # type: ignore[union-attr]
+            text, pair, add_special_tokens=special
+        )
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
         sequence = np.array([-1 if s is None else s for s in found.sequence_ids], dtype=np.int64)

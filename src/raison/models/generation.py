@@ -114,9 +114,7 @@ def vocabulary_columns(model: Adapter, logits: torch.Tensor, chunk: Chunk) -> Co
 def extended(encoding: Encoding, ids: list[int], codec: Any) -> Encoding:
     """The encoding with tokens of a continuation at its end, as a segment of their own."""
     segment = encoding.segments.index("continuation") if "continuation" in encoding.segments else len(encoding.segments)
-    pieces = [codec.text(ids[: k + 1]) for k in range(len(ids))]
-    ends = np.array([len(p) for p in pieces])
-    starts = np.concatenate([[0], ends[:-1]])
+    text, starts, ends = spread(ids, codec)
     data = encoding.to_dict()
     count = len(ids)
     last = int(encoding.positions[-1])
@@ -124,12 +122,26 @@ def extended(encoding: Encoding, ids: list[int], codec: Any) -> Encoding:
         "ids": [*data["ids"], *ids],
         "tokens": [*data["tokens"], *(codec.name(i) for i in ids)],
         "segments": [*data["segments"], "continuation"],
-        "texts": [*data["texts"], pieces[-1]],
+        "texts": [*data["texts"], text],
         "segment": [*data["segment"], *[segment] * count],
-        "start": [*data["start"], *starts.tolist()],
-        "end": [*data["end"], *ends.tolist()],
+        "start": [*data["start"], *starts],
+        "end": [*data["end"], *ends],
         "positions": [*data["positions"], *range(last + 1, last + 1 + count)],
         "fixed": [*data["fixed"], *[False] * count],
         "types": None if data["types"] is None else [*data["types"], *[0] * count],
     }
     return Encoding.from_dict(data)
+
+
+def spread(ids: list[int], codec: Any) -> tuple[str, list[int], list[int]]:
+    """Written text and where each of its tokens begins and ends in it.
+
+    Ends are the lengths of growing prefixes. The bytes of an unfinished character read as a replacement sign,
+    so lengths may not run ahead of the text nor back; a token that adds nothing belongs to the character before.
+    """
+    text = codec.text(ids)
+    lengths = [min(len(codec.text(ids[: k + 1])), len(text)) for k in range(len(ids))]
+    ends = [max(lengths[: k + 1]) for k in range(len(ids))]
+    ends = [max(end, min(1, len(text))) for end in ends]
+    starts = [min(a, b - 1) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    return text, starts, ends

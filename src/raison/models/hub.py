@@ -48,6 +48,7 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
         reason = " ".join(str(error).split())[:300]
         if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
             raise ModelError(
-                f"There is no model {name!r} here and the hub can't be reached: name a local folder or one of `raison ls models`."
+                f"There is no model {name!r} here and the hub can't be reached: "
+                "name a local folder or one of `raison ls models`."
             ) from error
         raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error

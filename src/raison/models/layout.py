@@ -124,8 +124,8 @@ def chunks(all_pieces: Iterator[Piece] | list[Piece], budget: Budget, row_bytes:
     groups: dict[tuple, list[Piece]] = defaultdict(list)
     for piece in all_pieces:
         columns = len(piece.target.ids) if piece.target is not None else 0
-        shape = piece.lengths if budget.padding == "exact" else ()
-        groups[(*shape, columns)].append(piece)
+        kind = (*piece.lengths, columns) if budget.padding == "exact" else (columns,)
+        groups[kind].append(piece)
     for key, members in groups.items():
         members.sort(key=lambda p: p.lengths)
         batch: list[Piece] = []

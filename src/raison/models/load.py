@@ -94,7 +94,9 @@ def torch_dtype(dtype: Any) -> Any:
     return found
 
 
-def from_folder_or_hub(name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool) -> Any:
+def from_folder_or_hub(
+    name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool
+) -> Any:
     """transformers' own loading, with every failure turned into a sentence."""
     from transformers import AutoConfig
 
@@ -128,8 +130,8 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     pickled = [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt")]
     if not safe and pickled and not allow_pickle:
         raise ModelError(
-            f"{folder.name!r} holds only pickled weights ({pickled[0]}), which can run code when opened: convert them to "
-            "safetensors, or pass allow_pickle=True (--allow-pickle) if you trust where they come from."
+            f"{folder.name!r} holds only pickled weights ({pickled[0]}), which can run code when opened: convert them "
+            "to safetensors, or pass allow_pickle=True (--allow-pickle) if you trust where they come from."
         )
     if not safe and not pickled:
         raise ModelError(f"{folder.name!r} holds no weights (*.safetensors): check that it was saved or copied whole.")
@@ -158,7 +160,9 @@ def auto_class(config: Any, task: str | None, name: str) -> Any:
             f"({', '.join(TASKS)}) first."
         )
     if task is not None and task != found:
-        raise Unsupported(f"{name!r} has a head for {found} ({saved}), not for {task}: leave the task away or use another model.")
+        raise Unsupported(
+            f"{name!r} has a head for {found} ({saved}), not for {task}: leave the task away or use another model."
+        )
     return table[found]
 
 
@@ -186,7 +190,9 @@ def adapter_of(task: str) -> Callable[..., Any]:
     from raison.models.seq2seq import Seq2Seq
     from raison.models.tagging import Tagger
 
-    kinds: dict[str, Callable[..., Any]] = {k.task: k for k in (Classifier, Tagger, QuestionAnswerer, CausalLM, Seq2Seq)}
+    kinds: dict[str, Callable[..., Any]] = {
+        k.task: k for k in (Classifier, Tagger, QuestionAnswerer, CausalLM, Seq2Seq)
+    }
     return kinds[task]
 
 
@@ -205,7 +211,9 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
             f"{', '.join(TASKS)}."
         )
     if task is not None and task != found:
-        raise Unsupported(f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away.")
+        raise Unsupported(
+            f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away."
+        )
     return probe(adapter_of(found)(inner, tokenizer, family_of(inner), name))
 
 
@@ -221,7 +229,9 @@ def from_gguf(path: Path) -> tuple[Any, Any]:
 
     place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(**place), path.name, "tokenizer")
-    read = hub.sentence(lambda: AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32), path.name, "weights")
+    read = hub.sentence(
+        lambda: AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32), path.name, "weights"
+    )
     settings = read.config.to_dict()
     for key in ("quantization_config", "_name_or_path", "_model_name_or_path"):
         settings.pop(key, None)

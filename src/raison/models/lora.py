@@ -20,8 +20,18 @@ from torch import nn
 _PREFIX = "base_model.model."
 _LORA = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])\.weight")
 # Variants of LoRA whose merge is another formula than the one above.
-_VARIANTS = ("use_dora", "use_qalora", "use_bdlora", "lora_bias", "layer_replication", "target_parameters",
-             "alora_invocation_tokens", "arrow_config", "kasa_config", "monteclora_config")
+_VARIANTS = (
+    "use_dora",
+    "use_qalora",
+    "use_bdlora",
+    "lora_bias",
+    "layer_replication",
+    "target_parameters",
+    "alora_invocation_tokens",
+    "arrow_config",
+    "kasa_config",
+    "monteclora_config",
+)
 # Initialisations that leave the base weights alone; others (pissa, olora, corda, ...) change them on load.
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
 
@@ -55,12 +65,15 @@ def _refuse_variants(config: dict[str, Any]) -> None:
         if config.get(key):
             raise ValueError(f"cannot merge this LoRA variant: {key} is {config[key]!r}")
     if config.get("init_lora_weights", True) not in _PLAIN_STARTS:
-        raise ValueError("cannot merge, as it changes the base weights: init_lora_weights is "
-                         f"{config['init_lora_weights']!r}")
+        raise ValueError(
+            f"cannot merge, as it changes the base weights: init_lora_weights is {config['init_lora_weights']!r}"
+        )
 
 
-def _sort_tensors(tensors: dict[str, torch.Tensor], config: dict[str, Any],
-                  ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
+def _sort_tensors(
+    tensors: dict[str, torch.Tensor],
+    config: dict[str, Any],
+) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
     """Split the file into LoRA pairs by module name and full tensors by parameter name."""
     whole_modules = set(config.get("modules_to_save") or ())
     pairs: dict[str, dict[str, torch.Tensor]] = {}
@@ -97,8 +110,12 @@ def _require_saved_modules(model: nn.Module, config: dict[str, Any], saved: dict
             raise ValueError(f"the adapter holds no tensor of the module {wanted}, which it lists as saved")
 
 
-def _merged(model: nn.Module, module: str, sides: dict[str, torch.Tensor], config: dict[str, Any],
-            ) -> tuple[nn.Parameter, torch.Tensor]:
+def _merged(
+    model: nn.Module,
+    module: str,
+    sides: dict[str, torch.Tensor],
+    config: dict[str, Any],
+) -> tuple[nn.Parameter, torch.Tensor]:
     if len(sides) != 2:
         raise ValueError(f"the adapter has lora_{next(iter(sides))} but not its other half for {module}")
     weight = _parameter(model, module, "weight")

@@ -26,12 +26,24 @@ class MeanPooledBert(BertPreTrainedModel):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
-    def forward(self, input_ids: torch.Tensor | None = None, attention_mask: torch.Tensor | None = None,
-                token_type_ids: torch.Tensor | None = None, position_ids: torch.Tensor | None = None,
-                inputs_embeds: torch.Tensor | None = None, **kwargs) -> SequenceClassifierOutput:
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        **kwargs,
+    ) -> SequenceClassifierOutput:
         kwargs["return_dict"] = True
-        out = self.bert(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids,
-                        position_ids=position_ids, inputs_embeds=inputs_embeds, **kwargs)
+        out = self.bert(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
         states = out.last_hidden_state
         if attention_mask is None:
             pooled = states.mean(dim=1)
@@ -39,5 +51,6 @@ class MeanPooledBert(BertPreTrainedModel):
             weight = attention_mask.to(states.dtype).unsqueeze(-1)
             # The clamp keeps a row without a single real token finite.
             pooled = (states * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1e-9)
-        return SequenceClassifierOutput(logits=self.classifier(pooled), hidden_states=out.hidden_states,
-                                        attentions=out.attentions)
+        return SequenceClassifierOutput(
+            logits=self.classifier(pooled), hidden_states=out.hidden_states, attentions=out.attentions
+        )

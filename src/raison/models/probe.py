@@ -46,7 +46,9 @@ def probe(model: Adapter) -> Adapter:
         )
     model.removals = tuple(removals(model, encoding, target))
     if not model.removals:
-        raise ModelError(f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained.")
+        raise ModelError(
+            f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained."
+        )
     model.offers = frozenset({"score"} | insides(model, encoding, target))
     return model
 
@@ -54,9 +56,13 @@ def probe(model: Adapter) -> Adapter:
 def check_weights(model: Adapter) -> None:
     for name, parameter in model.hf.named_parameters():
         if parameter.device.type == "meta":
-            raise ModelError(f"Some weights of {model.name} are offloaded ({name}): load the whole model to explain it.")
+            raise ModelError(
+                f"Some weights of {model.name} are offloaded ({name}): load the whole model to explain it."
+            )
         if not torch.isfinite(parameter).all():
-            raise ModelError(f"The weights of {model.name} hold NaN or infinite numbers ({name}): use an intact checkpoint.")
+            raise ModelError(
+                f"The weights of {model.name} hold NaN or infinite numbers ({name}): use an intact checkpoint."
+            )
 
 
 def subject(model: Adapter) -> tuple[Encoding, Target]:
@@ -117,20 +123,22 @@ def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
     question = Question(encoding, Target.from_dict({**target.to_dict(), "output": "logit"}), keep)
     model.removals = tuple(REMOVALS)
     values = {name: value for name in REMOVALS if (value := tried(model, question, name)) is not None}
-    if "delete" in values and not ("mask" in values and same(model, values["delete"], values["mask"]) and windows_hold(model)):
+    if "delete" in values and not (
+        "mask" in values and same(model, values["delete"], values["mask"]) and windows_hold(model)
+    ):
         del values["delete"]
     return list(values)
 
 
 def tried(model: Adapter, question: Question, removal: str) -> np.ndarray | None:
     """The values of a question under a removal; None if it can't run or does not hide what it removes."""
-    if (removal == "delete" and model.family.positions == "none") or (removal == "pad_token" and not model.codec.has_pad):
+    if (removal == "delete" and model.family.positions == "none") or (
+        removal == "pad_token" and not model.codec.has_pad
+    ):
         return None
     if removal == "mask_token" and model.codec.mask_id is None:
         return None
-    disguised = [
-        Question(disguise(question.encoding, row), question.target, row[None]) for row in question.keep
-    ]
+    disguised = [Question(disguise(question.encoding, row), question.target, row[None]) for row in question.keep]
     try:
         (found,) = model.score([question], removal=removal)
         others = np.concatenate([one.value for one in model.score(disguised, removal=removal)])
@@ -142,7 +150,9 @@ def tried(model: Adapter, question: Question, removal: str) -> np.ndarray | None
 
 def disguise(encoding: Encoding, keep: np.ndarray) -> Encoding:
     """Other words where `keep` is False: a removal that hides can't tell the difference."""
-    ordinary = np.unique(encoding.ids[~encoding.fixed & (encoding.start >= 0)])  # no padding: some count positions by it
+    ordinary = np.unique(
+        encoding.ids[~encoding.fixed & (encoding.start >= 0)]
+    )  # no padding: some count positions by it
     other = np.where(encoding.ids == ordinary[0], ordinary[-1], ordinary[0])
     return Encoding.from_dict({**encoding.to_dict(), "ids": np.where(keep, encoding.ids, other).tolist()})
 

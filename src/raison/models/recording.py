@@ -195,7 +195,9 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Tra
         trace.hidden = [on_axis([stream[k] for stream in found.hidden]) for k in range(depth)]
         slopes = iter(found.slopes.get("hidden", []))
         by_stream = [[next(slopes) for _ in stream] for stream in found.hidden] if "hidden" in found.slopes else []
-        trace.hidden_gradient = [on_axis([stream[k] for stream in by_stream]) for k in range(depth)] if by_stream else []
+        trace.hidden_gradient = (
+            [on_axis([stream[k] for stream in by_stream]) for k in range(depth)] if by_stream else []
+        )
     if want & {"attention", "attention_gradients"}:
         trace.maps = maps(part, row, spans, found)
     if found.readout is not None:
@@ -213,7 +215,9 @@ def maps(part: Piece, row: int, spans: list[slice], found: Recorded) -> list[Map
         cut = (row, slice(None), spans[rows], spans[cols])
         layer = counts[seen.kind] = counts.get(seen.kind, -1) + 1
         slope = found.slopes["maps"][number][cut] if "maps" in found.slopes else None
-        result.append(Map(seen.kind, layer, part.index[rows][0], part.index[cols][0], seen.weights[cut].detach(), slope))
+        result.append(
+            Map(seen.kind, layer, part.index[rows][0], part.index[cols][0], seen.weights[cut].detach(), slope)
+        )
     return result
 
 

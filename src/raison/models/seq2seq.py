@@ -27,7 +27,9 @@ class Seq2Seq(Writer):
 
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
         if example.pair is not None:
-            raise InputError("A translation has one source text: pass the wanted translation as target=, not as a pair.")
+            raise InputError(
+                "A translation has one source text: pass the wanted translation as target=, not as a pair."
+            )
         source = axis_of(self, example, ("source",), truncate=truncate)
         start = self.start_id
         data = source.to_dict()
@@ -109,6 +111,8 @@ class Seq2Seq(Writer):
         end = self.view.generation_config.eos_token_id
         ends = set(end) if isinstance(end, (list, tuple)) else {end}
         stop = next((k for k, i in enumerate(ids) if i in ends), len(ids))
+        if not ids:
+            raise InputError(f"{self.name} writes nothing for this text: give another text, or a target.")
         return ids[: max(1, stop)]
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:

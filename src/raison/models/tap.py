@@ -146,7 +146,9 @@ def clone(model: nn.Module) -> Any:
     try:
         copied = copy.deepcopy(model, memo)
     except Exception as error:
-        raise ModelError(f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model.") from error
+        raise ModelError(
+            f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model."
+        ) from error
     return copied.eval()
 
 

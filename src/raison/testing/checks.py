@@ -142,7 +142,9 @@ def check_model_exactly(model: Any, tolerance: float) -> None:
     for removal in model.removals:
         (batched,) = model.score([Question(encoding, target, keep)], removal=removal)
         single = [model.score([Question(encoding, target, row[None])], removal=removal)[0].value[0] for row in keep]
-        assert np.abs(batched.value - np.array(single)).max() <= tolerance, f"{model.name}: {removal} depends on the batch"
+        assert np.abs(batched.value - np.array(single)).max() <= tolerance, (
+            f"{model.name}: {removal} depends on the batch"
+        )
         assert np.isfinite(batched.value).all(), f"{model.name}: {removal} gives NaN"
     if "delete" in model.removals:
         (masked,) = model.score([Question(encoding, target, keep)], removal="mask")

@@ -6,7 +6,7 @@ position shows at once. Windows are four tokens wide for the same reason.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 __all__ = ["FAMILIES", "TEXTS", "tiny_hf", "tiny_model", "tiny_tokenizer"]
@@ -23,9 +23,9 @@ ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert", "modernbert", 
 DECODERS = ("gpt2", "gpt_neox", "llama", "mistral", "qwen", "gemma")
 WRITERS = ("t5", "bart", "marian")
 FAMILIES: dict[str, tuple[str, ...]] = {
-    **{name: ("classification", "tagging", "qa") for name in ENCODERS},
-    **{name: ("causal", "classification") for name in DECODERS},
-    **{name: ("seq2seq",) for name in WRITERS},
+    **dict.fromkeys(ENCODERS, ("classification", "tagging", "qa")),
+    **dict.fromkeys(DECODERS, ("causal", "classification")),
+    **dict.fromkeys(WRITERS, ("seq2seq",)),
 }
 
 KINDS = {
@@ -36,7 +36,7 @@ KINDS = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def tiny_tokenizer(kind: str) -> Any:
     """A trained tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -117,7 +117,9 @@ def tokenizer_of(family: str, task: str) -> Any:
         from tokenizers import processors
 
         end = [("[SEP]", tokenizer.sep_token_id)]
-        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A [SEP]", special_tokens=end)
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single="$A [SEP]", special_tokens=end
+        )
     if family in ("bert", "electra", "albert", "deberta"):
         tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
     else:
@@ -127,9 +129,10 @@ def tokenizer_of(family: str, task: str) -> Any:
 
 def config_of(family: str, vocabulary: int) -> Any:
     """A config of a few hundred weights that keeps what makes the family special."""
-    import transformers as t
+    import transformers
 
-    plain = dict(
+    t: Any = transformers  # tables of keywords are clearer than types here
+    plain: dict[str, Any] = dict(
         vocab_size=vocabulary,
         hidden_size=16,
         num_hidden_layers=2,
@@ -148,15 +151,31 @@ def config_of(family: str, vocabulary: int) -> Any:
         "electra": lambda: t.ElectraConfig(**plain, embedding_size=16),
         "albert": lambda: t.AlbertConfig(**plain, embedding_size=12),
         "modernbert": lambda: t.ModernBertConfig(
-            **plain, local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2,
-            bos_token_id=1, eos_token_id=2,
+            **plain,
+            local_attention=4,
+            global_attn_every_n_layers=2,
+            cls_token_id=1,
+            sep_token_id=2,
+            bos_token_id=1,
+            eos_token_id=2,
         ),
         "deberta": lambda: t.DebertaV2Config(
-            **plain, relative_attention=True, position_buckets=8, pos_att_type=["c2p", "p2c"],
-            position_biased_input=False, norm_rel_ebd="layer_norm", share_att_key=True,
+            **plain,
+            relative_attention=True,
+            position_buckets=8,
+            pos_att_type=["c2p", "p2c"],
+            position_biased_input=False,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
         ),
         "gpt2": lambda: t.GPT2Config(
-            vocab_size=vocabulary, n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=1, eos_token_id=2,
+            vocab_size=vocabulary,
+            n_embd=16,
+            n_layer=2,
+            n_head=2,
+            n_positions=64,
+            bos_token_id=1,
+            eos_token_id=2,
             pad_token_id=0,
         ),
         "gpt_neox": lambda: t.GPTNeoXConfig(**plain, bos_token_id=1, eos_token_id=2),
@@ -167,8 +186,17 @@ def config_of(family: str, vocabulary: int) -> Any:
             **rotary, sliding_window=4, attn_logit_softcapping=2.0, final_logit_softcapping=5.0, query_pre_attn_scalar=8
         ),
         "t5": lambda: t.T5Config(
-            vocab_size=vocabulary, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2, pad_token_id=0,
-            eos_token_id=2, decoder_start_token_id=0, relative_attention_num_buckets=8, relative_attention_max_distance=12,
+            vocab_size=vocabulary,
+            d_model=16,
+            d_kv=8,
+            d_ff=24,
+            num_layers=2,
+            num_heads=2,
+            pad_token_id=0,
+            eos_token_id=2,
+            decoder_start_token_id=0,
+            relative_attention_num_buckets=8,
+            relative_attention_max_distance=12,
             feed_forward_proj="gated-gelu",  # smooth, so that finite differences mean something
         ),
         "bart": lambda: t.BartConfig(**seq2seq(vocabulary)),
@@ -179,9 +207,20 @@ def config_of(family: str, vocabulary: int) -> Any:
 
 def seq2seq(vocabulary: int) -> dict[str, Any]:
     return dict(
-        vocab_size=vocabulary, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=64, pad_token_id=0,
-        bos_token_id=1, eos_token_id=2, decoder_start_token_id=0, forced_eos_token_id=2,
+        vocab_size=vocabulary,
+        d_model=16,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=24,
+        decoder_ffn_dim=24,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=0,
+        forced_eos_token_id=2,
     )
 
 

@@ -17,7 +17,7 @@ def place(module: nn.Module, stream: int) -> None:
         if call is None or call.positions is None:
             return None
         positions = call.positions[min(stream, len(call.positions) - 1)]
-        return nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight).to(output)
+        return nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight).to(output)  # type: ignore[arg-type]
 
     module.register_forward_hook(supply)
 
@@ -30,7 +30,5 @@ def prepare(model: nn.Module) -> None:
 
 
 FAMILY = family(
-    Family(
-        "bart", ("bart", "mbart"), positions="module", prepare=prepare, note="learned positions inside the model"
-    )
+    Family("bart", ("bart", "mbart"), positions="module", prepare=prepare, note="learned positions inside the model")
 )

@@ -2,4 +2,6 @@
 
 from raison.models.families import Family, family
 
-FAMILY = family(Family("mistral", ("mistral", "ministral"), note="rotary positions, sliding window in some checkpoints"))
+FAMILY = family(
+    Family("mistral", ("mistral", "ministral"), note="rotary positions, sliding window in some checkpoints")
+)

@@ -1,0 +1,170 @@
+"""Write the tables that describe the code from the code itself.
+
+python docs/generate.py            # rewrite docs/reference.md
+python docs/generate.py --check    # fail if it is out of date (the tests do this)
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+PAGE = Path(__file__).resolve().parent / "reference.md"
+MARK = {True: "yes", False: "no"}
+
+
+def methods_table() -> list[str]:
+    from raison.registry import methods
+
+    rows = ["| method | what it says | needs | signed | words from tokens | source |", "|---|---|---|---|---|---|"]
+    for name in methods:
+        entry = methods[name]
+        about = entry.__doc__.strip().splitlines()[0]
+        gather = "on units" if entry.axis == "unit" else ("sum" if entry.additive else "largest")
+        needs = ", ".join(sorted(entry.needs)) or "nothing"
+        rows.append(f"| `{name}` | {about} | {needs} | {MARK[entry.signed]} | {gather} | {entry.paper or '–'} |")
+    return rows
+
+
+def families_table() -> list[str]:
+    """Every family with a tiny random model: what the load probe found, not what we hope."""
+    from raison.registry import families
+    from raison.testing import FAMILIES, tiny_model
+
+    rows = [
+        "| family | tasks | offers | removals (default first) | delete = mask | notes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in families:
+        models = [tiny_model(name, task) for task in FAMILIES[name]]
+        offers = sorted(frozenset.intersection(*(m.offers for m in models)))
+        removals = [r for r in models[0].removals if all(r in m.removals for m in models)]
+        exact = all("delete" in m.removals for m in models)
+        rows.append(
+            f"| {name} | {', '.join(FAMILIES[name])} | {', '.join(offers)} | {', '.join(removals)} | "
+            f"{MARK[exact]} | {families[name].note} |"
+        )
+    return rows
+
+
+def others_table() -> list[str]:
+    """Architectures without a family file, loaded by their functions alone."""
+    import torch
+    import transformers as t
+
+    import raison
+    from raison.testing import tiny_hf
+
+    small = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, pad_token_id=0, vocab_size=400)
+    long = dict(small, intermediate_size=24, max_position_embeddings=70)
+    stack = dict(
+        vocab_size=400, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=64, pad_token_id=0,
+        eos_token_id=2, decoder_start_token_id=0,
+    )  # fmt: skip
+    causal, label, seq = t.AutoModelForCausalLM, t.AutoModelForSequenceClassification, t.AutoModelForSeq2SeqLM
+    tried = [
+        ("opt", causal, t.OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16)),
+        ("bloom", causal, t.BloomConfig(**small, n_head=2)),
+        ("falcon", causal, t.FalconConfig(**small)),
+        ("gptj", causal, t.GPTJConfig(vocab_size=400, n_embd=16, n_layer=2, n_head=2, rotary_dim=4, n_positions=64)),
+        ("phi3", causal, t.Phi3Config(**long, sliding_window=4, bos_token_id=1, eos_token_id=2)),
+        ("olmo2", causal, t.Olmo2Config(**long, bos_token_id=1, eos_token_id=2)),
+        ("mamba", causal, t.MambaConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, pad_token_id=0)),
+        ("mpnet", label, t.MPNetConfig(**long)),
+        ("xlnet", label, t.XLNetConfig(vocab_size=400, d_model=16, n_layer=2, n_head=2, d_inner=24, pad_token_id=0)),
+        ("deberta (v1)", label, t.DebertaConfig(**long, relative_attention=True, pos_att_type=["c2p", "p2c"])),
+        ("longformer", label, t.LongformerConfig(**long, attention_window=4)),
+        ("fnet", label, t.FNetConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, intermediate_size=24)),
+        ("bart", label, t.BartConfig(**stack)),
+        ("pegasus", seq, t.PegasusConfig(**stack)),
+        ("m2m_100", seq, t.M2M100Config(**stack)),
+    ]
+    rows = ["| architecture | task | offers | removals (default first) | delete = mask |", "|---|---|---|---|---|"]
+    tokenizers = {causal: ("gpt2", "causal"), label: ("bert", "classification"), seq: ("bart", "seq2seq")}
+    for name, auto, config in tried:
+        torch.manual_seed(0)
+        model = raison.load(auto.from_config(config).double(), tiny_hf(*tokenizers[auto])[1])
+        exact = MARK["delete" in model.removals]
+        offers, removals = ", ".join(sorted(model.offers)), ", ".join(model.removals)
+        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} |")
+    return rows
+
+
+def removals_table() -> list[str]:
+    from raison.models.base import REMOVALS
+
+    return ["| removal | meaning |", "|---|---|", *(f"| `{name}` | {about} |" for name, about in REMOVALS.items())]
+
+
+def help_text() -> list[str]:
+    """The command line's own help."""
+    from typer.testing import CliRunner
+
+    from raison.cli.app import app, assemble
+
+    assemble()
+    runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
+    parts = []
+    for command in ([], ["explain"], ["ls"]):
+        shown = runner.invoke(app, [*command, "--help"], prog_name="raison").output.rstrip()
+        parts += [
+            f"### raison {' '.join(command)}".rstrip(),
+            "",
+            "```",
+            *(x.rstrip() for x in shown.splitlines()),
+            "```",
+            "",
+        ]
+    return parts[:-1]
+
+
+def page() -> str:
+    blocks = [
+        [
+            "# Reference",
+            "",
+            "Written by `python docs/generate.py` from the code; the tests fail when it is out of date.",
+        ],
+        ["## Methods", "", *methods_table()],
+        ["## What absence means", "", *removals_table(), "", DEFAULTS],
+        ["## Families", "", FAMILIES_TEXT, "", *families_table()],
+        ["## Other architectures", "", OTHERS_TEXT, "", *others_table()],
+        ["## Command line", "", *help_text()],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+DEFAULTS = """The default is `delete` for every task, wherever the load probe finds that it equals `mask`: it is
+exact, and the cheapest, since removed tokens are not computed at all. Elsewhere the default is the first that the
+probe found to work. Every result records which removal it used."""
+
+FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = mask` says whether running only the kept
+tokens at their original positions gives the same answer as hiding the others from attention."""
+
+OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the
+probe decided. A removal is offered only if it really hides: other words in the removed places must not change the answer."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    text = page()
+    if not args.check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text:
+        sys.exit("docs/reference.md is out of date: run  python docs/generate.py")
+
+
+if __name__ == "__main__":
+    main()

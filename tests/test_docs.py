@@ -1,0 +1,62 @@
+"""What the documents say is what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/reference.md"]
+
+
+def test_reference_is_up_to_date():
+    result = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
+
+
+def code_blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
+
+
+@pytest.mark.registry
+def test_readme_python_runs(sentiment, capsys):
+    (block,) = code_blocks("README.md")
+    exec(compile(block, "README.md", "exec"), {})
+    assert "wonderful" in capsys.readouterr().out
+
+
+def test_contributing_method_works_as_written(tmp_path, monkeypatch):
+    """The one-file method of CONTRIBUTING.md passes the public contract."""
+    import importlib
+
+    from raison.registry import methods
+    from raison.testing import check_method, tiny_model
+
+    (block,) = code_blocks("CONTRIBUTING.md")
+    (tmp_path / "position_plugin.py").write_text(block, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    list(methods)
+    importlib.import_module("position_plugin")
+    try:
+        check_method("position(power=2.0)", tiny_model("bert", "classification"))
+        assert "position" in list(methods)
+    finally:
+        del methods._entries["position"]
+
+
+def test_commands_in_the_readme_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w[\w-]*)", text):
+        assert re.search(rf"^{target}:", makefile, re.M), f"make {target}"
