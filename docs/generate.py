@@ -150,7 +150,8 @@ FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = ma
 tokens at their original positions gives the same answer as hiding the others from attention."""
 
 OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the
-probe decided. A removal is offered only if it really hides: other words in the removed places must not change the answer."""
+probe decided. A removal is offered only if it really hides: other words in the removed places must not change the
+answer."""
 
 
 def main() -> None:
