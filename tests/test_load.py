@@ -54,6 +54,28 @@ def test_a_function_is_a_model():
         raison.explain(model, "one two", method="gradient_norm")
 
 
+def test_a_function_is_asked_once_per_text():
+    asked = []
+
+    def count(texts):
+        asked.extend(texts)
+        return [len(t) for t in texts]
+
+    from raison.models.base import Question
+    from raison.models.memory import Memory
+
+    model = raison.load(count)
+    encoding = model.encode([raison.Example("one two three")])[0]
+    target = model.aim(encoding)[0][1]
+    asked.clear()
+    question = Question(encoding, target, np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1]], bool))
+    memory = Memory()
+    (first,) = model.score([question], memory=memory)
+    (again,) = model.score([question], memory=memory)
+    assert asked == ["two three", "one three"] or asked == ["one three", "two three"]
+    assert first.value[:, 0].tolist() == again.value[:, 0].tolist() == [9.0, 9.0, 9.0] and again.forwards == 0
+
+
 @pytest.mark.parametrize("bad", [lambda t: [1], lambda t: [[float("nan")]] * len(t), lambda t: [["a"]] * len(t)])
 def test_a_function_that_misbehaves_is_named(bad):
     with pytest.raises(ModelError, match="function"):

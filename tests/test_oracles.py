@@ -235,7 +235,8 @@ def test_questions_together_and_apart_are_the_same_bit_for_bit():
         (alone,) = model.score([question])
         np.testing.assert_allclose(found.value, alone.value, atol=1e-12)
         assert (found.forwards, found.tokens) == (alone.forwards, alone.tokens)
-        assert found.tokens == int((question.keep | question.target.given(question.encoding)).sum())
+        shown = np.unique(question.keep | question.target.given(question.encoding), axis=0)
+        assert found.tokens == int(shown.sum())  # equal sets run once
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -325,3 +326,29 @@ def test_captum_agrees_on_saliency_and_ablation():
     ablation = captum.FeatureAblation(lambda i: hf(input_ids=i).logits)
     expected = ablation.attribute(ids, baselines=tokenizer.mask_token_id, target=1)[0].numpy()
     np.testing.assert_allclose(ablated.scores, expected[ablated.units.of >= 0], rtol=1e-6, atol=1e-9)
+
+
+def test_a_memory_never_asks_twice_and_stays_in_its_budget():
+    from raison.models.memory import Memory
+
+    model = tiny_model("gpt2", "causal")
+    encoding = model.encode([raison.Example("The old town lies on a hill")])[0]
+    target = model.aim(encoding)[0][1]
+    keep = keeps(encoding, target, 30)
+    question = Question(encoding, target, np.concatenate([keep, keep]))
+    (plain,) = model.score([question])
+    memory = Memory()
+    (first,) = model.score([Question(encoding, target, keep[:20])], memory=memory)
+    (second,) = model.score([question], memory=memory)
+    distinct, before = (len(np.unique(k, axis=0)) for k in (keep, keep[:20]))
+    assert (plain.forwards, first.forwards, second.forwards) == (distinct, before, distinct - before)
+    for name in ("value", "rank", "margin", "predicted"):
+        np.testing.assert_allclose(getattr(second, name), getattr(plain, name), atol=1e-12)
+    (other,) = model.score([question], memory=memory, removal="mask")
+    assert other.forwards == distinct  # another removal is another question
+    small = Memory(limit=3000)
+    model.score([question], memory=small)
+    assert 0 < small.used <= 3000
+    (again,) = model.score([question], memory=small)
+    assert 0 < again.forwards < distinct
+    np.testing.assert_allclose(again.value, plain.value, atol=1e-12)

@@ -21,6 +21,7 @@ from raison.models.base import REMOVALS, Budget, Prediction, Question, Scored, T
 from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.layout import Chunk, chunks, pieces
+from raison.models.memory import Memory
 from raison.models.reading import Columns, read
 from raison.models.tap import Call, fingerprint, running, view_of
 from raison.registry import suggest
@@ -218,14 +219,24 @@ class Adapter(ABC):
         *,
         removal: str | None = None,
         heads: np.ndarray | None = None,
-        memory: Any = None,
+        memory: Memory | None = None,
     ) -> list[Scored]:
         removal = self.removal_named(removal)
+        memory = Memory(limit=0) if memory is None else memory
+        recalls = [memory.recall(question, removal, heads) for question in questions]
+        results = self.run([recall.question for recall in recalls], removal, heads)
+        answers = [recall.complete(result) for recall, result in zip(recalls, results, strict=True)]
+        for recall, result in zip(recalls, results, strict=True):
+            memory.store(recall, result)
+        return answers
+
+    def run(self, questions: Sequence[Question], removal: str, heads: np.ndarray | None) -> list[Scored]:
+        """Evaluate every row of every question, in batches of equal length."""
         results = [self.blank(question) for question in questions]
         plan = [
             piece
             for number, q in enumerate(questions)
-            for piece in pieces(number, q.encoding, q.target, np.atleast_2d(q.keep), removal == "delete")
+            for piece in pieces(number, q.encoding, q.target, q.keep, removal == "delete")
         ]
         total = sum(len(piece) * sum(piece.lengths) for piece in plan)
         done = 0
@@ -250,7 +261,7 @@ class Adapter(ABC):
 
     @staticmethod
     def blank(question: Question) -> Scored:
-        shape = (np.atleast_2d(question.keep).shape[0], len(question.target.ids))
+        shape = (len(question.keep), len(question.target.ids))
         return Scored(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.int64))
 
     def outputs_of(self, chunk: Chunk) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from raison import progress
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models.base import Prediction, Question, Scored, Trace
+from raison.models.memory import Memory
 from raison.types import Encoding, Example, Target
 from raison.units import words
 
@@ -139,31 +140,36 @@ class Function:
         *,
         removal: str | None = None,
         heads: np.ndarray | None = None,
-        memory: Any = None,
+        memory: Memory | None = None,
     ) -> list[Scored]:
         if removal not in (None, "delete"):
             raise Unsupported(
                 f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}."
             )
-        texts, owners = [], []
-        for number, question in enumerate(questions):
-            for keep in np.atleast_2d(question.keep):
-                texts.append(without(question.encoding, keep | question.encoding.fixed))
-                owners.append(number)
-        distinct = list(dict.fromkeys(texts))  # equal texts are asked once
-        rows: dict[str, np.ndarray] = {}
-        for start in range(0, len(distinct), BATCH):
-            part = distinct[start : start + BATCH]
-            rows.update(zip(part, self.ask(part), strict=True))
-            progress.report(start + len(part), len(distinct), "texts")
-        return [
-            self.answer(question, np.stack([rows[t] for t, o in zip(texts, owners, strict=True) if o == number]))
-            for number, question in enumerate(questions)
-        ]
+        memory = Memory(limit=0) if memory is None else memory
+        recalls = [memory.recall(question, "delete", None) for question in questions]
+        texts = [[without(r.question.encoding, keep) for keep in r.question.keep] for r in recalls]
+        rows = self.asked(list(dict.fromkeys(text for part in texts for text in part)))
+        answers = []
+        for recall, part in zip(recalls, texts, strict=True):
+            scored = self.answer(recall.question, [rows[text] for text in part])
+            answers.append(recall.complete(scored))
+            memory.store(recall, scored)
+        return answers
 
-    def answer(self, question: Question, scores: np.ndarray) -> Scored:
-        """value, rank and margin of one question from its rows of scores [n v]."""
+    def asked(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Scores of different texts, a batch at a time."""
+        rows: dict[str, np.ndarray] = {}
+        for start in range(0, len(texts), BATCH):
+            part = texts[start : start + BATCH]
+            rows.update(zip(part, self.ask(part), strict=True))
+            progress.report(start + len(part), len(texts), "texts")
+        return rows
+
+    def answer(self, question: Question, rows: list[np.ndarray]) -> Scored:
+        """value, rank and margin of one question from its rows of scores [v]."""
         label = question.target.ids[0]
+        scores = np.stack(rows) if rows else np.zeros((0, label + 2))
         mine = scores[:, label]
         if question.target.contrast:
             other = scores[:, question.target.contrast[0]]
@@ -172,7 +178,7 @@ class Function:
             rest = np.delete(scores, label, axis=1)
             other = rest.max(1) if rest.shape[1] else mine
             value = mine
-        tokens = int(np.atleast_2d(question.keep).sum())
+        tokens = int(question.keep.sum())
         return Scored(
             value[:, None],
             (scores > mine[:, None]).sum(1)[:, None],
