@@ -27,7 +27,7 @@ test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
 	$(TEST_VENV)/bin/python -m pytest -m "not full"
 
 test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
-	$(TEST_VENV)/bin/python -m pytest
+	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest
 
 lint: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples docs

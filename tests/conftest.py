@@ -46,3 +46,26 @@ def sentiment():
 @pytest.fixture(scope="session")
 def smollm2():
     return opened("smollm2")
+
+
+@pytest.fixture(scope="session")
+def stories15m():
+    return opened("stories15m")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Write what the long tests did where RAISON_FULL_REPORT says (make test-full)."""
+    place = os.environ.get("RAISON_FULL_REPORT")
+    if not place:
+        return
+    stats = {name: terminalreporter.stats.get(name, []) for name in ("passed", "failed", "skipped")}
+    rows = [
+        f"| {report.nodeid.split('::')[-1]} | {result} | {report.duration:.0f} |"
+        for result, reports in stats.items()
+        for report in reports
+        if "test_full" in report.nodeid and (report.when == "call" or result == "skipped")
+    ]
+    counts = ", ".join(f"{len(reports)} {name}" for name, reports in stats.items())
+    head = ["# Last run of `make test-full`", "", f"Whole suite: {counts}. The long tests:", ""]
+    table = ["| test | result | seconds |", "|---|---|---|", *sorted(rows), ""]
+    Path(place).write_text("\n".join(head + table), encoding="utf-8")
