@@ -561,21 +561,32 @@ CHINESE = (
 @pytest.fixture(scope="module")
 def real():
     """Tokenizers of real checkpoints by name, opened once."""
-    folder = os.environ.get("RAISON_TEST_MODELS")
-    if not folder:
-        pytest.skip("needs real checkpoints: set RAISON_TEST_MODELS to the folder that holds " + ", ".join(REAL))
+    folder = os.environ.get("RAISON_TEST_MODELS", "")
     opened = {}
 
     def get(name):
-        from transformers import AutoTokenizer
-
-        if not (Path(folder) / name).is_dir():
-            pytest.skip(f"{folder} holds no {name}")
         if name not in opened:
-            opened[name] = Codec(AutoTokenizer.from_pretrained(str(Path(folder) / name)))
+            opened[name] = Codec(tokenizer_named(folder, name))
         return opened[name]
 
     return get
+
+
+def tokenizer_named(folder, name):
+    """From RAISON_TEST_MODELS, or from raison's own catalog."""
+    from transformers import AutoTokenizer
+
+    from raison.errors import ModelError
+    from raison.models import catalog
+
+    if folder and (Path(folder) / name).is_dir():
+        return AutoTokenizer.from_pretrained(str(Path(folder) / name))
+    if name not in catalog.entries():
+        pytest.skip(f"{name} is not in the catalog: set RAISON_TEST_MODELS to a folder that holds it")
+    try:
+        return catalog.entries()[name].open()[1]
+    except ModelError as error:
+        pytest.skip(f"the real model {name} can't be had here: {error}")
 
 
 def encoded(codec, text, pair=None):
