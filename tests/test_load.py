@@ -11,7 +11,7 @@ import torch
 
 import raison
 from raison.errors import InputError, ModelError, RaisonError, TooLong, Unsupported
-from raison.models.base import Model
+from raison.models.base import Model, Wish
 from raison.registry import methods
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
@@ -351,7 +351,7 @@ def test_a_language_model_keeps_the_end():
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma"])
 def test_offsets_of_a_written_emoji_stay_in_the_text(family):
     model = tiny_model(family, "causal")
-    longer, _ = model.aim(model.encode([raison.Example("The old town")])[0], " 😀 日本!")[0]
+    longer, _ = model.aim(model.encode([raison.Example("The old town")])[0], Wish(" 😀 日本!"))[0]
     new = longer.segment == len(longer.segments) - 1
     text = longer.texts[-1]
     assert (longer.start[new] >= 0).all() and (longer.start[new] < longer.end[new]).all()

@@ -11,7 +11,7 @@ import numpy as np
 from raison import units as grouping
 from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method, check_needs
-from raison.models.base import Model, Prediction
+from raison.models.base import Model, Prediction, Wish
 from raison.models.load import load
 from raison.registry import Registry, datasets, methods, metrics, suggest
 from raison.types import Encoding, Example, Explanation, Target, Units
@@ -85,8 +85,8 @@ def explained(
     said: list[Prediction] = []
     encodings = model.encode(examples, truncate=truncate)
     for example, encoding, prediction in zip(examples, encodings, model.predict(encodings), strict=True):
-        wish = example.target if target is None else target
-        found = model.aim(encoding, wish, contrast=contrast, output=output, prediction=prediction)
+        wanted = example.target if target is None else target
+        found = model.aim(encoding, Wish(wanted, contrast, output, prediction))
         aims += found
         said += [prediction] * len(found)
     groups = [grouping.group(encoding, units, goal.free(encoding)) for encoding, goal in aims]

@@ -17,7 +17,7 @@ import torch
 
 from raison import progress
 from raison.errors import InputError, TooLong, Unsupported
-from raison.models.base import REMOVALS, Budget, Prediction, Question, Scored, Trace
+from raison.models.base import NO_WISH, REMOVALS, Budget, Prediction, Question, Scored, Trace, Wish
 from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.layout import Chunk, chunks, pieces
@@ -93,16 +93,12 @@ class Adapter(ABC):
         """The axis of one example."""
 
     @abstractmethod
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        """What a user's wish means for this text."""
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        """The targets of a wish, each with the encoding it belongs to."""
+
+    def said(self, encoding: Encoding, wish: Wish) -> Target:
+        """What the model predicts, asked only if it has not been."""
+        return (wish.prediction or self.predict([encoding])[0]).target
 
     @abstractmethod
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:

@@ -17,7 +17,7 @@ from raison.types import Encoding, Example, Target
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "Trace"]
+__all__ = ["NO_WISH", "REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "Trace", "Wish"]
 
 REMOVALS = {
     "delete": "only the kept tokens run, at their original positions",
@@ -44,6 +44,25 @@ class Prediction:
     target: Target
     probability: float  # of the target
     top: tuple[tuple[str, float], ...]  # the best outcomes with their probabilities
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user wants explained; only the adapter knows what it means for a text."""
+
+    target: Any = None  # a label, an answer, a continuation, the number of a token, "all"; None: the prediction
+    contrast: Any = None  # why the target rather than this
+    output: str | None = None  # logit | log_prob | prob; None: what suits the task
+    prediction: Prediction | None = None  # what the model says about the whole text, if it was asked already
+
+    @property
+    def number(self) -> int | None:
+        """The target as a number, where it is one."""
+        whole = isinstance(self.target, (int, np.integer)) and not isinstance(self.target, bool)
+        return int(self.target) if whole else None
+
+
+NO_WISH = Wish()
 
 
 @dataclass(frozen=True)
@@ -106,16 +125,8 @@ class Model(Protocol):
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """Tokens of each example on one axis."""
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        """What a user's wish (a label, an answer, a continuation, "all") means; without one, the prediction."""
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        """The targets of a wish, each with the encoding it belongs to (written text makes it longer)."""
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         """What the model says about each whole text."""

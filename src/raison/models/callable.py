@@ -9,7 +9,7 @@ import numpy as np
 
 from raison import progress
 from raison.errors import InputError, ModelError, Unsupported
-from raison.models.base import Prediction, Question, Scored, Trace
+from raison.models.base import NO_WISH, Prediction, Question, Scored, Trace, Wish
 from raison.models.memory import Memory
 from raison.types import Encoding, Example, Target
 from raison.units import words
@@ -91,38 +91,22 @@ class Function:
             answers.append(Prediction(target, float(row[order[0]]), top))
         return answers
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        if output not in (None, "logit"):
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        if wish.output not in (None, "logit"):
             raise InputError("The value of a wrapped function is what it returns: leave the output away.")
-        if wish is None and contrast is None:
-            return [(encoding, (prediction or self.predict([encoding])[0]).target)]
+        said = wish.prediction or self.predict([encoding])[0]
+        if wish.target is None and wish.contrast is None:
+            return [(encoding, said.target)]
         names = self.names(self.ask([encoding.texts[0]]).shape[1])
-        if wish is None:
-            wish = self.predict([encoding])[0].target.ids[0]
-        chosen = range(len(names)) if wish == "all" else [self.number(wish, names)]
-        rival = None if contrast is None else self.number(contrast, names)
-        return [
-            (
-                encoding,
-                Target(
-                    "label",
-                    (i,),
-                    text=names[i],
-                    contrast=None if rival is None else (rival,),
-                    contrast_text="" if rival is None else names[rival],
-                ),
-            )
-            for i in chosen
-            if i != rival
-        ]
+        if wish.target is None:
+            chosen = [said.target.ids[0]]
+        else:
+            chosen = list(range(len(names))) if wish.target == "all" else [self.number(wish.target, names)]
+        rival = None if wish.contrast is None else self.number(wish.contrast, names)
+        if chosen == [rival]:
+            raise InputError(f"The target and the contrast are both {names[chosen[0]]!r}: name two outputs.")
+        foil: dict[str, Any] = {} if rival is None else {"contrast": (rival,), "contrast_text": names[rival]}
+        return [(encoding, Target("label", (i,), text=names[i], **foil)) for i in chosen if i != rival]
 
     def number(self, wish: Any, names: tuple[str, ...]) -> int:
         if str(wish) in names:

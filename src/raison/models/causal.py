@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from raison.errors import InputError
 from raison.models.axis import axis_of
-from raison.models.base import Prediction
+from raison.models.base import NO_WISH, Wish
 from raison.models.generation import Writer
 from raison.types import Encoding, Example, Target
 
@@ -26,19 +24,10 @@ class CausalLM(Writer):
     def first_position(self, encoding: Encoding) -> int:
         return 1
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        if wish is not None:
-            return self.aimed_at(encoding, wish, contrast, output)
-        target = (prediction or self.predict([encoding])[0]).target
-        return [(encoding, self.finished(encoding, target, contrast, output))]
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        if wish.target is not None:
+            return self.aimed_at(encoding, wish)
+        return [(encoding, self.finished(encoding, self.said(encoding, wish), wish))]
 
     def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
         """Token ids of a continuation: what the tokenizer adds when it stands behind the text."""

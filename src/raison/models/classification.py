@@ -11,7 +11,7 @@ import torch
 from raison.errors import InputError
 from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
-from raison.models.base import Prediction
+from raison.models.base import NO_WISH, Prediction, Wish
 from raison.models.layout import Chunk
 from raison.models.reading import Columns
 from raison.registry import suggest
@@ -77,27 +77,17 @@ class Classifier(Adapter):
             "label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name
         )
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        rival = None if contrast is None else self.label_id(contrast)
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        rival = None if wish.contrast is None else self.label_id(wish.contrast)
         if rival is not None and self.problem != "single_label":
             raise InputError("A contrast needs a model that chooses one class among several.")
-        if wish == "all":
-            return [(encoding, self.target_of(i, rival, output)) for i in range(len(self.labels)) if i != rival]
-        if wish is None:
-            label = (prediction or self.predict([encoding])[0]).target.ids[0]
+        if wish.target == "all":
+            chosen = [label for label in range(len(self.labels)) if label != rival]
         else:
-            label = self.label_id(wish)
-        if label == rival:
-            raise InputError(f"The target and the contrast are both {self.labels[label]!r}: name two classes.")
-        return [(encoding, self.target_of(label, rival, output))]
+            chosen = [self.said(encoding, wish).ids[0] if wish.target is None else self.label_id(wish.target)]
+        if chosen == [rival]:
+            raise InputError(f"The target and the contrast are both {self.labels[chosen[0]]!r}: name two classes.")
+        return [(encoding, self.target_of(label, rival, wish.output)) for label in chosen]
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         answers = []

@@ -11,7 +11,7 @@ import torch
 
 from raison.errors import InputError
 from raison.models.adapter import Adapter
-from raison.models.base import Prediction
+from raison.models.base import Prediction, Wish
 from raison.models.layout import Chunk
 from raison.models.reading import Columns
 from raison.types import Encoding, Target
@@ -40,28 +40,24 @@ class Writer(Adapter):
     def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
         """Token ids of the other outcome, read as a continuation of what stands before the target."""
 
-    def aimed_at(
-        self, encoding: Encoding, wish: Any, contrast: Any, output: str | None
-    ) -> list[tuple[Encoding, Target]]:
+    def aimed_at(self, encoding: Encoding, wish: Wish) -> list[tuple[Encoding, Target]]:
         """Targets within what is already written ("all", a number) or behind it (a text)."""
-        found: list[tuple[Encoding, Target]]
-        if wish == "all":
-            first = self.first_position(encoding)
-            if len(encoding) <= first:
-                raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
-            rest = range(first, len(encoding))
-            found = [(encoding, self.next_target(encoding, int(encoding.ids[p]), p)) for p in rest]
-        elif isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
-            position = int(wish) if wish >= 0 else len(encoding) + int(wish)
-            if not self.first_position(encoding) <= position < len(encoding):
-                raise InputError(
-                    f"Token {wish} can't be a target: the text has tokens {self.first_position(encoding)} "
-                    f"to {len(encoding) - 1} that follow others."
-                )
-            found = [(encoding, self.next_target(encoding, int(encoding.ids[position]), position))]
+        first, size = self.first_position(encoding), len(encoding)
+        if wish.target != "all" and wish.number is None:
+            longer, target = self.continued(encoding, str(wish.target))
+            return [(longer, self.finished(longer, target, wish))]
+        if size <= first:
+            raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
+        if wish.number is None:
+            positions = list(range(first, size))
         else:
-            found = [self.continued(encoding, str(wish))]
-        return [(e, self.finished(e, t, contrast, output)) for e, t in found]
+            positions = [wish.number if wish.number >= 0 else size + wish.number]
+            if not first <= positions[0] < size:
+                raise InputError(
+                    f"Token {wish.number} can't be a target: tokens {first} to {size - 1} of this text follow others."
+                )
+        targets = [self.next_target(encoding, int(encoding.ids[p]), p) for p in positions]
+        return [(encoding, self.finished(encoding, target, wish)) for target in targets]
 
     def continued(self, encoding: Encoding, text: str) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
@@ -73,11 +69,11 @@ class Writer(Adapter):
         self.fit(len(longer), truncate=False)
         return longer, target
 
-    def finished(self, encoding: Encoding, target: Target, contrast: Any, output: str | None) -> Target:
+    def finished(self, encoding: Encoding, target: Target, wish: Wish) -> Target:
         """The target with the wished output and contrast."""
-        changes: dict[str, Any] = {"output": output or target.output}
-        if contrast is not None:
-            ids = self.contrast_ids(encoding, target, str(contrast))
+        changes: dict[str, Any] = {"output": wish.output or target.output}
+        if wish.contrast is not None:
+            ids = self.contrast_ids(encoding, target, str(wish.contrast))
             if tuple(ids) == target.ids:
                 raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")
             changes |= {"contrast": tuple(ids), "contrast_text": self.codec.text(ids)}

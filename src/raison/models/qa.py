@@ -11,7 +11,7 @@ import torch
 from raison.errors import InputError
 from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
-from raison.models.base import Prediction
+from raison.models.base import NO_WISH, Prediction, Wish
 from raison.models.layout import Chunk
 from raison.models.reading import Columns
 from raison.types import Encoding, Example, Target
@@ -54,21 +54,13 @@ class QuestionAnswerer(Adapter):
             answers.append(Prediction(found[0], shares[0], top))
         return answers
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        if contrast is not None:
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        if wish.contrast is not None:
             raise InputError("A contrast of answer spans is not defined: explain each span by itself.")
-        if wish is None:
-            start, end = (prediction or self.predict([encoding])[0]).target.positions
-            return [(encoding, self.target_of(encoding, start, end, output))]
-        text = str(wish)
+        if wish.target is None:
+            start, end = self.said(encoding, wish).positions
+            return [(encoding, self.target_of(encoding, start, end, wish.output))]
+        text = str(wish.target)
         place = encoding.texts[1].find(text)
         if place < 0 or not text:
             raise InputError(f"The answer {text!r} does not stand in the context: give a part of it, letter by letter.")
@@ -76,7 +68,7 @@ class QuestionAnswerer(Adapter):
         touched = inside[(encoding.end[inside] > place) & (encoding.start[inside] < place + len(text))]
         if len(touched) == 0:
             raise InputError(f"The answer {text!r} was cut off with the end of the context: shorten the context.")
-        return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), output))]
+        return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), wish.output))]
 
     def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
         return logits[:, real]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from raison.errors import InputError
 from raison.models.axis import axis_of
-from raison.models.base import Prediction
+from raison.models.base import NO_WISH, Wish
 from raison.models.generation import Writer, extended
 from raison.models.tap import Call, running
 from raison.types import Encoding, Example, Target
@@ -63,28 +63,19 @@ class Seq2Seq(Writer):
     def first_position(self, encoding: Encoding) -> int:
         return int((encoding.segment == 0).sum()) + 1
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
-        number = isinstance(wish, (int, np.integer)) and not isinstance(wish, bool)
-        if wish is None or wish == "all" or number:
-            encoding = extended(encoding, self.write(encoding), self.codec)
-            first = self.first_position(encoding)
-            if wish is None:
-                positions = tuple(range(first, len(encoding)))
-                ids = tuple(int(encoding.ids[p]) for p in positions)
-                kind = "token" if len(ids) == 1 else "text"
-                target = Target(kind, ids, positions, self.codec.text(ids), "log_prob")
-                return [(encoding, self.finished(encoding, target, contrast, output))]
-            # a number counts the written tokens
-            wish = wish if wish == "all" or wish < 0 else int(wish) + first
-        return self.aimed_at(encoding, wish, contrast, output)
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        if wish.target is not None and wish.target != "all" and wish.number is None:
+            return self.aimed_at(encoding, wish)
+        encoding = extended(encoding, self.write(encoding), self.codec)
+        first = self.first_position(encoding)
+        if wish.target is None:
+            positions = tuple(range(first, len(encoding)))
+            ids = tuple(int(encoding.ids[p]) for p in positions)
+            target = Target("token" if len(ids) == 1 else "text", ids, positions, self.codec.text(ids), "log_prob")
+            return [(encoding, self.finished(encoding, target, wish))]
+        if wish.number is not None and wish.number >= 0:  # a number counts the written tokens
+            wish = replace(wish, target=wish.number + first)
+        return self.aimed_at(encoding, wish)
 
     def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
         if not text.strip():

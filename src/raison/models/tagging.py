@@ -11,7 +11,7 @@ import torch
 from raison.errors import InputError
 from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
-from raison.models.base import Prediction
+from raison.models.base import NO_WISH, Prediction, Wish
 from raison.models.generation import vocabulary_columns
 from raison.models.layout import Chunk
 from raison.models.reading import Columns
@@ -56,32 +56,31 @@ class Tagger(Adapter):
             answers.append(Prediction(self.target_of(row, word, tag), probability, top))
         return answers
 
-    def aim(
-        self,
-        encoding: Encoding,
-        wish: Any = None,
-        *,
-        contrast: Any = None,
-        output: str | None = None,
-        prediction: Prediction | None = None,
-    ) -> list[tuple[Encoding, Target]]:
+    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
         found = self.tags(encoding).argmax(-1)
         words = self.heads_of_words(encoding)
-        chosen = [(row, word) for row, word in words if self.labels[int(found[row])] not in OUTSIDE]
-        if wish == "all":
-            chosen = words
-        elif isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
-            chosen = [(row, word) for row, word in words if row == wish]
-        elif wish is not None:
-            by_label = [(row, word) for row, word in words if self.labels[int(found[row])] == str(wish)]
-            chosen = by_label or [(row, word) for row, word in words if word.lower() == str(wish).lower()]
-        if wish is not None and not chosen:
-            raise InputError(f"{wish!r} is neither a word of the text nor a tag that {self.name} gives it.")
+        chosen = self.chosen(words, [self.labels[int(tag)] for tag in found], wish)
         if not chosen:  # nothing tagged: the word that the model is surest of
-            best = (prediction or self.predict([encoding])[0]).target.positions[0]
+            best = self.said(encoding, wish).positions[0]
             chosen = [(row, word) for row, word in words if row == best]
-        targets = [self.target_of(row, word, int(found[row]), output) for row, word in chosen]
-        return [(encoding, self.contrasted(target, contrast)) for target in targets]
+        targets = [self.target_of(row, word, int(found[row]), wish.output) for row, word in chosen]
+        return [(encoding, self.contrasted(target, wish.contrast)) for target in targets]
+
+    def chosen(self, words: list[tuple[int, str]], tags: list[str], wish: Wish) -> list[tuple[int, str]]:
+        """The words that a wish is about: all, of a tag, by text or by token number; without one, the tagged ones."""
+        if wish.target is None:
+            return [(row, word) for row, word in words if tags[row] not in OUTSIDE]
+        if wish.target == "all":
+            return words
+        text = str(wish.target)
+        found = (
+            [(row, word) for row, word in words if row == wish.number]
+            or [(row, word) for row, word in words if tags[row] == text]
+            or [(row, word) for row, word in words if word.lower() == text.lower()]
+        )
+        if not found:
+            raise InputError(f"{text!r} is neither a word of the text nor a tag that {self.name} gives it.")
+        return found
 
     def contrasted(self, target: Target, contrast: Any) -> Target:
         if contrast is None:
