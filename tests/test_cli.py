@@ -123,7 +123,7 @@ BAD = {
     "100,000 characters": (["explain", "word " * 20_000], 2, "at most 64"),
     "context without question": (["explain", "--context", "none.txt"], 2, "--question"),
     "missing context file": (["explain", "--question", "Who?", "--context", "none.txt"], 2, "no file"),
-    "html into a missing folder": (["explain", "x y", "--html", "no/such/folder/x.html"], 1, "No such file"),
+    "html into a missing folder": (["explain", "x y", "--html", "no/such/folder/x.html"], 2, "can't be written"),
 }
 
 

@@ -79,7 +79,7 @@ SMALL = {
     "Example": lambda: Example("a text", "its pair", "7", 1, "label", (Span(0, 1),), (Slot("s", 0, 1),), {"k": [1]}),
     "Encoding": lambda: encoding(types=[0] * 5, slots=(Slot("s", 0, 4),), truncated=3, id="e"),
     "Units": units,
-    "Target": lambda: Target("text", (4, 5), (3, 4), "two words", "prob", (6, 7), "other words"),
+    "Target": lambda: Target("text", (4, 5), (3, 4), "two words", "log_prob", (4, 7), "two others"),
     "Explanation": lambda: explanation(selected=[1, 0, 1], order=[2, 0], parts={"a": np.eye(2)}, artifacts={"h": "00"}),
 }
 
@@ -333,8 +333,8 @@ def targets(draw):
     kind = draw(st.sampled_from(["label", "tag", "span", "token", "text"]))
     ids = draw(st.lists(numbers, min_size=1, max_size=3))
     positions = draw(st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)))
-    rival = draw(st.none() | st.lists(numbers, min_size=len(ids), max_size=len(ids)))
-    output = draw(st.sampled_from(["logit", "log_prob", "prob"]))
+    rival = draw(st.none() | st.tuples(*(st.just(i) for i in ids[:-1]), numbers))  # only the last token may differ
+    output = draw(st.sampled_from(["logit", "log_prob", "prob"] if len(ids) == 1 else ["logit", "log_prob"]))
     return Target(kind, ids, positions, draw(texts), output, rival, draw(texts))
 
 
@@ -499,7 +499,7 @@ def test_every_field_counts():
                          "end": [1] * 5, "positions": [0] * 5, "fixed": [False] * 5, "types": None, "slots": [],
                          "truncated": 0, "id": ""},
             "Units": {"level": "token", "of": [0, 1, 2, 2, -1], "names": ["a", "b", "c"], "spans": [[0, 0, 1]] * 3},
-            "Target": {"kind": "tag", "ids": [1, 2], "positions": [1, 2], "text": "", "output": "logit",
+            "Target": {"kind": "tag", "ids": [4, 2], "positions": [1, 2], "text": "", "output": "logit",
                        "contrast": None, "contrast_text": ""},
             "Explanation": {"scores": [0, 0, 0], "method": "m", "model": "n", "removal": "mask", "selected": None,
                             "order": None, "parts": {}, "artifacts": {}, "diagnostics": {"a": 1}},

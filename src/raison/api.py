@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.base import Model, Prediction, Wish
 from raison.models.load import load
 from raison.registry import Registry, datasets, methods, metrics, suggest
+from raison.spec import Spec
 from raison.types import Encoding, Example, Explanation, Target, Units
 
 __all__ = ["DEFAULT_METHOD", "examples_of", "explain", "load", "ls"]
@@ -38,16 +39,22 @@ def explain(
     """Explain what the model predicts (or `target`) by scores on the units of the text.
 
     `text` is a string, a pair, an `Example`, or a list of those; a list, or a wish for several targets
-    (`target="all"`), gives a list of explanations, anything else gives one.
+    (`target="all"`, or a tagger without a target), gives a list of explanations, anything else gives one.
     """
     model = load(model)
+    if not isinstance(method, (str, Spec, Method)):
+        raise InputError(f"A {type(method).__name__} is not a method: name one of `raison ls methods`.")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"A seed is a whole number from 0 up, not {seed!r}.")
     method = methods.build(method) if not isinstance(method, Method) else method
     check_needs(method, model)
-    several = isinstance(text, list)
+    examples = examples_of(text)
+    wishes = [example.target if target is None else target for example in examples]
+    single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, wishes)
     found = list(
         explanations(
             model,
-            examples_of(text),
+            examples,
             method,
             target=target,
             contrast=contrast,
@@ -58,7 +65,8 @@ def explain(
             truncate=truncate,
         )
     )
-    return found if several or len(found) != 1 or target == "all" else found[0]
+    # a tagger without a wish explains every word that it tags, be it one
+    return found[0] if single and len(found) == 1 and not (model.task == "tagging" and wishes == [None]) else found
 
 
 def explanations(model: Model, examples: Sequence[Example], method: Method, **wishes: Any) -> Iterator[Explanation]:
@@ -87,11 +95,13 @@ def explained(
     for example, encoding, prediction in zip(examples, encodings, model.predict(encodings), strict=True):
         wanted = example.target if target is None else target
         found = model.aim(encoding, Wish(wanted, contrast, output, prediction))
+        if not any(goal.free(longer).any() for longer, goal in found):
+            raise InputError(
+                f"Nothing in {example.text[:40]!r} may be removed, so there is nothing to explain: give a longer text."
+            )
         aims += found
         said += [prediction] * len(found)
     groups = [grouping.group(encoding, units, goal.free(encoding)) for encoding, goal in aims]
-    if not any(len(group) for group in groups):
-        raise InputError("Nothing in this text may be removed, so there is nothing to explain: give a longer text.")
     if removal is not None and removal not in model.removals:
         model.score([], removal=removal)  # refuses with the sentence that names what works
     batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, removal, seed)
@@ -99,9 +109,7 @@ def explained(
     answers = method(model, batch)
     spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
     return [
-        recorded(
-            model, method, batch, index, answer, {**about(said[index], batch.targets[index]), "cpu_seconds": spent}
-        )
+        recorded(model, method, batch, index, answer, about(said[index], batch.targets[index]), spent)
         for index, answer in enumerate(answers)
     ]
 
@@ -110,12 +118,22 @@ def about(prediction: Prediction, target: Target) -> dict[str, Any]:
     """What the model says itself, where that is an answer to the same question as the target."""
     if (prediction.target.kind, prediction.target.positions) != (target.kind, target.positions):
         return {}
-    top = [[name, share] for name, share in prediction.top]
-    return {"prediction": {"text": prediction.target.text, "probability": prediction.probability, "top": top}}
+    said: dict[str, Any] = {"text": prediction.target.text, "same": prediction.target.ids == target.ids}
+    said["probability" if prediction.probable else "value"] = prediction.value
+    for outcome, (_, value) in zip(prediction.outcomes, prediction.top, strict=False):
+        if prediction.probable and outcome == target.ids:
+            said["target_probability"] = value
+    return {"prediction": {**said, "top": [list(pair) for pair in prediction.top]}}
 
 
 def recorded(
-    model: Model, method: Method, batch: Batch, index: int, answer: Answer, diagnostics: dict[str, Any]
+    model: Model,
+    method: Method,
+    batch: Batch,
+    index: int,
+    answer: Answer,
+    diagnostics: dict[str, Any],
+    spent: float,
 ) -> Explanation:
     """The record of one answer."""
     encoding, target, units = batch.encodings[index], batch.targets[index], batch.units[index]
@@ -140,6 +158,7 @@ def recorded(
         order=answer.order,
         parts=parts,
         diagnostics=diagnostics,
+        cost={"cpu_seconds": spent, **answer.cost},
     )
 
 
@@ -166,8 +185,12 @@ def examples_of(text: Any) -> list[Example]:
             raise InputError(f"A tuple is a pair of two texts, not {len(text)}.")
         return [Example(*text)]
     if isinstance(text, Mapping):
+        if unknown := set(text) - set(Example.__dataclass_fields__):
+            known = ", ".join(Example.__dataclass_fields__)
+            raise InputError(f"An example has no field {', '.join(map(repr, sorted(unknown)))}: it has {known}.")
         return [Example.from_dict(text)]
-    if isinstance(text, Sequence):
+    if isinstance(text, Iterable) and not isinstance(text, (bytes, bytearray)):
+        text = list(text)
         if not text:
             raise InputError("The list of texts is empty: give at least one text.")
         return [example for item in text for example in examples_of(item)]

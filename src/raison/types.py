@@ -83,11 +83,11 @@ class Record:
             raise InputError(f"This is not a complete {cls.__name__} record: {error}.") from None
 
     def to_json(self) -> str:
-        return self.written(allow_nan=False)
+        return self.written(self.to_dict(), allow_nan=False)
 
-    def written(self, **how: Any) -> str:
+    def written(self, data: dict[str, Any], **how: Any) -> str:
         try:
-            return json.dumps(self.to_dict(), ensure_ascii=False, **how)
+            return json.dumps(data, ensure_ascii=False, **how)
         except (TypeError, ValueError) as error:
             raise InputError(f"This {type(self).__name__} holds what JSON can't ({error}): leave it out.") from None
 
@@ -101,9 +101,16 @@ class Record:
             raise InputError(f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json().")
         return cls.from_dict(data)
 
+    def identity(self) -> dict[str, Any]:
+        """The fields that make two records the same: all but those set apart, such as what a result cost."""
+        apart = [item.name for item in fields(self) if item.metadata.get("apart")]  # type: ignore[arg-type]
+        return {name: value for name, value in self.to_dict().items() if name not in apart}
+
     def content(self) -> str:
         """A hash of the content: the identity that seeds and stores use."""
-        return hashlib.sha256(self.written(sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            self.written(self.identity(), sort_keys=True).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         # not by the fields: Python takes 1, 1.0 and True for the same, and their hashes would differ
@@ -306,12 +313,21 @@ class Target(Record):
             raise InputError(f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}.")
         if self.output not in OUTPUTS:
             raise InputError(f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}.")
+        if self.output == "prob" and len(self.ids) > 1:
+            raise InputError(
+                f"{self.text!r} has {len(self.ids)} parts, whose probabilities can't be added: use log_prob, not prob."
+            )
         if self.contrast is not None:
             object.__setattr__(self, "contrast", tuple(int(i) for i in self.contrast))
             if len(self.contrast) != len(self.ids):
                 raise InputError(
                     f"{self.text!r} and {self.contrast_text!r} differ in length ({len(self.ids)} and "
                     f"{len(self.contrast)} tokens): a contrast needs two outcomes of the same length."
+                )
+            if self.contrast[:-1] != tuple(self.ids[:-1]):
+                raise InputError(
+                    f"{self.text!r} and {self.contrast_text!r} part before their last token, so they are not read from "
+                    "the same words: explain each by itself, or contrast single tokens."
                 )
         object.__setattr__(self, "ids", tuple(int(i) for i in self.ids))
         object.__setattr__(self, "positions", tuple(int(p) for p in self.positions))
@@ -374,6 +390,7 @@ class Explanation(Record):
     parts: dict[str, Any] = field(default_factory=dict)  # named arrays: per token, per layer, ...
     artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
 
     def validate(self) -> None:
         if len(self.scores) != len(self.units):
@@ -386,7 +403,7 @@ class Explanation(Record):
             raise InputError(f"A selection of {len(self.selected)} does not fit {len(self.units)} units.")
         if self.order is not None and len(np.intersect1d(self.order, np.arange(len(self.units)))) != len(self.order):
             raise InputError(f"An order names each of the {len(self.units)} units at most once, and nothing else.")
-        for name in ("parts", "artifacts", "diagnostics"):
+        for name in ("parts", "artifacts", "diagnostics", "cost"):
             object.__setattr__(self, name, plain(getattr(self, name)))
 
     @property

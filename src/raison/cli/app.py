@@ -28,7 +28,10 @@ app = typer.Typer(
 
 
 def say(sentence: str) -> None:
-    print(f"raison: {sentence}", file=sys.stderr)
+    """One sentence on stderr; whatever a label or file name holds, it can't command the terminal."""
+    from raison.show.wording import clean
+
+    print(f"raison: {clean(sentence)}", file=sys.stderr)
 
 
 def guarded(command: F) -> F:

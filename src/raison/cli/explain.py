@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
+from raison.errors import InputError
 
 DEFAULT_MODEL = "sentiment"
 
@@ -35,6 +37,10 @@ def explain(
 ) -> None:
     """Score the parts of a text by how much they made the model say what it says."""
     example = example_of(text, pair, question, context)
+    for path in (html, out):
+        writable(path)
+    if seed < 0:
+        raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
@@ -47,11 +53,11 @@ def explain(
         chosen = [methods.build(name) for name in method or [DEFAULT_METHOD]]
         wait(f"opening {model}")
         opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        results: list[Any] = []
+        by_method = []
         for each in chosen:
             check_needs(each, opened)
             wait(each.name)
-            results += explanations(
+            found = explanations(
                 opened,
                 [example],
                 each,
@@ -63,12 +69,13 @@ def explain(
                 seed=seed,
                 truncate=truncate,
             )
+            by_method.append(list(found))
+        results = [result for same in zip(*by_method, strict=True) for result in same]  # methods beside each other
     publish(results, json, html, out)
 
 
 def example_of(text: str | None, pair: str | None, question: str | None, context: Path | None) -> Any:
     """The example of the given options; the text itself may come from standard input."""
-    from raison.errors import InputError
     from raison.types import Example
 
     if question is not None or context is not None:
@@ -85,17 +92,26 @@ def example_of(text: str | None, pair: str | None, question: str | None, context
 
 
 def read_input() -> str:
-    from raison.errors import InputError
-
+    """Standard input as UTF-8, whatever the locale says."""
+    if sys.stdin is None:
+        raise InputError("Standard input is closed: pipe a text into it, or give the text as an argument.")
     try:
-        return sys.stdin.read()
+        return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("Standard input is not UTF-8 text: re-encode it.") from None
 
 
-def read_file(path: Path) -> str:
-    from raison.errors import InputError
+def writable(path: Path | None) -> None:
+    """Say before the work, not after it, that a file can't be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: name a file in it.")
+    if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"{str(path)!r} can't be written: choose a folder that exists and is yours.")
 
+
+def read_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -108,9 +124,10 @@ def number_or_text(target: str | None) -> Any:
     """`--target 3` counts tokens or classes, `--target great` names one; quote a number to write it: '"3"'."""
     if target is None:
         return None
-    if target.lstrip("-").isdigit():
+    try:
         return int(target)
-    return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
+    except ValueError:
+        return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
 
 
 def publish(results: list[Any], json: bool, html: Path | None, out: Path | None) -> None:
@@ -123,8 +140,10 @@ def publish(results: list[Any], json: bool, html: Path | None, out: Path | None)
         html.write_text(to_html(results), encoding="utf-8")
         print(f"wrote {html}", file=sys.stderr)
     if json:
-        for result in results:
-            print(result.to_json())
+        lines = "".join(result.to_json() + "\n" for result in results)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(lines.encode("utf-8"))  # JSON is UTF-8, whatever the terminal is
+        sys.stdout.buffer.flush()
         return
     from raison.show import render_many
 

@@ -29,7 +29,7 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(24),
         TaskProgressColumn(),
         TimeRemainingColumn(),

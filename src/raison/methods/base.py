@@ -48,6 +48,7 @@ class Answer:
     selected: np.ndarray | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,6 @@ class LeaveOneOut(Method):
         answers = []
         for scored in model.score(questions, removal=batch.removal):
             value = scored.value.sum(-1)
-            diagnostics = {"forwards": scored.forwards, "tokens": scored.tokens}
-            answers.append(Answer(value[-1] - value[:-1], diagnostics=diagnostics))
+            cost = {"forwards": scored.forwards, "tokens": scored.tokens}
+            answers.append(Answer(value[-1] - value[:-1], cost=cost))
         return answers

@@ -270,7 +270,7 @@ class Adapter(ABC):
             return self.removals[0]
         if removal not in REMOVALS:
             raise InputError(
-                f"There is no removal called {removal!r}.{suggest(removal, list(REMOVALS))} "
+                f"There is no removal called {removal!r}.{suggest(str(removal), list(REMOVALS))} "
                 f"Use one of {', '.join(REMOVALS)}."
             )
         if removal not in self.removals:

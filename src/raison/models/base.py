@@ -42,8 +42,10 @@ class Prediction:
     """What the model says about the whole text, and the target that follows from it."""
 
     target: Target
-    probability: float  # of the target
-    top: tuple[tuple[str, float], ...]  # the best outcomes with their probabilities
+    value: float  # of the target: its probability, or what a regression or a function gives
+    top: tuple[tuple[str, float], ...]  # the best outcomes with their values
+    outcomes: tuple[tuple[int, ...], ...] = ()  # their ids, where they have some
+    probable: bool = True  # values are probabilities
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Function:
         """[n v] scores; anything else that the function returns is refused with a sentence."""
         try:
             scores = np.asarray(self.function(texts), dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             raise ModelError(f"The function {self.name} failed on a list of texts ({error}).") from error
         if scores.ndim == 1:
             scores = scores[:, None]
@@ -88,7 +88,7 @@ class Function:
             order = np.argsort(-row, kind="stable")[:5]
             top = tuple((names[i], float(row[i])) for i in order)
             target = Target("label", (int(order[0]),), text=names[order[0]], output="logit")
-            answers.append(Prediction(target, float(row[order[0]]), top))
+            answers.append(Prediction(target, float(row[order[0]]), top, tuple((int(i),) for i in order), False))
         return answers
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:

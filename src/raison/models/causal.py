@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from raison.errors import InputError
+from dataclasses import replace
+
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Wish
 from raison.models.generation import Writer
 from raison.types import Encoding, Example, Target
+from raison.units import kind
 
 __all__ = ["CausalLM"]
 
@@ -18,7 +20,7 @@ class CausalLM(Writer):
 
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
         text = example.text if example.pair is None else f"{example.text}\n{example.pair}"
-        joined = Example.from_dict({**example.to_dict(), "text": text, "pair": None})
+        joined = replace(example, text=text, pair=None)
         return axis_of(self, joined, ("text",), truncate=truncate, from_start=True)
 
     def first_position(self, encoding: Encoding) -> int:
@@ -29,20 +31,20 @@ class CausalLM(Writer):
             return self.aimed_at(encoding, wish)
         return [(encoding, self.finished(encoding, self.said(encoding, wish), wish))]
 
-    def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
-        """Token ids of a continuation: what the tokenizer adds when it stands behind the text."""
-        if not text:
-            raise InputError("The target is empty: name a word or text that could follow.")
-        before = encoding.texts[-1]
-        glue = "" if not before or before[-1].isspace() or text[0].isspace() else " "
+    def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
+        """What the tokenizer adds when the text stands behind what comes before.
+
+        Two words get a space between them; before punctuation, inside brackets and between Han characters nothing
+        is added, and a space that the user typed counts.
+        """
+        whole = encoding.texts[0]
+        inside = position < len(encoding) and encoding.segment[position] == 0
+        before = whole[: encoding.start[position]].rstrip() if inside else whole
+        glue = whole[len(before) : encoding.start[position]] if inside else ""
+        if not glue and before and kind(before[-1]) == kind(text[0]) == "letter":
+            glue = " "
+        stem = self.codec(before).ids.tolist() if before else []
         joined = self.codec(before + glue + text).ids.tolist()
-        stem = [int(i) for i in encoding.ids]
         if joined[: len(stem)] == stem and len(joined) > len(stem):
             return joined[len(stem) :]
-        return [int(i) for i in self.codec(glue + text, special=False).ids]  # the seam merges: tokenize apart
-
-    def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
-        """Token ids of the other outcome, read as a continuation of what stands before the target."""
-        leading = self.codec.name(target.ids[0])[:1].isspace() and not text[:1].isspace()
-        ids = [int(i) for i in self.codec((" " if leading else "") + text, special=False).ids]
-        return ids[: len(target.ids)] if len(target.ids) == 1 else ids
+        return self.codec.bare(glue + text)  # the seam merges: what follows is tokenized by itself

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,12 @@ class Classifier(Adapter):
     """A sequence classifier: the target is a label, its value the logit."""
 
     task = "classification"
-    paddings = ("exact", "right")  # many heads read row 0, which padding on the left would occupy
+
+    @property
+    def paddings(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Many heads read row 0, which left padding would take; a decoder finds its last row by the padding id."""
+        blind = self.causal and getattr(self.hf.config, "pad_token_id", None) is None
+        return ("exact",) if blind else ("exact", "right")
 
     @property
     def problem(self) -> str:
@@ -42,11 +48,12 @@ class Classifier(Adapter):
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
         names = ("text",) if example.pair is None else ("first", "second")
         encoding = axis_of(self, example, names, truncate=truncate)
-        if getattr(self.hf.config, "is_decoder", False) or self.causal:
-            fixed = encoding.fixed.copy()
-            fixed[-1] = True  # the row it is read from
-            return Encoding.from_dict({**encoding.to_dict(), "fixed": fixed})
-        return encoding
+        if not self.causal:
+            return encoding
+        fixed = encoding.fixed.copy()
+        real = np.flatnonzero(encoding.ids != getattr(self.hf.config, "pad_token_id", None))
+        fixed[real[-1] if len(real) else -1] = True  # the row it is read from: the last that is not padding
+        return replace(encoding, fixed=fixed)
 
     @property
     def causal(self) -> bool:
@@ -59,16 +66,18 @@ class Classifier(Adapter):
             if 0 <= wish < len(labels):
                 return int(wish)
             raise InputError(f"Class {wish} does not exist: {self.name} has classes 0 to {len(labels) - 1}.")
-        folded = {label.lower(): number for number, label in enumerate(labels)}
-        found = folded.get(str(wish).lower())
-        if found is None and str(wish).isdigit() and int(wish) < len(labels):
-            found = int(wish)
-        if found is None:
+        exact = [number for number, label in enumerate(labels) if label == str(wish)]
+        folded = [number for number, label in enumerate(labels) if label.lower() == str(wish).lower()]
+        found = exact or folded
+        if len(found) > 1:
+            numbers = " or ".join(map(str, found))
+            raise InputError(f"{self.name} has several classes called {str(wish)!r}: name one by number, {numbers}.")
+        if not found:
             raise InputError(
                 f"{self.name} has no class {str(wish)!r}.{suggest(str(wish), list(labels))} "
                 f"Its classes are: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
             )
-        return found
+        return found[0]
 
     def target_of(self, label: int, contrast: int | None, output: str | None) -> Target:
         rival = None if contrast is None else (contrast,)
@@ -81,6 +90,8 @@ class Classifier(Adapter):
         rival = None if wish.contrast is None else self.label_id(wish.contrast)
         if rival is not None and self.problem != "single_label":
             raise InputError("A contrast needs a model that chooses one class among several.")
+        if self.problem == "regression" and wish.output not in (None, "logit"):
+            raise InputError("A regression has no probabilities: leave the output away.")
         if wish.target == "all":
             chosen = [label for label in range(len(self.labels)) if label != rival]
         else:
@@ -100,7 +111,9 @@ class Classifier(Adapter):
                 best = int(shown.argmax())
             order = shown.argsort(descending=True)[:5].tolist()
             top = tuple((self.labels[i], float(shown[i])) for i in order)
-            answers.append(Prediction(self.target_of(best, None, None), float(shown[best]), top))
+            target = self.target_of(best, None, None)
+            outcomes = tuple((i,) for i in order)
+            answers.append(Prediction(target, float(shown[best]), top, outcomes, self.problem != "regression"))
         return answers
 
     def columns(self, output: Any, chunk: Chunk) -> Columns:
@@ -115,7 +128,6 @@ class Classifier(Adapter):
         if self.problem == "regression":
             return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))
         rivals = [part.target.contrast for part in chunk.parts]  # type: ignore[union-attr]
-        # a row without a contrast gets its own class and, below, its margin from the best other class
         if all(rival is None for rival in rivals):
             return Columns(logits[:, None, :], ids)
         return Columns(logits[:, None, :], ids, put([np.array(rival) for rival in rivals]))

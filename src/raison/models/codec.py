@@ -90,6 +90,17 @@ class Codec:
         with self.lock:
             return self.from_slow(text, pair, special)
 
+    def bare(self, text: str) -> list[int]:
+        """Tokens of a text that goes on where another stopped: without the ▁ that SentencePiece puts in front."""
+        ids = [int(i) for i in self(text, special=False).ids]
+        first = str(self.own.convert_ids_to_tokens(ids[:1])[0]) if ids else ""
+        if not first.startswith("▁") or text[:1].isspace():
+            return ids
+        known = self.own.get_vocab()
+        if first == "▁":
+            return ids[1:]
+        return [known[first[1:]], *ids[1:]] if first[1:] in known else ids
+
     def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
         found: Any = self.fast.encode(  # type: ignore[union-attr]
             text, pair, add_special_tokens=special
@@ -97,7 +108,7 @@ class Codec:
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
         sequence = np.array([-1 if s is None else s for s in found.sequence_ids], dtype=np.int64)
-        marked = (sequence < 0) | np.isin(ids, sorted(self.special_ids)) & (sequence < 0)
+        marked = sequence < 0  # added by the tokenizer; "[SEP]" typed by a user is text
         types = np.array(found.type_ids, dtype=np.int64) if self.typed else None
         return Pieces(
             ids,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from raison.errors import InputError
 from raison.models.adapter import Adapter
 from raison.models.base import Prediction, Wish
-from raison.models.layout import Chunk
+from raison.models.layout import Chunk, streams_of
 from raison.models.reading import Columns
 from raison.types import Encoding, Target
 
@@ -33,18 +34,14 @@ class Writer(Adapter):
         """The first position that has something to be predicted from."""
 
     @abstractmethod
-    def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
-        """Token ids of a text that could be written next."""
-
-    @abstractmethod
-    def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
-        """Token ids of the other outcome, read as a continuation of what stands before the target."""
+    def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
+        """Token ids of a text that could be written at a position."""
 
     def aimed_at(self, encoding: Encoding, wish: Wish) -> list[tuple[Encoding, Target]]:
         """Targets within what is already written ("all", a number) or behind it (a text)."""
         first, size = self.first_position(encoding), len(encoding)
         if wish.target != "all" and wish.number is None:
-            longer, target = self.continued(encoding, str(wish.target))
+            longer, target = self.continued(encoding, wish)
             return [(longer, self.finished(longer, target, wish))]
         if size <= first:
             raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
@@ -59,25 +56,40 @@ class Writer(Adapter):
         targets = [self.next_target(encoding, int(encoding.ids[p]), p) for p in positions]
         return [(encoding, self.finished(encoding, target, wish)) for target in targets]
 
-    def continued(self, encoding: Encoding, text: str) -> tuple[Encoding, Target]:
+    def continued(self, encoding: Encoding, wish: Wish) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
-        ids = self.pieces_of(encoding, text)
+        ids = self.ids_of(wish.target, encoding, len(encoding))
+        if self.limit is not None:
+            surplus = len(streams_of(encoding)[-1]) + len(ids) - self.limit
+            if surplus > 0 and encoding.truncated and len(streams_of(encoding)) == 1:
+                encoding = shortened(encoding, surplus)  # the text was cut already: make room
+            self.fit(len(streams_of(encoding)[-1]) + len(ids), truncate=False)
         longer = extended(encoding, ids, self.codec)
         positions = range(len(encoding), len(encoding) + len(ids))
         kind = "token" if len(ids) == 1 else "text"
-        target = Target(kind, tuple(ids), tuple(positions), self.codec.text(ids), "log_prob")
-        self.fit(len(longer), truncate=False)
-        return longer, target
+        return longer, Target(kind, tuple(ids), tuple(positions), self.codec.text(ids), "log_prob")
+
+    def ids_of(self, wanted: Any, encoding: Encoding, position: int) -> list[int]:
+        """Token ids of a wish: a text that could stand at a position, or the ids themselves."""
+        if isinstance(wanted, (list, tuple)) and wanted and all(isinstance(i, (int, np.integer)) for i in wanted):
+            vocabulary = self.hf.config.vocab_size
+            if not all(0 <= i < vocabulary for i in wanted):
+                raise InputError(f"Token ids of {self.name} go from 0 to {vocabulary - 1}.")
+            return [int(i) for i in wanted]
+        if not str(wanted):
+            raise InputError("The target is empty: name a word or text that could follow.")
+        return self.pieces_of(encoding, position, str(wanted))
 
     def finished(self, encoding: Encoding, target: Target, wish: Wish) -> Target:
         """The target with the wished output and contrast."""
         changes: dict[str, Any] = {"output": wish.output or target.output}
         if wish.contrast is not None:
-            ids = self.contrast_ids(encoding, target, str(wish.contrast))
+            ids = self.ids_of(wish.contrast, encoding, target.positions[0])
+            ids = ids[:1] if len(target.ids) == 1 else ids  # one token is contrasted with the start of the other
             if tuple(ids) == target.ids:
                 raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")
             changes |= {"contrast": tuple(ids), "contrast_text": self.codec.text(ids)}
-        return Target.from_dict({**target.to_dict(), **changes})
+        return replace(target, **changes)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         guesses = [self.next_target(encoding, 0) for encoding in encodings]
@@ -87,7 +99,8 @@ class Writer(Adapter):
             best = probability.topk(5)
             top = tuple((self.codec.name(int(i)), float(p)) for p, i in zip(best.values, best.indices, strict=True))
             token = int(best.indices[0])
-            answers.append(Prediction(self.next_target(encoding, token), float(best.values[0]), top))
+            outcomes = tuple((int(i),) for i in best.indices)
+            answers.append(Prediction(self.next_target(encoding, token), float(best.values[0]), top, outcomes))
         return answers
 
     def columns(self, output: Any, chunk: Chunk) -> Columns:
@@ -105,6 +118,23 @@ def vocabulary_columns(model: Adapter, logits: torch.Tensor, chunk: Chunk) -> Co
     if all(rival is None for rival in rivals):
         return Columns(logits, ids)
     return Columns(logits, ids, put([np.array(rival) for rival in rivals]))
+
+
+def shortened(encoding: Encoding, surplus: int) -> Encoding:
+    """The encoding without its first ordinary tokens."""
+    kept = np.setdiff1d(np.arange(len(encoding)), np.flatnonzero(~encoding.fixed)[:surplus])
+    return replace(
+        encoding,
+        ids=encoding.ids[kept],
+        tokens=tuple(encoding.tokens[t] for t in kept),
+        segment=encoding.segment[kept],
+        start=encoding.start[kept],
+        end=encoding.end[kept],
+        fixed=encoding.fixed[kept],
+        types=None if encoding.types is None else encoding.types[kept],
+        positions=np.arange(len(kept)),
+        truncated=encoding.truncated + surplus,
+    )
 
 
 def extended(encoding: Encoding, ids: list[int], codec: Any) -> Encoding:

@@ -124,7 +124,8 @@ def chunks(all_pieces: Iterator[Piece] | list[Piece], budget: Budget, row_bytes:
     groups: dict[tuple, list[Piece]] = defaultdict(list)
     for piece in all_pieces:
         columns = len(piece.target.ids) if piece.target is not None else 0
-        kind = (*piece.lengths, columns) if budget.padding == "exact" else (columns,)
+        contrasts = piece.target is not None and piece.target.contrast is not None  # read in another way
+        kind = (*piece.lengths, contrasts, columns) if budget.padding == "exact" else (contrasts, columns)
         groups[kind].append(piece)
     for key, members in groups.items():
         members.sort(key=lambda p: p.lengths)

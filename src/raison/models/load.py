@@ -39,6 +39,8 @@ def load(
     if isinstance(model, (str, os.PathLike)):
         return opened(str(model), tokenizer, task, device, dtype, allow_pickle, trust_remote_code)
     if hasattr(model, "config") and hasattr(model, "forward"):
+        if device is not None or dtype is not None:
+            raise InputError("A model in memory stays as it is: move it with its own .to(...) before you load it.")
         return adapted(model, tokenizer, task, getattr(model.config, "_name_or_path", "") or type(model).__name__)
     if hasattr(model, "_orig_mod"):  # torch.compile: the module inside is the model
         return load(model._orig_mod, tokenizer, task, device, dtype)
@@ -64,23 +66,31 @@ def opened(
 
         if name in catalog.entries():
             hf, own_tokenizer = catalog.entries()[name].open()
-            return adapted(hf.to(device=device, dtype=torch_dtype(dtype)), tokenizer or own_tokenizer, task, name)
+            return adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name)
     if path.is_dir():
         for kind in loaders:
             if loaders[kind].owns(path):
                 return loaders[kind](path, device=device, dtype=dtype)
     if path.suffix == ".gguf" and path.is_file():
         hf, own_tokenizer = from_gguf(path)
-        return adapted(hf.to(device=device, dtype=torch_dtype(dtype)), tokenizer or own_tokenizer, task, path.stem)
+        return adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, path.stem)
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
-    return adapted(hf.to(device) if device else hf, own_tokenizer, task, name if not path.is_dir() else path.name)
+    return adapted(placed(hf, device, None), own_tokenizer, task, name if not path.is_dir() else path.name)
 
 
 def looks_local(name: str) -> bool:
     """A path rather than a hub name (which has at most one slash and no dots in front)."""
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".gguf") or "\\" in name
+
+
+def placed(hf: Any, device: str | None, dtype: Any) -> Any:
+    """The model on the wished device and in the wished dtype."""
+    try:
+        return hf.to(device=device, dtype=torch_dtype(dtype))
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"The model can't be put on {device!r} ({' '.join(str(error).split())[:120]}).") from None
 
 
 def torch_dtype(dtype: Any) -> Any:

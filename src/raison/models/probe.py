@@ -16,6 +16,7 @@ import torch
 from raison.errors import ModelError, RaisonError
 from raison.models.adapter import Adapter
 from raison.models.base import REMOVALS, Question
+from raison.models.generation import extended
 from raison.models.layout import chunks, pieces
 from raison.models.tap import bare, running
 from raison.types import Encoding, Example, Target
@@ -35,7 +36,8 @@ def probe(model: Adapter) -> Adapter:
         gap = difference(model, encoding, target)
         if gap > tolerance(model) and model.family.positions == "argument":
             # it counts positions in a way of its own (MPNet, Longformer): leave them to the model
-            model.family = replace(model.family, positions="none")
+            own = lambda config: (getattr(config, "pad_token_id", None) or 0) + 1  # noqa: E731 the longest offset known
+            model.family = replace(model.family, positions="none", offset=own)
             gap = difference(model, encoding, target)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         raise ModelError(f"{model.name} can't run a plain sentence ({error}).") from error
@@ -80,7 +82,9 @@ def subject(model: Adapter) -> tuple[Encoding, Target]:
 
 
 def first_target(model: Any, encoding: Encoding) -> tuple[Encoding, Target]:
-    """The next token of a writer: cheaper than a whole generated text."""
+    """The next token of a writer, cheaper than a whole text; an encoder-decoder has written two tokens already."""
+    if "source" in encoding.segments:
+        encoding = extended(encoding, [model.predict([encoding])[0].target.ids[0]] * 2, model.codec)
     return encoding, model.predict([encoding])[0].target
 
 
@@ -120,7 +124,7 @@ def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
     keep[1, free[1:]] = False
     keep[2, free[: len(free) // 2]] = False
     keep[3, free] = False  # and with it the whole source of an encoder-decoder; the last row keeps everything
-    question = Question(encoding, Target.from_dict({**target.to_dict(), "output": "logit"}), keep)
+    question = Question(encoding, replace(target, output="logit"), keep)
     model.removals = tuple(REMOVALS)
     values = {name: value for name in REMOVALS if (value := tried(model, question, name)) is not None}
     if "delete" in values and not (
@@ -154,7 +158,7 @@ def disguise(encoding: Encoding, keep: np.ndarray) -> Encoding:
         encoding.ids[~encoding.fixed & (encoding.start >= 0)]
     )  # no padding: some count positions by it
     other = np.where(encoding.ids == ordinary[0], ordinary[-1], ordinary[0])
-    return Encoding.from_dict({**encoding.to_dict(), "ids": np.where(keep, encoding.ids, other).tolist()})
+    return replace(encoding, ids=np.where(keep, encoding.ids, other))
 
 
 def same(model: Adapter, one: np.ndarray, other: np.ndarray) -> bool:
@@ -173,9 +177,7 @@ def windows_hold(model: Adapter) -> bool:
     if window is None or window <= AFFORDABLE or model.limit is None or window + 3 > model.limit:
         return True
     encoding = model.encode([Example("one two three four five")])[0]
-    data = encoding.to_dict()
-    data["positions"] = [0, *range(window + 1, window + len(encoding))]
-    gapped = Encoding.from_dict(data)
+    gapped = replace(encoding, positions=np.array([0, *range(window + 1, window + len(encoding))]))
     target = model.aim(gapped)[0][1] if not model.generates else first_target(model, gapped)[1]
     ((_, trace),) = model.trace([gapped], [target], want=frozenset({"attention"}))
     kinds = getattr(model.hf.config, "layer_types", None) or ["sliding_attention"] * len(trace.maps)

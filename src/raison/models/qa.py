@@ -51,7 +51,7 @@ class QuestionAnswerer(Adapter):
             found = [self.target_of(encoding, a, b) for a, b in spans]
             shares = best.values.exp().tolist()
             top = tuple((target.text, share) for target, share in zip(found, shares, strict=True))
-            answers.append(Prediction(found[0], shares[0], top))
+            answers.append(Prediction(found[0], shares[0], top, tuple(target.ids for target in found)))
         return answers
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:

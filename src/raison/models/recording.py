@@ -87,6 +87,8 @@ def traced(
     if rounds == 1:
         model.narrow(chunk, call)
     output = forward(model, inputs, call)
+    if len(call.leaves) != len(chunk.lengths):
+        raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
     hidden = model.hidden_of(output) if "output_hidden_states" in inputs else []
     sources: dict[str, list[torch.Tensor]] = {}
     if "gradients" in want:

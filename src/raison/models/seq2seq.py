@@ -77,16 +77,12 @@ class Seq2Seq(Writer):
             wish = replace(wish, target=wish.number + first)
         return self.aimed_at(encoding, wish)
 
-    def pieces_of(self, encoding: Encoding, text: str) -> list[int]:
-        if not text.strip():
-            raise InputError("The target is empty: name the text that could be written.")
+    def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
         with self.codec.lock:
             ids = self.codec.own(text_target=text, add_special_tokens=False)["input_ids"]
+        if not ids:
+            raise InputError("The tokenizer makes no tokens of this target: name some words.")
         return [int(i) for i in ids]
-
-    def contrast_ids(self, encoding: Encoding, target: Target, text: str) -> list[int]:
-        ids = self.pieces_of(encoding, text)
-        return ids[:1] if len(target.ids) == 1 else ids
 
     def write(self, encoding: Encoding) -> list[int]:
         """The tokens that the model writes for a source, greedily, without its end."""

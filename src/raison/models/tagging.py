@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,9 @@ class Tagger(Adapter):
         if str(contrast) not in self.labels:
             raise InputError(f"{self.name} has no tag {str(contrast)!r}: its tags are {', '.join(self.labels)}.")
         rival = self.labels.index(str(contrast))
-        return Target.from_dict({**target.to_dict(), "contrast": (rival,), "contrast_text": str(contrast)})
+        if (rival,) == target.ids:
+            raise InputError(f"The target and the contrast are both {str(contrast)!r}: name two tags.")
+        return replace(target, contrast=(rival,), contrast_text=str(contrast))
 
     def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
         return logits[real]

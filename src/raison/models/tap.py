@@ -24,6 +24,8 @@ from raison.errors import ModelError, Unsupported
 __all__ = ["Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
 
 NAME = "raison"
+# what torch keeps in a module, compared as tensors and modules or not at all
+PRIVATE = frozenset(vars(nn.Module())) - {"training"}
 
 
 @dataclass
@@ -172,9 +174,9 @@ def view_of(model: nn.Module, prepare: Any = None) -> Any:
     register()
     copied = clone(model)
     configure(copied, NAME)
-    table = copied.get_input_embeddings().weight
+    tables = word_tables(copied)
     for name, module in copied.named_modules():
-        if isinstance(module, nn.Embedding) and module.weight.data_ptr() == table.data_ptr():
+        if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             module.register_forward_hook(embed)
         module.raison_kind = kind_of(name, copied)
     head = copied.get_output_embeddings()
@@ -183,6 +185,15 @@ def view_of(model: nn.Module, prepare: Any = None) -> Any:
     if prepare is not None:
         prepare(copied)
     return copied
+
+
+def word_tables(model: Any) -> set[int]:
+    """Addresses of the word embeddings: one table, or the encoder's and the decoder's own."""
+    parts = [model]
+    if getattr(model.config, "is_encoder_decoder", False):
+        parts += [getattr(model, name)() for name in ("get_encoder", "get_decoder") if hasattr(model, name)]
+    found = [part.get_input_embeddings() for part in parts if hasattr(part, "get_input_embeddings")]
+    return {table.weight.data_ptr() for table in found if isinstance(table, nn.Embedding)}
 
 
 def kind_of(name: str, model: Any) -> str:
@@ -224,6 +235,22 @@ def only_rows(module: nn.Module, args: tuple) -> tuple | None:
 
 
 def fingerprint(model: nn.Module) -> tuple:
-    """Where the weights live; a view is made anew when they have moved (`.to`, resized embeddings)."""
+    """Where the weights live and how the modules are set; a view is made anew when either has changed.
+
+    Weights changed in place need nothing, the view shares them. Moved tensors (`.to`, resized embeddings) and
+    switched settings (another adapter, a scale, a config) are not shared, so they are looked at.
+    """
     tensors = [*model.parameters(), *model.buffers()]
-    return tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)
+    places = tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)
+    modules = list(model.modules())
+    settings = tuple((id(m), tuple(simple(vars(m)))) for m in modules)
+    configs = {id(m.config): m.config for m in modules if hasattr(m, "config")}
+    return places, settings, tuple((key, repr(sorted(simple(vars(c))))) for key, c in configs.items())
+
+
+def simple(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Settings of an object that are plain values; the training flag does not matter to a view."""
+    for name, value in attributes.items():
+        short = isinstance(value, (int, float, str)) or (isinstance(value, (tuple, list, dict)) and len(value) < 50)
+        if short and name != "training" and name not in PRIVATE:
+            yield name, repr(value)

@@ -1,7 +1,7 @@
 """What is said about an explanation in words and numbers, for the terminal.
 
-`diagnostics["prediction"]` is read as {"text": str, "probability": float, "top": [[str, float], ...]}
-(or {name: probability}); every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
+`diagnostics["prediction"]` is read as {"text": str, "probability": float, "same": bool, "target_probability": float};
+every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
 """
 
 from __future__ import annotations
@@ -70,13 +70,11 @@ def prediction(explanation: Explanation) -> Mapping[str, Any]:
 def headline(explanation: Explanation) -> list[str]:
     """What is explained, with its probability; and the prediction, where it is something else."""
     target, found = explanation.target, prediction(explanation)
-    top = {str(name): float(p) for name, p in dict(found.get("top") or ()).items()}
     predicted, probability = found.get("text"), found.get("probability")
-    if predicted is not None and probability is not None:
-        top[str(predicted)] = float(probability)
-    same = predicted is None or predicted == target.text
+    # outcomes are compared by their ids where the record was made: two may read the same
+    same = bool(found.get("same", predicted is None or predicted == target.text))
     first = named(target.text, target) or target.kind
-    known = probability if predicted is None else top.get(target.text)
+    known = found.get("target_probability", probability if same else None)
     if known is not None:
         first += f" {share(known)}"
     if target.contrast is not None:

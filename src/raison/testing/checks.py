@@ -135,7 +135,7 @@ def check_model(model: Any, *, tolerance: float = 1e-9) -> None:
 def check_model_exactly(model: Any, tolerance: float) -> None:
     encoding, target = subject(model)
     assert difference(model, encoding, target) == 0.0, f"{model.name}: the view's logits are not the model's"
-    target = Target.from_dict({**target.to_dict(), "output": "logit"})
+    target = replace(target, output="logit")
     free = np.flatnonzero(target.free(encoding))
     keep = np.random.default_rng(0).random((6, len(encoding))) < 0.6
     keep[:, np.setdiff1d(np.arange(len(encoding)), free)] = True
@@ -165,6 +165,7 @@ def check_gradient(model: Any, encoding: Any, target: Target, step: float = 1e-5
     generator = torch.Generator().manual_seed(0)
     for _ in range(3):
         direction = torch.randn(trace.embeddings.shape, generator=generator, dtype=torch.float64)
+        direction = direction / direction.norm()
         moved = [trace.embeddings + step * direction, trace.embeddings - step * direction]
         both = dict(model.trace([encoding] * 2, [target] * 2, want=frozenset({"gradients"}), embeddings=moved))
         numeric = (both[0].value - both[1].value) / (2 * step)

@@ -6,6 +6,8 @@ position shows at once. Windows are four tokens wide for the same reason.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -38,16 +40,22 @@ KINDS = {
 
 @cache
 def tiny_tokenizer(kind: str) -> Any:
-    """A trained tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
+    """A tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     special = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
     if kind == "wordpiece":
-        core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        names = [*special, *letters(str.lower), *("##" + c for c in letters(str.lower)), *pieces(str.lower, 2, 6)]
+        core = Tokenizer(models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
         core.normalizer = normalizers.BertNormalizer(lowercase=True)
         core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer: Any = trainers.WordPieceTrainer(vocab_size=220, special_tokens=special, show_progress=False)
+    elif kind == "unigram":
+        found = ["▁", *letters(str), *(mark + p for p in pieces(str, 2, 5) for mark in ("", "▁"))]
+        scores = [(name, 0.0) for name in special] + [(name, -9.0 / len(name)) for name in dict.fromkeys(found)]
+        core = Tokenizer(models.Unigram(scores, unk_id=special.index("[UNK]"), byte_fallback=False))
+        core.pre_tokenizer = pre_tokenizers.Metaspace()
+        core.decoder = decoders.Metaspace()
     elif kind == "bytes":
         core = Tokenizer(models.BPE())
         core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -56,22 +64,17 @@ def tiny_tokenizer(kind: str) -> Any:
         trainer = trainers.BpeTrainer(
             vocab_size=360, special_tokens=special, initial_alphabet=alphabet, show_progress=False
         )
-    elif kind == "unigram":
-        core = Tokenizer(models.Unigram())
-        core.pre_tokenizer = pre_tokenizers.Metaspace()
-        core.decoder = decoders.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=160, special_tokens=special, unk_token="[UNK]", show_progress=False
-        )
+        core.train_from_iterator(TEXTS, trainer)
     elif kind == "fallback":
         core = Tokenizer(models.BPE(unk_token="[UNK]", byte_fallback=True, fuse_unk=False))
         core.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
         core.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
         tokens = [*special, *(f"<0x{i:02X}>" for i in range(256))]
         trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=tokens, show_progress=False)
+        core.train_from_iterator(TEXTS, trainer)
     else:
         raise ValueError(f"no tokenizer kind {kind!r}")
-    core.train_from_iterator(TEXTS, trainer)
+    core.add_special_tokens(special)
     if kind == "fallback":  # bytes are pieces of text, not special tokens
         core = unmark(core, special)
     if kind in ("wordpiece", "bytes", "unigram"):
@@ -90,6 +93,19 @@ def tiny_tokenizer(kind: str) -> Any:
         eos_token="[SEP]",
         mask_token="[MASK]",
     )
+
+
+def letters(fold: Callable[[str], str]) -> list[str]:
+    """Every character of the texts, in order of its code."""
+    return sorted({c for text in TEXTS for c in fold(text) if not c.isspace()})
+
+
+def pieces(fold: Callable[[str], str], shortest: int, longest: int) -> list[str]:
+    """Beginnings of the texts' words; made here because trainers give another vocabulary in each process."""
+    found = {
+        word[:n] for text in TEXTS for word in re.findall(r"\w+", fold(text)) for n in range(shortest, longest + 1)
+    }
+    return sorted(p for p in found if len(p) >= shortest)
 
 
 def unmark(core: Any, special: list[str]) -> Any:

@@ -24,10 +24,9 @@ const named = (text, target) => (generated(target) || target.kind === "span" ? `
 export function headline({ target, diagnostics }) {
   let found = diagnostics.prediction ?? {};
   if (typeof found === "string") found = { text: found };
-  const top = new Map(Array.isArray(found.top) ? found.top : Object.entries(found.top ?? {}));
-  if (found.text != null && found.probability != null) top.set(found.text, found.probability);
-  const known = found.text == null ? found.probability : top.get(target.text);
-  const same = found.text == null || found.text === target.text;
+  // outcomes are compared by their ids where the record was made: two may read the same
+  const same = found.same ?? (found.text == null || found.text === target.text);
+  const known = found.target_probability ?? (same ? found.probability : null);
   const sure = found.probability ? ` ${share(found.probability)}` : "";
   return {
     what: clean(named(target.text, target)) || target.kind,
