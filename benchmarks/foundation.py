@@ -45,7 +45,8 @@ def bare(model, work) -> None:
     with torch.inference_mode():
         for rows, length in work:
             ids = torch.full((rows, length), 2000)
-            hf(input_ids=ids, attention_mask=torch.ones_like(ids))
+            rows = {"logits_to_keep": 1, "use_cache": False} if model.generates else {}
+            hf(input_ids=ids, attention_mask=torch.ones_like(ids), **rows)
 
 
 def shapes(model, questions) -> list[tuple[int, int]]:
@@ -94,6 +95,15 @@ def main() -> None:
         name = f"score, 2,000 keep-masks of {len(encoding)} tokens, removal {removal}"
         rows.append(compare(name, model, lambda r=removal, q=questions: model.score(q, removal=r), work, args.repeats))
 
+    writer = raison.load("smollm2")
+    long = writer.encode([raison.Example(" ".join([TEXT] * 16))])[0]
+    goal = writer.aim(long)[0][1]
+    keep = np.ones((3, len(long)), bool)
+    keep[np.arange(3), [5, 50, 500]] = False
+    questions = [Question(long, goal, keep)]
+    name = f"score, 3 keep-masks of {len(long)} tokens, smollm2, removal delete"
+    rows.append(compare(name, writer, lambda q=questions: writer.score(q), shapes(writer, questions), args.repeats))
+
     texts = sentences(args.data, 100)
     found = raison.explain(model, texts, method="leave_one_out")
     questions = []
@@ -108,7 +118,8 @@ def main() -> None:
     table = [
         "# score and leave_one_out against the bare model",
         "",
-        "`python benchmarks/foundation.py` on the `sentiment` model; one thread, CPU seconds, medians.",
+        "`python benchmarks/foundation.py` on the `sentiment` model, unless named otherwise;",
+        "one thread, CPU seconds, medians.",
         f"torch {torch.__version__}.",
         "",
         "| work | tokens | raison, s | bare model, s | ratio |",

@@ -91,3 +91,24 @@ def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
     encodings = sentiment.encode([raison.Example(text) for text, _ in rows])
     said = [p.target.ids[0] for p in sentiment.predict(encodings)]
     assert np.mean([s == int(label) for s, (_, label) in zip(said, rows, strict=True)]) >= 0.88
+
+
+@pytest.mark.registry
+def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch):
+    from raison.models import tap
+    from raison.models.base import Question
+
+    text = " ".join(PROMPTS * 12)
+    encoding = smollm2.encode([raison.Example(text)])[0]
+    target = smollm2.aim(encoding)[0][1]
+    keep = np.ones((2, len(encoding)), bool)
+    keep[1, 5:9] = False
+    assert len(encoding) > tap.LONG
+    used = []
+    real = tap.fused_attention
+    monkeypatch.setattr(tap, "fused_attention", lambda: used.append(1) or real())
+    (fused,) = smollm2.score([Question(encoding, target, keep)])
+    assert used
+    monkeypatch.setattr(tap, "LONG", 10**9)
+    (eager,) = smollm2.score([Question(encoding, target, keep)])
+    np.testing.assert_allclose(fused.value, eager.value, rtol=1e-3, atol=2e-3)
