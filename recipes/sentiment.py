@@ -275,6 +275,7 @@ def write_adapter(model: peft.PeftModel, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tensors = {k: v.half().contiguous() for k, v in sorted(peft.get_peft_model_state_dict(model).items())}
     save_file(tensors, out / "adapter_model.safetensors", metadata={"format": "pt"})
+    (out / "adapter_model.safetensors").chmod(0o644)  # safetensors writes for the owner only; this one is shipped
     config = model.peft_config["default"].to_dict()
     config |= {"base_model_name_or_path": "all-MiniLM-L6-v2", "inference_mode": True}
     config = {key: sorted(value) if isinstance(value, set) else value for key, value in config.items()}
