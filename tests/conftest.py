@@ -63,7 +63,7 @@ def pytest_terminal_summary(terminalreporter):
         f"| {report.nodeid.split('::')[-1]} | {result} | {report.duration:.0f} |"
         for result, reports in stats.items()
         for report in reports
-        if "test_full" in report.nodeid and (report.when == "call" or result == "skipped")
+        if "test_full.py" in report.nodeid and (report.when == "call" or result == "skipped")
     ]
     counts = ", ".join(f"{len(reports)} {name}" for name, reports in stats.items())
     head = ["# Last run of `make test-full`", "", f"Whole suite: {counts}. The long tests:", ""]
