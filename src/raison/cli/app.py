@@ -51,7 +51,7 @@ def guarded(command: F) -> F:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except OSError as error:
-            say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error}.")
+            say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}.")
             raise typer.Exit(1) from None
         except (typer.Exit, typer.Abort):
             raise

@@ -131,20 +131,18 @@ def number_or_text(target: str | None) -> Any:
 
 
 def publish(results: list[Any], json: bool, html: Path | None, out: Path | None) -> None:
-    """Results to stdout, and to the files that were asked for."""
-    if out is not None:
-        out.write_text("".join(result.to_json() + "\n" for result in results), encoding="utf-8")
-    if html is not None:
-        from raison.show import to_html
+    """Results to stdout first, so that a full disk loses nothing; then to the files that were asked for."""
+    from raison.show import render_many, to_html
 
-        html.write_text(to_html(results), encoding="utf-8")
-        print(f"wrote {html}", file=sys.stderr)
+    lines = "".join(result.to_json() + "\n" for result in results)
     if json:
-        lines = "".join(result.to_json() + "\n" for result in results)
         sys.stdout.flush()
         sys.stdout.buffer.write(lines.encode("utf-8"))  # JSON is UTF-8, whatever the terminal is
         sys.stdout.buffer.flush()
-        return
-    from raison.show import render_many
-
-    render_many(results)
+    else:
+        render_many(results)
+    if out is not None:
+        out.write_text(lines, encoding="utf-8")
+    if html is not None:
+        html.write_text(to_html(results), encoding="utf-8")
+        print(f"wrote {html}", file=sys.stderr)
