@@ -25,9 +25,10 @@ MAY_IMPORT = {
     "show": GROUND,
     "models": GROUND,
     "methods": GROUND | {"models"},
-    "api": GROUND | {"models", "methods"},
-    "testing": GROUND | {"models", "methods", "api"},
-    "cli": GROUND | {"models", "methods", "api", "show", "__init__"},
+    "rationales": GROUND | {"models", "methods"},
+    "api": GROUND | {"models", "methods", "rationales"},
+    "testing": GROUND | {"models", "methods", "rationales", "api"},
+    "cli": GROUND | {"models", "methods", "rationales", "api", "show", "__init__"},
     "__init__": GROUND | {"api"},
     "__main__": {"cli"},
 }

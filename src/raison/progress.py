@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["listen", "report"]
+__all__ = ["listen", "report", "silence"]
 
 Listener = Callable[[int, int, str], None]
 _listener: ContextVar[Listener | None] = ContextVar("raison_progress", default=None)
@@ -20,6 +20,16 @@ _listener: ContextVar[Listener | None] = ContextVar("raison_progress", default=N
 def listen(listener: Listener) -> Iterator[None]:
     """Send every report made inside the block to `listener(done, total, what)`."""
     token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Nobody hears the reports made inside the block: an outer loop tells how far it is itself."""
+    token = _listener.set(None)
     try:
         yield
     finally:

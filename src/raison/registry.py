@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from raison.errors import InputError, RaisonError, UnknownName
 from raison.spec import Spec
 
-__all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "suggest"]
+__all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
 
 T = TypeVar("T")
 
@@ -38,9 +38,10 @@ def home(entry: Any) -> tuple[str | None, str | None]:
 class Registry(Generic[T]):
     """A table from names to entries that fills itself on the first look."""
 
-    def __init__(self, kind: str, package: str):
+    def __init__(self, kind: str, package: str, shelf: str = ""):
         self.kind = kind  # what an entry is called in a sentence
         self.package = package
+        self.shelf = shelf or package.rpartition(".")[2]  # what `raison ls` calls it
         self._entries: dict[str, T] = {}
         self._scanned = False
         self._lock = threading.RLock()
@@ -93,7 +94,7 @@ class Registry(Generic[T]):
             known = list(self)
             raise UnknownName(
                 f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
-                f"`raison ls {self.package.rsplit('.', 1)[-1]}` lists them all."
+                f"`raison ls {self.shelf}` lists them all."
             )
         return self._entries[name]
 
@@ -121,6 +122,8 @@ class Registry(Generic[T]):
 
 
 methods: Registry[Any] = Registry("method", "raison.methods")
+searches: Registry[Any] = Registry("search", "raison.rationales", "searches")
+rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", "rules")
 families: Registry[Any] = Registry("model family", "raison.models.families")
 loaders: Registry[Any] = Registry("model loader", "raison.selfexplaining")
 metrics: Registry[Any] = Registry("metric", "raison.metrics")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from raison.errors import Unsupported
-from raison.models.base import Model
+from raison.models.base import Model, Scored
 from raison.registry import methods
 from raison.spec import Spec
 from raison.types import Encoding, Target, Units
@@ -29,6 +29,7 @@ class Batch:
     units: Sequence[Units]
     removal: str | None = None  # None: the model's default
     seed: int = 0
+    whole: Sequence[Scored | None] = ()  # what the whole text gives each target, where that is known already
 
     def __len__(self) -> int:
         return len(self.encodings)
@@ -65,6 +66,17 @@ class Method(ABC):
     @abstractmethod
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         """One answer per example of the batch."""
+
+    def gathered(self, scores: np.ndarray, units: Units) -> np.ndarray:
+        """[u] of [t]: the sum where scores add up, else the largest in size."""
+        inside = units.of >= 0
+        if self.additive:
+            return np.bincount(units.of[inside], weights=scores[inside], minlength=len(units))
+        result = np.zeros(len(units))
+        for unit, score in zip(units.of[inside], scores[inside], strict=True):
+            if abs(score) > abs(result[unit]):
+                result[unit] = score
+        return result
 
     def spec(self) -> Spec:
         """How to write this method: its name and what differs from the defaults."""

@@ -22,6 +22,7 @@ from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.layout import Chunk, chunks, pieces
 from raison.models.memory import Memory
+from raison.models.packed import answer, install_tail
 from raison.models.reading import Columns, read
 from raison.models.tap import Call, fingerprint, running, view_of
 from raison.registry import suggest
@@ -46,6 +47,7 @@ class Adapter(ABC):
         self.codec = Codec(tokenizer)
         self.offers: frozenset[str] = frozenset({"score"})
         self.removals: tuple[str, ...] = ()
+        self.packs = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
         self._lock = threading.Lock()
         self._view: tuple[tuple, Any] | None = None
@@ -67,6 +69,8 @@ class Adapter(ABC):
 
     def prepare(self, view: Any) -> Any:
         """A last word of the task on a fresh view."""
+        if self.generates:
+            install_tail(view)
         return view
 
     @property
@@ -85,6 +89,11 @@ class Adapter(ABC):
             if isinstance(size, int) and size > 0:
                 return size - self.family.offset(config)
         return None
+
+    @property
+    def rounding(self) -> float:
+        """Log-probabilities that are closer than this are equal: the model's dtype can't tell them apart."""
+        return {torch.float64: 1e-9, torch.float32: 1e-5}.get(next(self.hf.parameters()).dtype, 1e-2)
 
     # -- what a task says ---------------------------------------------------------------------------
 
@@ -218,9 +227,13 @@ class Adapter(ABC):
         memory: Memory | None = None,
     ) -> list[Scored]:
         removal = self.removal_named(removal)
-        memory = Memory(limit=0) if memory is None else memory
+        memory = Memory(limit=0, room=0) if memory is None else memory
         recalls = [memory.recall(question, removal, heads) for question in questions]
-        results = self.run([recall.question for recall in recalls], removal, heads)
+        unknown = [recall.question for recall in recalls]
+        if self.packs and removal == "delete" and heads is None and memory.room:
+            results = answer(self, unknown, memory.trie(self.view), memory.room)
+        else:
+            results = self.run(unknown, removal, heads)
         answers = [recall.complete(result) for recall, result in zip(recalls, results, strict=True)]
         for recall, result in zip(recalls, results, strict=True):
             memory.store(recall, result)

@@ -7,7 +7,7 @@ only some tokens are kept. Every attribution method, rationale search and metric
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -46,6 +46,16 @@ class Prediction:
     top: tuple[tuple[str, float], ...]  # the best outcomes with their values
     outcomes: tuple[tuple[int, ...], ...] = ()  # their ids, where they have some
     probable: bool = True  # values are probabilities
+
+    def scored(self, target: Target) -> Scored | None:
+        """The answer to "how likely is `target` given everything", if it is this prediction: no need to ask again."""
+        if not self.probable or len(self.top) < 2 or len(self.target.ids) > 1 or target.contrast is not None:
+            return None
+        if replace(self.target, output=target.output) != target or target.output != "log_prob" or self.top[1][1] <= 0:
+            return None
+        first, second = np.log(self.top[0][1]), np.log(self.top[1][1])
+        number = np.array([[self.target.ids[0]]])
+        return Scored(np.array([[first]]), np.zeros((1, 1), np.int64), np.array([[first - second]]), number)
 
 
 @dataclass(frozen=True)
@@ -152,4 +162,4 @@ class Model(Protocol):
         heads: np.ndarray | None = None,
         memory: Any = None,
     ) -> list[Scored]:
-        """Answers to all questions, batched together."""
+        """Answers to all questions, batched together; with a `memory` nothing is computed twice."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Wish
 from raison.models.generation import Writer
@@ -25,6 +27,10 @@ class CausalLM(Writer):
 
     def first_position(self, encoding: Encoding) -> int:
         return 1
+
+    def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
+        ids = torch.from_numpy(encoding.ids.copy()).to(self.device)[None]
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
         if wish.target is not None:

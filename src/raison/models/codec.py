@@ -75,6 +75,16 @@ class Codec:
             return str(self.own.convert_ids_to_tokens([token])[0])
         return str(self.own.decode([token]))
 
+    def chat(self, message: str) -> str | None:
+        """A user's message in the model's own chat format, up to where the answer begins; None if it has none."""
+        if not getattr(self.own, "chat_template", None):
+            return None
+        turns = [{"role": "user", "content": message}]
+        text = str(self.own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        first = self.own.bos_token
+        doubled = first and text.startswith(first) and self("x").ids[0] == self.own.bos_token_id
+        return text[len(first) :] if doubled else text
+
     def text(self, ids: Any) -> str:
         return str(self.own.decode([int(i) for i in ids]))
 

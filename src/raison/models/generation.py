@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,14 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.errors import InputError
+from raison.errors import InputError, TooLong
 from raison.models.adapter import Adapter
 from raison.models.base import Prediction, Wish
 from raison.models.layout import Chunk, streams_of
 from raison.models.reading import Columns
+from raison.models.tap import Call, running
 from raison.types import Encoding, Target
 
-__all__ = ["Writer", "extended", "vocabulary_columns"]
+__all__ = ["LONGEST", "Writer", "extended", "vocabulary_columns"]
+
+LONGEST = 128  # tokens of a generated text
 
 
 class Writer(Adapter):
@@ -78,7 +83,11 @@ class Writer(Adapter):
             return [int(i) for i in wanted]
         if not str(wanted):
             raise InputError("The target is empty: name a word or text that could follow.")
-        return self.pieces_of(encoding, position, str(wanted))
+        ids = self.pieces_of(encoding, position, str(wanted))
+        unknown = self.codec.own.unk_token_id
+        if unknown in ids and str(wanted) != self.codec.own.unk_token and unknown not in (self.codec.own.eos_token_id,):
+            raise InputError(f"{str(wanted)!r} is not in the vocabulary of {self.name}: name a word that it could write.")
+        return ids
 
     def finished(self, encoding: Encoding, target: Target, wish: Wish) -> Target:
         """The target with the wished output and contrast."""
@@ -90,6 +99,30 @@ class Writer(Adapter):
                 raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")
             changes |= {"contrast": tuple(ids), "contrast_text": self.codec.text(ids)}
         return replace(target, **changes)
+
+    @abstractmethod
+    def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
+        """What `generate` begins with."""
+
+    def write(self, encoding: Encoding, longest: int = LONGEST) -> list[int]:
+        """The tokens that the model writes, greedily, at most `longest` and without its end."""
+        inputs = self.started(encoding)
+        settings = copy.deepcopy(self.view.generation_config)
+        begun = 1 if "source" in encoding.segments else len(encoding)
+        left = (self.limit or begun + longest) - begun
+        if left < 1:
+            raise TooLong(f"The text fills all {self.limit} tokens that {self.name} can read: nothing can be written.")
+        settings.update(max_length=None, max_new_tokens=min(longest, left), num_beams=1, do_sample=False)
+        with torch.inference_mode(), running(Call()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about settings for sampling, which is switched off
+            written = self.view.generate(**inputs, generation_config=settings)
+        ids = [int(i) for i in written[0][begun:]]
+        end = self.view.generation_config.eos_token_id
+        ends = set(end) if isinstance(end, (list, tuple)) else {end}
+        stop = next((k for k, i in enumerate(ids) if i in ends), len(ids))
+        if not ids:
+            raise InputError(f"{self.name} writes nothing for this text: give another text, or a target.")
+        return ids[: max(1, stop)]
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         guesses = [self.next_target(encoding, 0) for encoding in encodings]

@@ -32,6 +32,8 @@ def attention_mask(
 ) -> torch.Tensor:
     """[b 1 s t] additive: 0 where query s may see key t, the lowest number of the dtype elsewhere."""
     call = current()
+    if call is not None and call.packed is not None:
+        return call.packed.mask(mask_function, dtype)
     query = torch.arange(q_length, device=device)[None] + q_offset
     key = torch.arange(kv_length, device=device)[None] + kv_offset
     positions = call.positions[-1] if call is not None and call.positions is not None else None

@@ -1,4 +1,4 @@
-"""Answers that were already given: no set of tokens is evaluated twice.
+"""Answers that were already given: no set of tokens is evaluated twice, and no prefix of one where models can share it.
 
 A memory belongs to its caller (a search, a metric), has a byte budget and dies with it: nothing is hidden on the
 model, so nothing can leak between calls or threads.
@@ -31,6 +31,8 @@ class Recall:
 
     def complete(self, scored: Scored) -> Scored:
         """The answers to every row, from the new ones and the known ones."""
+        if not len(self.rows):
+            return scored
         fresh = iter(zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True))
         answers = [self.known[key] if key in self.known else next(fresh) for key in self.sets]
         value, rank, margin, predicted = (np.stack(column)[self.rows] for column in zip(*answers, strict=True))
@@ -42,9 +44,19 @@ class Memory:
     """Answers by encoding, target, removal and set of visible tokens, up to `limit` bytes."""
 
     limit: int = 64 * 2**20
+    room: int = 512 * 2**20  # bytes for what a causal model computed at prefixes; 0: nothing is shared
     used: int = 0
+    _trie: Any = None
     _answers: dict[tuple, dict[bytes, Row]] = field(default_factory=dict)
     _alive: dict[int, Any] = field(default_factory=dict)  # an id is only valid while its encoding lives
+
+    def trie(self, view: Any) -> Any:
+        """The prefixes that were computed with these weights."""
+        from raison.models.trie import Trie
+
+        if self._trie is None or self._trie.view is not view:
+            self._trie = Trie(view)
+        return self._trie
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""

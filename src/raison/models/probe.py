@@ -18,6 +18,7 @@ from raison.models.adapter import Adapter
 from raison.models.base import REMOVALS, Question
 from raison.models.generation import extended
 from raison.models.layout import chunks, pieces
+from raison.models.memory import Memory
 from raison.models.tap import bare, running
 from raison.types import Encoding, Example, Target
 
@@ -51,6 +52,7 @@ def probe(model: Adapter) -> Adapter:
         raise ModelError(
             f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained."
         )
+    model.packs = model.generates and "delete" in model.removals and packs(model, encoding, target)
     model.offers = frozenset({"score"} | insides(model, encoding, target))
     return model
 
@@ -183,6 +185,27 @@ def windows_hold(model: Adapter) -> bool:
     kinds = getattr(model.hf.config, "layer_types", None) or ["sliding_attention"] * len(trace.maps)
     far = [float(seen.weights[:, 1:, 0].abs().max()) for seen in trace.maps]
     return all((kind != "sliding_attention") or reach == 0.0 for kind, reach in zip(kinds, far, strict=False))
+
+
+def packs(model: Adapter, encoding: Encoding, target: Target) -> bool:
+    """Whether prefixes can be shared: packed nodes give the literal answers, also from parents of an earlier call."""
+    free = np.flatnonzero(target.free(encoding))
+    keep = np.ones((5, len(encoding)), bool)
+    keep[0, free[::2]] = False
+    keep[1, free[1:]] = False
+    keep[2, free[: len(free) // 2]] = False
+    keep[3, free] = False
+    question = Question(encoding, replace(target, output="logit"), keep)
+    memory = Memory()
+    model.packs = True
+    try:
+        model.score([replace(question, keep=keep[:2])], memory=memory)
+        (packed,) = model.score([question], memory=memory)
+    except (RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
+        log.info("%s: prefixes can't be shared (%s)", model.name, error)
+        return False
+    (literal,) = model.score([question], removal="delete")
+    return same(model, literal.value, packed.value)
 
 
 def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:

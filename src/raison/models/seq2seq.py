@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +10,10 @@ import torch
 from raison.errors import InputError
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Wish
-from raison.models.generation import Writer, extended
-from raison.models.tap import Call, running
+from raison.models.generation import LONGEST, Writer, extended
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Seq2Seq"]
-
-LONGEST = 128  # tokens of a generated text
 
 
 class Seq2Seq(Writer):
@@ -66,7 +62,7 @@ class Seq2Seq(Writer):
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
         if wish.target is not None and wish.target != "all" and wish.number is None:
             return self.aimed_at(encoding, wish)
-        encoding = extended(encoding, self.write(encoding), self.codec)
+        encoding = extended(encoding, self.write(encoding, LONGEST), self.codec)
         first = self.first_position(encoding)
         if wish.target is None:
             positions = tuple(range(first, len(encoding)))
@@ -84,23 +80,9 @@ class Seq2Seq(Writer):
             raise InputError("The tokenizer makes no tokens of this target: name some words.")
         return [int(i) for i in ids]
 
-    def write(self, encoding: Encoding) -> list[int]:
-        """The tokens that the model writes for a source, greedily, without its end."""
+    def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
         source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy()).to(self.device)[None]
-        settings = copy.deepcopy(self.view.generation_config)
-        longest = min(settings.max_new_tokens or LONGEST, (self.limit or LONGEST + 1) - 1)
-        settings.update(max_length=None, max_new_tokens=longest, num_beams=1, do_sample=False)
-        with torch.inference_mode(), running(Call()):
-            written = self.view.generate(
-                input_ids=source, attention_mask=torch.ones_like(source), generation_config=settings
-            )
-        ids = [int(i) for i in written[0][1:]]
-        end = self.view.generation_config.eos_token_id
-        ends = set(end) if isinstance(end, (list, tuple)) else {end}
-        stop = next((k for k, i in enumerate(ids) if i in ends), len(ids))
-        if not ids:
-            raise InputError(f"{self.name} writes nothing for this text: give another text, or a target.")
-        return ids[: max(1, stop)]
+        return {"input_ids": source, "attention_mask": torch.ones_like(source)}
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
         return [list(output.encoder_hidden_states), list(output.decoder_hidden_states)]

@@ -46,6 +46,8 @@ class Call:
     replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
     present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
+    packed: Any = None  # nodes of a trie: each token attends to its own ancestors (packed.py)
+    tail: torch.Tensor | None = None  # [n 1 d]: hidden states from which the model goes on behind its blocks
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
     maps: list[Seen] = field(default_factory=list)
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
@@ -93,7 +95,7 @@ def attention(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     **kwargs: Any,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, watched.
 
     The weights are never recomputed here: soft caps, sinks and biases are the family's business. Long texts that
@@ -102,6 +104,8 @@ def attention(
     taken again.
     """
     call = _call.get()
+    if call is not None and call.packed is not None:
+        return call.packed.attend(eager_of(type(module)), module, query, key, value, attention_mask, **kwargs)
     if call is not None and fusible(module, call, key):
         call.layer += 1
         return fused_attention()(module, query, key, value, attention_mask, **kwargs)

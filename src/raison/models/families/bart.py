@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -9,21 +11,23 @@ from raison.models.families import Family, family
 from raison.models.tap import current
 
 
-def place(module: nn.Module, stream: int) -> None:
-    """Make a position table answer with the positions of the running call, where it has any."""
+def place(table: Any, stream: int) -> None:
+    """Make a position table of the view answer with the positions of the running call, where it has any."""
+    plain = table.forward
 
-    def supply(table: nn.Module, args: tuple, output: torch.Tensor) -> torch.Tensor | None:
+    def forward(*args: Any, **kwargs: Any) -> torch.Tensor:
         call = current()
         if call is None or call.positions is None:
-            return None
+            return plain(*args, **kwargs)
+        # the table is not asked about indices first: a packed sequence is longer than the table
         positions = call.positions[min(stream, len(call.positions) - 1)]
-        return nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight).to(output)  # type: ignore[arg-type]
+        return nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight)
 
-    module.register_forward_hook(supply)
+    table.forward = forward
 
 
 def prepare(model: nn.Module) -> None:
-    """Hook the position tables of the view: the encoder's is stream 0, the decoder's stream 1."""
+    """Give the view its position tables: the encoder's is stream 0, the decoder's stream 1."""
     for name, module in model.named_modules():
         if name.endswith("embed_positions"):
             place(module, int("decoder" in name.split(".")))

@@ -18,8 +18,11 @@ def relative_bias(module: Any, plain: Any, stream: int) -> Any:
         call = current()
         if call is None or call.positions is None:
             return plain(query_length, key_length, **kwargs)
-        positions = call.positions[stream]
-        distance = positions[:, None, :] - positions[:, :, None]  # [b s t]
+        if call.packed is not None and module.is_decoder:
+            distance = (call.packed.seen - call.packed.positions[:, None])[None]  # [1 q d], to the ancestors
+        else:
+            positions = call.positions[min(stream, len(call.positions) - 1)]
+            distance = positions[:, None, :] - positions[:, :, None]  # [b s t]
         buckets = module._relative_position_bucket(
             distance,
             bidirectional=not module.is_decoder,
