@@ -1,11 +1,22 @@
-"""Explanations for people's eyes: in the terminal, and as one HTML file that opens without a network.
+"""Explanations for people's eyes: in the terminal, as one HTML file that opens without a network, and as a picture.
 
 Everything here reads the `Explanation` record and nothing else: no model is needed to look at a result.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 from raison.show.html import to_html
 from raison.show.terminal import render, render_many
+from raison.types import Explanation
 
-__all__ = ["render", "render_many", "to_html"]
+__all__ = ["render", "render_many", "to_figure", "to_html"]
+
+
+def to_figure(explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str]) -> None:
+    """Write one explanation, or several rationales of one text, as a PNG, SVG or PDF file."""
+    from raison.show.figure import to_figure as write  # what few need is imported late
+
+    write(explanations, path)

@@ -6,7 +6,7 @@ special tokens and the outcome behind the text, which have pieces of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -14,7 +14,9 @@ import numpy as np
 
 from raison.types import Explanation
 
-__all__ = ["Passage", "Piece", "flow"]
+__all__ = ["Passage", "Piece", "flow", "given", "grounded", "selected", "shortened"]
+
+AROUND = 100  # characters shown on each side of a long stretch without anything selected
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Piece:
 
     text: str
     units: tuple[int, ...] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
-    kind: str = "plain"  # plain | special | target | outcome | unseen | unread
+    kind: str = "plain"  # plain | given | special | target | outcome | unseen | unread
 
 
 @dataclass(frozen=True)
@@ -49,18 +51,56 @@ def flow(explanation: Explanation) -> list[Passage]:
     return passages
 
 
-def cut(explanation: Explanation, index: int) -> Iterator[Piece]:
-    """The pieces of one segment in reading order."""
-    text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), 0
+def grounded(explanation: Explanation) -> list[Passage]:
+    """The passages that an answer was looked for in, each a part of the first text, without the prompt around them."""
+    found = explanation.diagnostics["grounding"]["passages"]
+    return [Passage(p["name"], tuple(cut(explanation, 0, p["start"], p["end"]))) for p in found]
+
+
+def given(explanation: Explanation) -> np.ndarray:
+    """[t] what this target can't do without and is no unit, such as the last token before a prediction; a prompt
+    template and special tokens are there for every target and not counted."""
+    encoding, target = explanation.encoding, explanation.target
+    return target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+
+
+def selected(piece: Piece, explanation: Explanation) -> bool:
+    """Whether a piece belongs to the rationale."""
+    return explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
+
+
+def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:
+    """The pieces without the middle of long stretches in which nothing is selected, or without all behind their start
+    where no `tail` is wanted."""
+    found: list[Piece] = []
+    for chosen, group in groupby(pieces, lambda piece: selected(piece, explanation)):
+        stretch = list(group)
+        text = "".join(piece.text for piece in stretch)
+        if chosen or len(text) <= 2 * AROUND + 40:
+            found += stretch
+            continue
+        first = text[:AROUND].rpartition(" ")[0] or text[:AROUND]
+        last = (text[-AROUND:].partition(" ")[2] or text[-AROUND:]) if tail else ""
+        found.append(Piece(first + dots + last))
+    return found
+
+
+def cut(explanation: Explanation, index: int, low: int = 0, high: int | None = None) -> Iterator[Piece]:
+    """The pieces of one segment in reading order, or of the characters low..high of it."""
+    text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), low
+    high = len(text) if high is None else min(high, len(text))
 
     def between(end: int) -> Iterator[Piece]:
         for kind, places in groupby(range(cursor, end), lambda place: kinds[place]):
             yield Piece("".join(text[p] for p in places), (), kind)
 
     for start, end, units in spots(explanation, index):
+        if end < low or start > high or (start < end and (end == low or start == high)):
+            continue
+        special, start, end = start == end, max(start, low), min(end, high)
         yield from between(start)
         cursor = max(cursor, end)
-        if start == end:
+        if special:
             yield Piece(explanation.units.names[units[0]], units, "special")
             continue
         shown = text[start:end]
@@ -68,7 +108,7 @@ def cut(explanation: Explanation, index: int) -> Iterator[Piece]:
             shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
         marked = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
         yield Piece(shown, units, marked)
-    yield from between(len(text))
+    yield from between(high)
 
 
 def kinds_of(explanation: Explanation, index: int) -> list[str]:
@@ -83,6 +123,10 @@ def kinds_of(explanation: Explanation, index: int) -> list[str]:
             kinds[low:high] = [kind] * (high - low)
 
     mark(here, "plain")
+    if "certificate" in explanation.diagnostics:  # what is kept besides the rationale
+        for t in here[given(explanation)[here]]:
+            for place in range(encoding.start[t], encoding.end[t]):
+                kinds[place] = "plain" if encoding.texts[index][place].isspace() else "given"
     if not target.positions:
         return kinds
     first, last = min(target.positions), max(target.positions)

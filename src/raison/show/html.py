@@ -21,14 +21,19 @@ from raison.types import Explanation
 
 __all__ = ["embedded", "to_html"]
 
-MODULES = ("scale.js", "wording.js", "flow.js", "render.js")  # each imports only from those before it
+# each imports only from the first three; START makes the others known to each other
+MODULES = ("scale.js", "wording.js", "flow.js", "rationale.js", "matrix.js", "render.js")
 LINKS = re.compile(r"^import .*\n|^export (?=const|function)", re.MULTILINE)
 
 START = """
 const page = document.getElementById("page");
+const explanations = JSON.parse(document.getElementById("explanations").textContent);
+for (const each of explanations)
+  if (typeof each.encoding === "number") each.encoding = explanations[each.encoding].encoding;
 page.replaceChildren();
-for (const explanation of JSON.parse(document.getElementById("explanations").textContent))
-  renderExplanation(explanation, page);
+for (const sheet of sheets(explanations))
+  if (sheet.length === 1) renderExplanation(sheet[0], page, story(sheet[0]));
+  else renderMatrix(sheet, page, (each, below) => renderExplanation(each, below, story(each, false)));
 """
 
 PAGE = """<!doctype html>
@@ -63,8 +68,20 @@ def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Exp
         style_hash=fingerprint(style),
         script=script,
         script_hash=fingerprint(script),
-        data=embedded([explanation.to_dict() for explanation in found]),
+        data=embedded(records(found)),
     )
+
+
+def records(explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
+    """The records as JSON; an encoding that came before is named by its place, since a matrix has one text only."""
+    first: dict[str, int] = {}
+    found = []
+    for place, explanation in enumerate(explanations):
+        record = explanation.to_dict()
+        if (same := first.setdefault(explanation.encoding.content(), place)) != place:
+            record["encoding"] = same
+        found.append(record)
+    return found
 
 
 def fingerprint(block: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.show import scale
-from raison.show.flow import Passage, Piece
+from raison.show.flow import Passage, Piece, selected
 from raison.show.wording import clean
 from raison.types import Explanation
 
@@ -19,6 +20,7 @@ __all__ = ["Look"]
 EIGHTHS = " ▏▎▍▌▋▊▉"
 GREY: scale.RGB = (128, 128, 128)
 DIM, BOLD = Style(dim=True), Style(bold=True)
+KEPT = Style(color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True)
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
 
 
@@ -38,7 +40,26 @@ class Look:
 
     @property
     def dot(self) -> str:
-        return " | " if self.ascii else " · "
+        return self.either(" · ", " | ")
+
+    def either(self, sign: str, plain: str) -> str:
+        """A sign, or what stands for it in a stream that can't carry it."""
+        return plain if self.ascii else sign
+
+    @property
+    def kept(self) -> Style:
+        """A rationale has one colour: its units are in or out."""
+        return KEPT if self.coloured else Style.null()
+
+    @property
+    def given(self) -> Style:
+        """Quieter than `kept`, on any paper: what is read anyway."""
+        hue = scale.hexadecimal(mixed(scale.FOR, GREY))
+        return Style(color=hue, underline=True) if self.coloured else Style.null()
+
+    @property
+    def warning(self) -> Style:
+        return Style(color="yellow", bold=True) if self.coloured else BOLD
 
     def tint(self, weight: float) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
@@ -61,21 +82,43 @@ class Look:
         return Text(blocks, Style(color=hue) if self.coloured else Style.null())
 
     def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
-        """The flowing text; without colours the `marked` units carry their sign."""
-        text = Text(overflow="fold")
+        """The flowing text in tints; without colours the `marked` units carry their sign."""
         weights = scale.weights(explanation.scores)
+
+        def tinted(piece: Piece) -> tuple[str, Style]:
+            shown, style = self.dressed(piece, explanation)
+            if not piece.units:
+                return shown, style
+            tint = self.tint(max((float(weights[unit]) for unit in piece.units), key=abs))
+            style = tint if tint and style == DIM else tint + style  # dim letters would be lost on a tint
+            return shown if self.coloured else signed(shown, piece, explanation, marked), style
+
+        return self.joined(passage.pieces, tinted)
+
+    def rationale(self, pieces: Sequence[Piece], explanation: Explanation) -> Text:
+        """The flowing text with the rationale filled, or between stars, and what is kept anyway underlined."""
+
+        def filled(piece: Piece) -> tuple[str, Style]:
+            shown, style = self.dressed(piece, explanation)
+            if selected(piece, explanation):
+                return (shown, self.kept) if self.coloured else (around(shown, "*", "*"), style)
+            if piece.kind == "given":
+                return (shown, self.given) if self.coloured else (around(shown, "_", "_"), style)
+            return shown, style
+
+        return self.joined(pieces, filled)
+
+    def joined(self, pieces: Sequence[Piece], dress: Callable[[Piece], tuple[str, Style]]) -> Text:
+        """Pieces behind each other; an outcome stands in quotes behind an arrow."""
+        text = Text(overflow="fold")
         written = False
-        for piece in passage.pieces:
+        for piece in pieces:
             if written and piece.kind != "outcome":
                 text.append('"', BOLD)
             elif piece.kind == "outcome" and not written:
-                text.append(f" {'->' if self.ascii else '→'} ", DIM).append('"', BOLD)
+                text.append(f" {self.either('→', '->')} ", DIM).append('"', BOLD)
             written = piece.kind == "outcome"
-            shown, style = self.dressed(piece, explanation)
-            if piece.units:
-                tint = self.tint(max((float(weights[unit]) for unit in piece.units), key=abs))
-                style = tint if tint and style == DIM else tint + style  # dim letters would be lost on a tint
-                shown = shown if self.coloured else signed(shown, piece, explanation, marked)
+            shown, style = dress(piece)
             if piece.kind == "special":
                 text.append("" if text.plain[-1:].isspace() or not text else " ").append(shown, style).append(" ")
             else:
@@ -89,7 +132,7 @@ class Look:
             return (shown if self.coloured else around(shown, "{", "}")), DIM
         if piece.kind == "target":
             shown = around(shown, *("<>" if self.ascii else "‹›"))
-        if explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units):
+        if selected(piece, explanation):
             return shown, Style(bold=True, underline=True)
         return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, Style.null())
 
@@ -97,7 +140,7 @@ class Look:
 def signed(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
     if explanation.selected is not None:
-        return around(shown, "*", "*") if any(explanation.selected[unit] for unit in piece.units) else shown
+        return around(shown, "*", "*") if selected(piece, explanation) else shown
     strong = [unit for unit in piece.units if unit in marked]
     if not strong:
         return shown

@@ -12,10 +12,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from raison.show import rationale as rationales
 from raison.show import scale
+from raison.show.certificate import certificate
 from raison.show.compare import comparison
 from raison.show.flow import flow
 from raison.show.look import Look
+from raison.show.matrix import draw, facts, matrix, sheets
 from raison.show.wording import clean, headline, notes, number, provenance
 from raison.types import Explanation
 
@@ -38,16 +41,22 @@ def render(explanation: Explanation, console: Console | None = None, *, paper: s
 def render_many(
     explanations: Iterable[Explanation], console: Console | None = None, *, paper: str | None = None
 ) -> None:
-    """Print explanations below each other; methods that explain the same thing end in a table of them all."""
+    """Print explanations below each other; methods that explain the same thing end in a table of them all, and
+    rationales of many targets of one text make a matrix."""
     console = console or Console()
     look = Look.of(console, paper)
-    groups = [list(group) for _, group in groupby(explanations, subject)]
-    for place, group in enumerate(groups):
+    found = groupby(sheets(list(explanations)), lambda group: subject(group[0]) if len(group) == 1 else id(group))
+    for place, (_, same) in enumerate(found):
         if place:
             console.print(Rule(style="dim", characters="-" if look.ascii else "─"))
-        if len(group) == 1:
-            render(group[0], console, paper=paper)
+        first, *others = same
+        if len(first) > 1:
+            sheet(first, console, look)
             continue
+        if not others:
+            render(first[0], console, paper=paper)
+            continue
+        group = [first[0], *(other[0] for other in others)]
         head(group[0], console, look, shared=True)
         for explanation in group:
             say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
@@ -60,6 +69,19 @@ def subject(explanation: Explanation) -> tuple[str, ...]:
     """What is explained, apart from the method: explanations that agree in it can be compared."""
     records = explanation.encoding, explanation.units, explanation.target
     return (explanation.model, *(record.content() for record in records))
+
+
+def sheet(explanations: list[Explanation], console: Console, look: Look) -> None:
+    """Rationales of one text as a matrix."""
+    found = matrix(explanations)
+    console.print()
+    title = Text(clean(found.rows[0].model) + look.dot, "dim", overflow="fold")
+    say(console, title.append(f"{len(explanations)} rationales of one text", "bold not dim"))
+    say(console, Text(look.dot.join(facts(found)), style="dim"))
+    console.print()
+    for part in draw(found, look, console.width - 2):
+        say(console, part)
+    console.print()
 
 
 def say(console: Console, what: RenderableType) -> None:
@@ -81,6 +103,8 @@ def head(explanation: Explanation, console: Console, look: Look, shared: bool = 
 
 
 def body(explanation: Explanation, console: Console, look: Look, table: bool = True) -> None:
+    if certificate(explanation):
+        return story(explanation, console, look, table)
     marked = frozenset(u for side in (1, -1) for u in strongest(explanation.scores, side))
     passages = flow(explanation)
     grid = Table.grid(padding=(0, 2))
@@ -100,6 +124,28 @@ def body(explanation: Explanation, console: Console, look: Look, table: bool = T
     if table and explanation.scores.any():
         say(console, sides(explanation, console, look))
         console.print()
+
+
+def story(explanation: Explanation, console: Console, look: Look, table: bool) -> None:
+    """A rationale: the warnings, the text or the passages of an answer, the path and the certificate."""
+    alarms = list(rationales.alarms(explanation, look))
+    for alarm in alarms:
+        say(console, alarm)
+    if alarms:
+        console.print()
+    grounding = "grounding" in explanation.diagnostics
+    for part in rationales.answer(explanation, look) if grounding else [rationales.texts(explanation, look)]:
+        say(console, part)
+    for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
+        say(console, Text(note, style="dim italic"))
+    console.print()
+    say(console, rationales.line(explanation, look))
+    console.print()
+    if table and (steps := rationales.steps(explanation, look, console.width - 2)):
+        say(console, steps)
+        console.print()
+    say(console, rationales.proved(explanation, look))
+    console.print()
 
 
 def rationale(explanation: Explanation, look: Look) -> Text:

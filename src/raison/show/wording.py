@@ -12,7 +12,7 @@ from typing import Any
 
 from raison.types import Explanation, Target
 
-__all__ = ["clean", "headline", "named", "notes", "number", "provenance", "share"]
+__all__ = ["clean", "headline", "named", "notes", "number", "provenance", "share", "short"]
 
 # explicit reordering may show numbers and words in a false order
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -34,6 +34,12 @@ def sign(char: str) -> str:
     if code < 0xA0 or char in REORDERING or 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return char  # unusual spaces, joiners of emoji, direction marks: harmless
+
+
+def short(text: str, size: int, dots: str = "…") -> str:
+    """A name on one line, at most `size` characters long."""
+    line = " ".join(clean(text).split()) or "␣"
+    return line if len(line) <= size else line[: size - len(dots)].rstrip() + dots
 
 
 def number(score: float, largest: float) -> str:
@@ -91,6 +97,8 @@ def provenance(explanation: Explanation) -> list[str]:
     parts = [explanation.method, f"{explanation.units.level} units", f"value: {output}"]
     if explanation.removal:
         parts.insert(2, f"removal: {explanation.removal}")
+    if rule := explanation.diagnostics.get("certificate", {}).get("rule"):
+        parts.append(f"rule: {rule}")
     return [clean(part) for part in parts]
 
 
@@ -99,7 +107,7 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
     found = []
     if cut := explanation.encoding.truncated:
         found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the text {unread}.")
-    if not explanation.scores.any():
+    if not explanation.scores.any() and "certificate" not in explanation.diagnostics:
         found.append("All scores are zero.")
     extra = explanation.diagnostics.get("notes", ())
     return [clean(str(note)) for note in [*found, *([extra] if isinstance(extra, str) else extra)]]

@@ -26,7 +26,17 @@ function spots({ encoding, units }, index) {
   }, []);
 }
 
-function kinds({ encoding, target }, index, size) {
+// [t] what this target can't do without and is no unit, such as the last token before a prediction.
+export function given({ encoding, target, units }) {
+  const written = generated(target);
+  const rows = new Set(target.positions.map((p) => (written ? p - 1 : p)));
+  return encoding.ids.map((_, t) => rows.has(t) && !encoding.fixed[t] && units.of[t] < 0 && inScope(target, t));
+}
+
+export const inScope = (target, t) => !generated(target) || t < target.positions[0];
+
+function kinds(explanation, index, size) {
+  const { encoding, target, diagnostics } = explanation;
   const kind = new Array(size).fill(encoding.truncated ? "unread" : "plain");
   const here = encoding.ids.map((_, t) => t).filter((t) => encoding.segment[t] === index && encoding.start[t] >= 0);
   const mark = (tokens, name) => {
@@ -35,6 +45,12 @@ function kinds({ encoding, target }, index, size) {
     kind.fill(name, low, tokens.reduce((m, t) => Math.max(m, encoding.end[t]), 0));
   };
   mark(here, "plain");
+  if (diagnostics.certificate) { // what is kept besides the rationale
+    const text = Array.from(encoding.texts[index]);
+    const kept = given(explanation);
+    for (const t of here.filter((t) => kept[t]))
+      for (let c = encoding.start[t]; c < encoding.end[t]; c++) kind[c] = text[c].trim() ? "given" : "plain";
+  }
   if (!target.positions.length) return kind;
   const [first, last] = [Math.min(...target.positions), Math.max(...target.positions)];
   if (generated(target)) mark(here.filter((t) => t > last), "unseen");
@@ -43,11 +59,11 @@ function kinds({ encoding, target }, index, size) {
   return kind;
 }
 
-function pieces(explanation, index) {
+function pieces(explanation, index, low = 0, high = Infinity) {
   const text = Array.from(explanation.encoding.texts[index]); // offsets count code points, not UTF-16 units
   const kind = kinds(explanation, index, text.length);
   const found = [];
-  let cursor = 0;
+  let cursor = low;
   const between = (end) => {
     for (; cursor < end; cursor++) {
       const last = found[found.length - 1];
@@ -55,9 +71,11 @@ function pieces(explanation, index) {
       else found.push({ text: text[cursor], units: [], kind: kind[cursor] });
     }
   };
-  for (const { start, end, units } of spots(explanation, index)) {
+  for (const { start: from, end: to, units } of spots(explanation, index)) {
+    if (to < low || from > high || (from < to && (to === low || from === high))) continue;
+    const [start, end] = [Math.max(from, low), Math.min(to, high)];
     between(start);
-    if (start === end) found.push({ text: explanation.units.names[units[0]], units, kind: "special" });
+    if (from === to) found.push({ text: explanation.units.names[units[0]], units, kind: "special" });
     else {
       const shown = text.slice(start, end).join("");
       const marked = kind.slice(start, end).find((k) => k === "target" || k === "outcome");
@@ -65,9 +83,13 @@ function pieces(explanation, index) {
     }
     cursor = Math.max(cursor, end);
   }
-  between(text.length);
+  between(Math.min(high, text.length));
   return found;
 }
+
+// The passages that an answer was looked for in, each a part of the first text, without the prompt around them.
+export const grounded = (explanation) => explanation.diagnostics.grounding.passages.map((passage) => (
+  { ...passage, pieces: pieces(explanation, 0, passage.start, passage.end) }));
 
 export function flow(explanation) {
   const { encoding, target } = explanation;

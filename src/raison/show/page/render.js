@@ -3,15 +3,8 @@
 // files; raison/show/html.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, describe, headline, notes, number } from "./wording.js";
-import { flow } from "./flow.js";
-
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children.filter((child) => child !== "" && child != null));
-  return element;
-}
+import { clean, describe, headline, make, notes, number } from "./wording.js";
+import { flow, grounded } from "./flow.js";
 
 function paint(element, weight) {
   for (const [theme, paper] of Object.entries(PAPERS)) {
@@ -30,7 +23,7 @@ function head(explanation) {
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
   const output = explanation.target.output.replace("_", " ").replace("prob", "probability");
   const facts = { predicted, model: explanation.model, method: explanation.method, units: explanation.units.level,
-    removal: explanation.removal, value: output };
+    removal: explanation.removal, value: output, rule: explanation.diagnostics.certificate?.rule };
   const list = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries(facts))
     if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, clean(fact))));
@@ -46,7 +39,7 @@ function legend(scores, largest) {
   return make("p", { class: "legend" }, make("span", {}, left), ramp, make("span", {}, right));
 }
 
-function passage({ name, pieces: found }, explanation, weights, ranks, many) {
+function passage({ name, mark, folded, pieces: found }, explanation, weights, ranks, many) {
   const text = make("p", { class: "text", dir: "auto" });
   let written = false;
   for (const { text: shown, units, kind } of found) {
@@ -58,12 +51,17 @@ function passage({ name, pieces: found }, explanation, weights, ranks, many) {
       for (const [key, value] of Object.entries({ role: "button", tabindex: "-1", "aria-label": label }))
         piece.setAttribute(key, value);
       piece.classList.add("unit");
-      if (units.some((unit) => explanation.selected?.[unit])) piece.classList.add("selected");
-      paint(piece, units.map((u) => weights[u]).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
+      const selected = units.some((unit) => explanation.selected?.[unit]);
+      const proof = explanation.diagnostics.certificate;
+      piece.classList.toggle(proof ? "kept" : "selected", selected);
+      if (!proof) // a rationale is in or out and has no shades
+        paint(piece, units.map((u) => weights[u]).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
     }
     text.append(piece);
   }
-  return make("div", { class: "passage" }, many ? make("span", { class: "name" }, clean(name)) : "", text);
+  const title = [make("span", { class: "name" }, clean(name)), mark ? make("span", { class: "mark" }, mark) : ""];
+  if (folded) return make("details", { class: "passage" }, make("summary", {}, ...title), text);
+  return make("div", { class: mark ? "passage needed" : "passage" }, ...(many || mark ? title : []), text);
 }
 
 // Hover, tap or Tab shows a unit's numbers; arrow keys walk along the text, which is a single Tab stop.
@@ -105,13 +103,16 @@ function table({ units, scores, selected }, weights, ranked, largest) {
     return make("tr", {}, name, make("td", { class: "score" }, number(scores[unit], largest)), make("td", {}, bar));
   });
   const top = make("tr", {}, ...["unit", "score", ""].map((t) => make("th", { scope: "col" }, t)));
-  return make("table", {}, make("thead", {}, top), make("tbody", {}, ...rows));
+  return make("table", { class: "scores" }, make("thead", {}, top), make("tbody", {}, ...rows));
 }
+
+const TOLD = ["certificate", "steps", "grounding", "notes"]; // said above in words
 
 function diagnosticsOf(diagnostics) {
   const list = make("dl", { class: "diagnostics" });
   for (const [name, value] of Object.entries(diagnostics))
-    list.append(make("dt", {}, name), make("dd", {}, clean(typeof value === "string" ? value : JSON.stringify(value))));
+    if (!TOLD.includes(name))
+      list.append(make("dt", {}, name), make("dd", {}, clean(typeof value === "string" ? value : JSON.stringify(value))));
   return list;
 }
 
@@ -124,27 +125,32 @@ function download(explanation) {
 
 const fold = (title, content) => make("details", {}, make("summary", {}, title), content);
 
-export function renderExplanation(explanation, container) {
+// `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
+// `named`. `text: false` leaves the text out where it stands on the page already.
+export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
   const { scores, diagnostics, selected } = explanation;
   const largest = scores.reduce((m, s) => Math.max(m, Math.abs(s)), 0);
   const weights = scores.map((s) => (largest ? s / largest : 0));
   const ranked = scores.map((_, u) => u).sort((a, b) => Math.abs(scores[b]) - Math.abs(scores[a]) || a - b);
   const ranks = [];
   ranked.forEach((unit, place) => (ranks[unit] = place + 1));
-  const passages = flow(explanation);
+  const proof = diagnostics.certificate;
+  const passages = named ? grounded(explanation).map((each) => ({ ...each, ...named(each) })) : flow(explanation);
   const text = make("section", { class: "passages", "aria-label": "the explained text" },
     ...passages.map((each) => passage(each, explanation, weights, ranks, passages.length > 1)));
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
-  const chosen = selected ? `${selected.filter(Boolean).length} of ${selected.length} units selected` : "";
-  const article = make("article", { class: "raison" }, head(explanation), text,
+  const chosen = selected && !proof ? `${selected.filter(Boolean).length} of ${selected.length} units selected` : "";
+  const article = make("article", { class: "raison" }, head(explanation), ...above, shown ? text : "",
     ...notes(explanation).map((note) => make("p", { class: "note" }, note)),
-    make("div", { class: "under" }, largest ? legend(scores, largest) : "",
+    ...below,
+    proof ? "" : make("div", { class: "under" }, largest ? legend(scores, largest) : "",
       chosen ? make("p", { class: "legend" }, make("span", { class: "chosen" }, chosen)) : ""),
     fold(`All ${scores.length} units`, table(explanation, weights, ranked, largest)),
-    Object.keys(diagnostics).length ? fold("Diagnostics", diagnosticsOf(diagnostics)) : "",
+    Object.keys(diagnostics).every((name) => TOLD.includes(name)) ? ""
+      : fold("Diagnostics", diagnosticsOf(diagnostics)),
     make("footer", {}, button));
   container.append(article);
-  listen(text);
+  if (shown) listen(text);
   return article;
 }

@@ -4,6 +4,21 @@ const pictured = (char) => (char < " " ? String.fromCharCode(0x2400 + char.charC
 const COMMANDS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 export const clean = (text) => String(text).replace(COMMANDS, pictured);
 
+// The only way words reach the page: as text, never as markup.
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children.filter((child) => child !== "" && child != null));
+  return element;
+}
+
+export const count = (size, noun) => `${size} ${noun}${size === 1 ? "" : "s"}`;
+
+export function short(text, size) {
+  const line = Array.from(clean(text).split(/\s+/).filter(Boolean).join(" ") || "␣");
+  return line.length <= size ? line.join("") : `${line.slice(0, size - 1).join("").trimEnd()}…`;
+}
+
 export function number(score, largest) {
   if (!largest) return "0";
   const exponent = Math.floor(Math.log10(largest));
@@ -12,7 +27,7 @@ export function number(score, largest) {
   return (score < 0 ? "−" : "+") + digits;
 }
 
-function share(p) {
+export function share(p) {
   if (p < 0 || p > 1) return String(Number(p.toPrecision(4)));
   if (p > 0 && p < 0.0005) return "<0.1 %";
   return p > 0.9995 && p < 1 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`;
@@ -40,7 +55,7 @@ export function notes({ encoding, scores, diagnostics }) {
   const found = [];
   const cut = encoding.truncated;
   if (cut) found.push(`${cut} token${cut > 1 ? "s were" : " was"} cut off: the model did not read the text in grey.`);
-  if (!scores.some((s) => s !== 0)) found.push("All scores are zero.");
+  if (!scores.some((s) => s !== 0) && !diagnostics.certificate) found.push("All scores are zero.");
   return found.concat(diagnostics.notes ?? []).map(clean);
 }
 

@@ -1,0 +1,219 @@
+"""One explanation as a picture: words set line by line, with the rationale marked, and the path of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from raison.show import certificate as proof
+from raison.show import scale
+from raison.show.flow import Piece, flow, grounded, selected, shortened
+from raison.show.paper import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
+from raison.show.path import Step, excerpt, measure, path
+from raison.show.wording import clean, headline, provenance
+from raison.types import Explanation
+
+__all__ = ["Leaf"]
+
+WIDTH = 7.5  # inches
+LINE = 0.29  # inches of a line of TEXT
+LONGEST = 4000  # characters of a text; of a longer one, what is far from the rationale is left out
+
+
+@dataclass(frozen=True)
+class Word:
+    """Characters that are not broken, and how they look."""
+
+    text: str
+    style: str  # plain | kept | given | quiet | bold | alarm
+    colour: scale.RGB | None = None  # behind it
+    piece: int = -1  # words of one piece share what is behind them
+
+
+@dataclass
+class Box:
+    """A colour behind some words of a line; it grows with them."""
+
+    colour: scale.RGB
+    left: float
+    right: float
+    top: float
+    height: float
+
+
+class Leaf:
+    """One explanation from top to bottom; what is drawn waits until the height is known."""
+
+    def __init__(self, explanation: Explanation):
+        self.explanation = explanation
+        self.ruler = Ruler()
+        self.height = MARGIN
+        self.marks: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.behind: list[Box] = []
+
+    def drawn(self) -> Any:
+        explanation = self.explanation
+        rationale = bool(proof.certificate(explanation))
+        first, *rest = headline(explanation)
+        self.words([Word(f"{clean(explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
+        self.words([Word(" · ".join(provenance(explanation)), "quiet")], SMALL)
+        for warning in proof.warnings(explanation) if rationale else ():
+            self.words([Word(warning, "alarm")], 10.0)
+        self.height += 0.15
+        self.texts()
+        if rationale:
+            self.height += 0.15
+            if steps := path(explanation):
+                self.path(excerpt(steps))
+                self.height += 0.1
+            self.words([Word(" · ".join(proof.verdict(explanation)), "plain")], 10.0)
+            self.words([Word(" · ".join(proof.effort(explanation)), "quiet")], SMALL)
+        figure, axes = canvas(WIDTH, self.height + MARGIN - 0.1)
+        from matplotlib.patches import FancyBboxPatch, Rectangle
+
+        for kind, place, look in self.marks:
+            if kind == "text":
+                axes.text(*place, **look)
+            elif kind == "line":
+                axes.plot(*place, **look)
+            else:
+                axes.add_patch(Rectangle(*place, **look))
+        for box in self.behind:
+            corner, width = (box.left - 0.02, box.top), box.right - box.left + 0.04
+            look = {"boxstyle": "round,pad=0,rounding_size=0.04", "edgecolor": "none", "zorder": 1}
+            axes.add_patch(FancyBboxPatch(corner, width, box.height, facecolor=scale.hexadecimal(box.colour), **look))
+        return figure
+
+    def texts(self) -> None:
+        """The text, or the passages of an answer under their names."""
+        grounding = self.explanation.diagnostics.get("grounding")
+        if grounding and proof.certificate(self.explanation):
+            for name in ("question", "answer"):
+                said = clean(str(grounding.get(name, "")))
+                self.words([Word(f"{name}  ", "quiet"), Word(said, "bold" if name == "answer" else "plain")], 11.0)
+            self.words([Word(clean(str(grounding.get("statement", ""))), "bold")], 11.0)
+            facts, passages = grounding["passages"], grounded(self.explanation)
+        else:
+            facts, passages = [], flow(self.explanation)
+        long = sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
+        for place, passage in enumerate(passages):
+            if facts:
+                self.height += 0.12
+                self.words([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.stand(facts[place]), "quiet")], SMALL)
+            elif len(passages) > 1:
+                self.words([Word(clean(passage.name), "quiet")], SMALL)
+            needed = not facts or bool(facts[place].get("selected") or facts[place].get("necessary"))
+            pieces = shortened(passage.pieces, self.explanation, tail=needed) if long or not needed else passage.pieces
+            words = [self.dressed(piece, number) for number, piece in enumerate(pieces)]
+            self.words(words if needed else [replace(word, style="quiet") for word in words], TEXT if needed else 10.0)
+
+    def dressed(self, piece: Piece, place: int) -> Word:
+        """A piece as it looks."""
+        rationale = bool(proof.certificate(self.explanation))
+        style = {"given": "given", "outcome": "bold", "target": "bold"}.get(piece.kind, "plain")
+        if piece.kind in ("special", "unseen", "unread"):
+            style = "quiet"
+        colour = None
+        if rationale and selected(piece, self.explanation):
+            style, colour = "kept", scale.FOR
+        elif not rationale and piece.units:
+            weights = scale.weights(self.explanation.scores)
+            colour = scale.background(max((float(weights[u]) for u in piece.units), key=abs), scale.PAPERS["light"])
+        text = clean(piece.text)
+        if piece.kind == "outcome":
+            text = f' → "{text}"'
+        elif piece.kind == "special":
+            text = f" {text} "
+        return Word(text, style, colour, place)
+
+    def words(self, words: Sequence[Word], size: float = TEXT) -> None:
+        """Flowing words with their colours; a word that is too long for a line is broken."""
+        left, right, line = MARGIN, WIDTH - MARGIN, LINE * size / TEXT
+        across, top, space = left, self.height, 0.0  # white space waits for the word behind it
+        before: int | None = None  # the piece of the word before on this line
+        for word in [part for whole in words for part in self.broken(whole, size, right - left)]:
+            weight = "bold" if word.style in ("bold", "kept", "alarm") else "normal"
+            if "\n" in word.text:
+                across, top, space, before = left, top + line, 0.0, None
+                continue
+            width = self.ruler(f"|{word.text}|", size, weight) - self.ruler("||", size, weight)
+            if word.text.isspace():
+                space += width if across > left else 0.0
+                continue
+            if across + space + width > right + 1e-6 and across > left:
+                across, top, space, before = left, top + line, 0.0, None
+            start, across, space = across + space, across + space + width, 0.0
+            if word.colour and before == word.piece:
+                self.behind[-1].right = across
+            elif word.colour:
+                self.behind.append(Box(word.colour, start, across, top + 0.09 * line, 0.86 * line))
+            before = word.piece
+            self.word(word, start, top, across, size, weight)
+        self.height = top + line
+
+    def broken(self, word: Word, size: float, room: float) -> Iterator[Word]:
+        """A word in parts: at its spaces, and where it is wider than a line."""
+        for part in spaced(word.text):
+            while len(part) > 1 and self.ruler(part, size, "bold") > room:
+                fits = max(1, int(len(part) * room / self.ruler(part, size, "bold")) - 1)
+                yield replace(word, text=part[:fits])
+                part = part[fits:]
+            yield replace(word, text=part)
+
+    def word(self, word: Word, start: float, top: float, end: float, size: float, weight: str) -> None:
+        line = LINE * size / TEXT
+        colour = {"quiet": QUIET, "given": HATCH, "alarm": ALARM}.get(word.style, INK)
+        if word.colour:
+            colour = scale.hexadecimal(scale.ink(word.colour))
+        if word.style == "given":
+            under = top + line * 0.88
+            self.marks.append(("line", ([start, end], [under, under]), {"color": HATCH, "lw": 1.2}))
+        look = {"fontsize": size, "fontweight": weight, "color": colour, "va": "baseline", "zorder": 2}
+        self.marks.append(("text", (start, top + line * 0.7, word.text), look))
+
+    def path(self, steps: Sequence[Step | int]) -> None:
+        """The path of the search as a table with bars."""
+        line, size = 0.22, 9.5
+        change, number, figure, bar, tick = MARGIN, 3.35, 4.35, 4.5, 7.05
+        long = 2.45  # inches of the longest bar
+
+        def put(text: str, across: float, top: float, align: str = "left", colour: str = INK) -> None:
+            look = {"fontsize": size, "ha": align, "va": "baseline", "color": colour}
+            self.marks.append(("text", (across, top + line * 0.7, text), look))
+
+        for title, across, align in (
+            ("change", change, "left"),
+            ("size", number, "right"),
+            (measure(self.explanation), figure, "right"),
+        ):
+            put(title, across, self.height, align, QUIET)
+        for step in steps:
+            self.height += line
+            top = self.height
+            if isinstance(step, int):
+                put(f"⋮ {proof.count(step, 'step')} more", change, top, colour=QUIET)
+                continue
+            whole = step.number is None
+            said = step.change()
+            while self.ruler(said, size) > number - change - 0.5 and len(said) > 2:
+                said = said[:-2].rstrip() + "…"
+            put(said, change, top, colour=QUIET if whole else INK)
+            put(str(step.size), number, top, "right", QUIET if whole else INK)
+            put(step.figure, figure, top, "right", QUIET if whole else INK)
+            if step.weight is not None:
+                place = ((bar, top + line * 0.22), max(0.01, long * step.weight), line * 0.56)
+                self.marks.append(("bar", place, {"facecolor": FAINT if whole else KEPT, "edgecolor": "none"}))
+            if step.enough:
+                put("✓", tick, top, colour=QUIET if whole else INK)
+        self.height += line
+
+
+def spaced(text: str) -> Iterator[str]:
+    """Runs of white space and runs of anything else; line breaks alone, and Han and kana one by one."""
+    start = 0
+    for end in range(1, len(text) + 1):
+        last, following = text[end - 1], text[end : end + 1]
+        if last == "\n" or following in ("", "\n") or last.isspace() != following.isspace() or following > "\u2e7f":
+            yield text[start:end]
+            start = end
