@@ -33,14 +33,34 @@ def methods_table() -> list[str]:
     return rows
 
 
+def searches_table() -> list[str]:
+    from dataclasses import fields
+
+    from raison.registry import searches
+
+    rows = ["| search | what it does | parameters |", "|---|---|---|"]
+    for name in searches:
+        entry = searches[name]
+        params = ", ".join(f"`{f.name}={f.default}`" for f in fields(entry) if f.name != "sufficient")
+        rows.append(f"| `{name}` | {entry.__doc__.strip().splitlines()[0]} | {params} |")
+    return rows
+
+
+def rules_table() -> list[str]:
+    from raison.registry import rules
+
+    rows = ["| rule | a context is enough when |", "|---|---|"]
+    return rows + [f"| `{rules[name]().spec()}` | {rules[name].__doc__.strip().splitlines()[0]} |" for name in rules]
+
+
 def families_table() -> list[str]:
     """Every family with a tiny random model: what the load probe found, not what we hope."""
     from raison.registry import families
     from raison.testing import FAMILIES, tiny_model
 
     rows = [
-        "| family | tasks | offers | removals (default first) | delete = mask | notes |",
-        "|---|---|---|---|---|---|",
+        "| family | tasks | offers | removals (default first) | delete = mask | shares prefixes | notes |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in families:
         models = [tiny_model(name, task) for task in FAMILIES[name]]
@@ -49,7 +69,7 @@ def families_table() -> list[str]:
         exact = all("delete" in m.removals for m in models)
         rows.append(
             f"| {name} | {', '.join(FAMILIES[name])} | {', '.join(offers)} | {', '.join(removals)} | "
-            f"{MARK[exact]} | {families[name].note} |"
+            f"{MARK[exact]} | {MARK[any(m.packs for m in models)]} | {families[name].note} |"
         )
     return rows
 
@@ -87,14 +107,17 @@ def others_table() -> list[str]:
         ("pegasus", seq, t.PegasusConfig(**stack)),
         ("m2m_100", seq, t.M2M100Config(**stack)),
     ]
-    rows = ["| architecture | task | offers | removals (default first) | delete = mask |", "|---|---|---|---|---|"]
+    rows = [
+        "| architecture | task | offers | removals (default first) | delete = mask | shares prefixes |",
+        "|---|---|---|---|---|---|",
+    ]
     tokenizers = {causal: ("gpt2", "causal"), label: ("bert", "classification"), seq: ("bart", "seq2seq")}
     for name, auto, config in tried:
         torch.manual_seed(0)
         model = raison.load(auto.from_config(config).double(), tiny_hf(*tokenizers[auto])[1])
         exact = MARK["delete" in model.removals]
         offers, removals = ", ".join(sorted(model.offers)), ", ".join(model.removals)
-        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} |")
+        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} | {MARK[model.packs]} |")
     return rows
 
 
@@ -113,7 +136,7 @@ def help_text() -> list[str]:
     assemble()
     runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
     parts = []
-    for command in ([], ["explain"], ["ls"]):
+    for command in ([], ["explain"], ["rationalize"], ["ls"]):
         shown = runner.invoke(app, [*command, "--help"], prog_name="raison").output.rstrip()
         parts += [
             f"### raison {' '.join(command)}".rstrip(),
@@ -134,6 +157,8 @@ def page() -> str:
             "Written by `python docs/generate.py` from the code; the tests fail when it is out of date.",
         ],
         ["## Methods", "", *methods_table()],
+        ["## Searches for rationales", "", *searches_table(), "", CERTIFICATE],
+        ["## When a context is enough", "", *rules_table()],
         ["## What absence means", "", *removals_table(), "", DEFAULTS],
         ["## Families", "", FAMILIES_TEXT, "", *families_table()],
         ["## Other architectures", "", OTHERS_TEXT, "", *others_table()],
@@ -147,7 +172,18 @@ exact, and the cheapest, since removed tokens are not computed at all. Elsewhere
 probe found to work. Every result records which removal it used."""
 
 FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = mask` says whether running only the kept
-tokens at their original positions gives the same answer as hiding the others from attention."""
+tokens at their original positions gives the same answer as hiding the others from attention; `shares prefixes`, whether
+a search computes a prefix that several sets have in common only once."""
+
+CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated anew: full length,
+masked, nothing remembered), `irreducible` (no unit can be left out), `optimal` and `lower_bound` (no sufficient set has
+fewer units), `size` (units selected) and `length` (context tokens that the model reads, those included that can't be
+removed: P0's length) of `context`, `own` (the target is what the model itself predicts), `status` (complete, budget,
+interrupted, impossible), `value` and `full_value` (with `probability` where they are log-probabilities),
+`evaluations`, `tokens` (token-forwards of the search: tokens pushed through the blocks, a backward pass counting as two
+forward passes) and `check_tokens` (of the certificate). `diagnostics["steps"]` is the path: what was added or removed,
+what was chosen then, its value, and the five best candidates. `scores` say how much the value drops when a unit is left
+out of the rationale."""
 
 OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the
 probe decided. A removal is offered only if it really hides: other words in the removed places must not change the

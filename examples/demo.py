@@ -1,4 +1,4 @@
-"""The main job on the embedded defaults: a language model and a classifier, explained.
+"""The main job on the embedded defaults: why a language model and a classifier say what they say.
 
 python examples/demo.py --out out
 """
@@ -15,6 +15,15 @@ from raison.cli.waiting import waiting
 
 PROMPT = "The Supreme Court on Tuesday rejected a challenge to the"
 REVIEW = "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise."
+QUESTION = "What colour is the lighthouse?"
+PASSAGES = {
+    "lighthouse.txt": "The lighthouse on Gull Island was built in 1874. It is painted red and white. "
+    "Its lamp can be seen from twenty miles away.",
+    "keeper.txt": "Anna Brandt was the last keeper of the lighthouse. She lived there with her two dogs until 1962. "
+    "After that the lamp was automated.",
+    "ferry.txt": "A ferry leaves for Gull Island every morning at nine. The crossing takes forty minutes. "
+    "Tickets are sold on board.",
+}
 
 
 @guarded
@@ -26,19 +35,23 @@ def demo(out: Path) -> None:
         writer = raison.load("smollm2")
         wait("opening sentiment (fetched once)")
         critic = raison.load("sentiment")
-        wait("explaining")
-        next_word = raison.explain(writer, PROMPT)
+        wait("the smallest context that gives the next word")
+        rationale = raison.rationalize(writer, PROMPT)
+        wait("what an answer rests on")
+        answer = raison.ground(writer, QUESTION, PASSAGES)
+        wait("scores of words")
         verdict = raison.explain(critic, REVIEW)
         gradient = raison.explain(critic, REVIEW, method="gradient_norm")
     from raison.show import render_many, to_html
 
-    results = [next_word, verdict, gradient]
+    results = [rationale, answer, verdict, gradient]
     render_many(results)
     page = out / "demo.html"
     page.write_text(to_html(results, title="raison: a first look"), encoding="utf-8")
     print(f"\nThe same as a page: {page}")
     command = os.path.relpath(Path(sys.executable).parent / "raison")
-    print(f'Your own text:      {command} explain "…" -m smollm2')
+    print(f'Your own text:      {command} rationalize "…"')
+    print(f'                    {command} explain "…" -m smollm2')
 
 
 if __name__ == "__main__":

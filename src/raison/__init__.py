@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from raison.api import explain as explain
+    from raison.api import ground as ground
     from raison.api import load as load
     from raison.api import ls as ls
+    from raison.api import rationalize as rationalize
     from raison.errors import RaisonError as RaisonError
     from raison.types import Example as Example
     from raison.types import Explanation as Explanation
 
 __version__ = "0.1.0"
-__all__ = ["Example", "Explanation", "RaisonError", "explain", "load", "ls"]
+__all__ = ["Example", "Explanation", "RaisonError", "explain", "ground", "load", "ls", "rationalize"]
 
 # Names are fetched on first use, so that `import raison` and `raison --help` need neither torch nor transformers.
 _HOMES = {
     "explain": "raison.api",
+    "ground": "raison.api",
     "load": "raison.api",
     "ls": "raison.api",
+    "rationalize": "raison.api",
     "Example": "raison.types",
     "Explanation": "raison.types",
     "RaisonError": "raison.errors",

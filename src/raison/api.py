@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from raison import units as grouping
 from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.base import Model, Prediction, Wish
 from raison.models.load import load
-from raison.registry import Registry, datasets, methods, metrics, suggest
+from raison.rationales import grounded
+from raison.rationales.search import Interrupted, Search
+from raison.registry import Registry, datasets, methods, metrics, rules, searches, suggest
 from raison.spec import Spec
-from raison.types import Encoding, Example, Explanation, Target, Units
+from raison.types import Encoding, Example, Explanation, Target
 
-__all__ = ["DEFAULT_METHOD", "examples_of", "explain", "load", "ls"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "DEFAULT_SEARCH",
+    "Wishes",
+    "examples_of",
+    "explain",
+    "ground",
+    "load",
+    "ls",
+    "rationalize",
+]
 
 DEFAULT_METHOD = "leave_one_out"  # works on every model, and its scores mean something by themselves
+DEFAULT_SEARCH = "refined"
 GROUP = 64  # texts answered together: enough to fill batches, few enough to bound memory
 
 
@@ -44,74 +56,164 @@ def explain(
     model = load(model)
     if not isinstance(method, (str, Spec, Method)):
         raise InputError(f"A {type(method).__name__} is not a method: name one of `raison ls methods`.")
-    if not isinstance(seed, int) or seed < 0:
-        raise InputError(f"A seed is a whole number from 0 up, not {seed!r}.")
     method = methods.build(method) if not isinstance(method, Method) else method
+    wishes = Wishes(target, contrast, output, units, removal, seed, truncate)
+    return results_of(model, text, method, wishes)
+
+
+def rationalize(
+    model: Any,
+    text: Any,
+    search: str | Search = DEFAULT_SEARCH,
+    *,
+    sufficient: Any = None,
+    target: Any = None,
+    contrast: Any = None,
+    generate: int = 0,
+    units: str | None = None,
+    removal: str | None = None,
+    truncate: bool = False,
+) -> Any:
+    """Find the smallest part of the text that alone makes the model predict the same (or `target`).
+
+    `sufficient` says when a part is enough: "argmax" (the target stays the first choice), "probability(tau=0.9)",
+    "top(k=5)", "drop(nats=1)" or "penalty(weight=0.1)"; by default argmax, or probability where the target is not the
+    model's own choice. `generate` lets a language model write up to so many tokens, all of which are explained. Units
+    are tokens for models that write and words for others. What was selected, in which order, and the certificate
+    (diagnostics["certificate"]) are in the explanation; a list of texts or target="all" gives a list.
+    """
+    model = load(model)
+    chosen = search_of(search, sufficient)
+    wishes = Wishes(target, contrast, None, units, removal, 0, truncate, generate)
+    return results_of(model, text, chosen, wishes)
+
+
+def ground(
+    model: Any,
+    question: str,
+    passages: Mapping[str, str] | Sequence[str],
+    search: str | Search = "hierarchical",
+    *,
+    answer: str | None = None,
+    sufficient: Any = None,
+    units: str = "sentence",
+    generate: int = 48,
+    removal: str | None = None,
+) -> Explanation:
+    """Let a language model answer a question from passages (or take its `answer`), and find what the answer rests on.
+
+    The explanation selects the sentences that alone give the answer; diagnostics["grounding"] says which passages they
+    stand in, which of them change the answer when they are removed, and whether any context is needed at all.
+    """
+    model = load(model)
+    if model.task == "qa":
+        example = Example(question, "\n\n".join(grounded.named(passages).values()))
+        generate = 0
+    elif not getattr(model, "generates", False):
+        raise InputError(f"{model.name} does not answer questions: use a language model or a QA model.")
+    else:
+        example = grounded.prompt(model, question, grounded.named(passages))
+    wishes = Wishes(answer, None, None, units, removal, 0, False, 0 if answer is not None else generate)
+    found = results_of(model, example, search_of(search, sufficient), wishes)
+    if model.task == "qa":
+        return found
+    extra = {"grounding": grounded.grounding(model, found, question)}
+    return replace(found, diagnostics={**found.diagnostics, **extra})
+
+
+def search_of(search: str | Search, sufficient: Any = None) -> Search:
+    """The search of a spec, with a rule of its own if one is given."""
+    if not isinstance(search, (str, Spec, Search)):
+        raise InputError(f"A {type(search).__name__} is not a search: name one of `raison ls searches`.")
+    chosen = search if isinstance(search, Search) else searches.build(search)
+    return chosen if sufficient is None else replace(chosen, sufficient=sufficient)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a user asks for, apart from model, text and method."""
+
+    target: Any = None
+    contrast: Any = None
+    output: str | None = None
+    units: str | None = "word"  # None: what suits the task
+    removal: str | None = None
+    seed: int = 0
+    truncate: bool = False
+    generate: int = 0  # tokens that a language model writes, to be explained as a whole
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"A seed is a whole number from 0 up, not {self.seed!r}.")
+        if not isinstance(self.generate, int) or self.generate < 0:
+            raise InputError(f"The number of tokens to generate is a whole number from 0 up, not {self.generate!r}.")
+        if self.generate and self.target is not None:
+            raise InputError("Either name a target or have one generated, not both.")
+
+    def level(self, model: Model) -> str:
+        return self.units or ("token" if getattr(model, "generates", False) else "word")
+
+
+def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
+    """One explanation for one text with one target, else a list."""
     check_needs(method, model)
     examples = examples_of(text)
-    wishes = [example.target if target is None else target for example in examples]
-    single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, wishes)
-    found = list(
-        explanations(
-            model,
-            examples,
-            method,
-            target=target,
-            contrast=contrast,
-            output=output,
-            units=units,
-            removal=removal,
-            seed=seed,
-            truncate=truncate,
-        )
-    )
+    targets = [example.target if wishes.target is None else wishes.target for example in examples]
+    single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, targets)
+    found = list(explanations(model, examples, method, wishes))
     # a tagger without a wish explains every word that it tags, be it one
-    return found[0] if single and len(found) == 1 and not (model.task == "tagging" and wishes == [None]) else found
+    return found[0] if single and len(found) == 1 and not (model.task == "tagging" and targets == [None]) else found
 
 
-def explanations(model: Model, examples: Sequence[Example], method: Method, **wishes: Any) -> Iterator[Explanation]:
+def explanations(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> Iterator[Explanation]:
     """Explanations of many examples in order, a group of texts at a time."""
     for start in range(0, len(examples), GROUP):
-        yield from explained(model, examples[start : start + GROUP], method, **wishes)
+        yield from explained(model, examples[start : start + GROUP], method, wishes)
 
 
-def explained(
-    model: Model,
-    examples: Sequence[Example],
-    method: Method,
-    *,
-    target: Any,
-    contrast: Any,
-    output: str | None,
-    units: str,
-    removal: str | None,
-    seed: int,
-    truncate: bool,
-) -> list[Explanation]:
+def explained(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> list[Explanation]:
     """One batch: encode, aim, group, ask the method, and put the answers on record."""
     aims: list[tuple[Encoding, Target]] = []
     said: list[Prediction] = []
-    encodings = model.encode(examples, truncate=truncate)
+    if wishes.removal is not None and wishes.removal not in model.removals:
+        model.score([], removal=wishes.removal)  # refuses with the sentence that names what works
+    encodings = model.encode(examples, truncate=wishes.truncate)
     for example, encoding, prediction in zip(examples, encodings, model.predict(encodings), strict=True):
-        wanted = example.target if target is None else target
-        found = model.aim(encoding, Wish(wanted, contrast, output, prediction))
+        found = model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
         if not any(goal.free(longer).any() for longer, goal in found):
             raise InputError(
                 f"Nothing in {example.text[:40]!r} may be removed, so there is nothing to explain: give a longer text."
             )
         aims += found
         said += [prediction] * len(found)
-    groups = [grouping.group(encoding, units, goal.free(encoding)) for encoding, goal in aims]
-    if removal is not None and removal not in model.removals:
-        model.score([], removal=removal)  # refuses with the sentence that names what works
-    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, removal, seed)
+    level = wishes.level(model)
+    groups = [grouping.group(encoding, level, goal.free(encoding)) for encoding, goal in aims]
+    whole = [prediction.scored(goal) for prediction, (_, goal) in zip(said, aims, strict=True)]
+    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, wishes.removal, wishes.seed, whole)
     clock = time.process_time()
-    answers = method(model, batch)
-    spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
-    return [
-        recorded(model, method, batch, index, answer, about(said[index], batch.targets[index]), spent)
-        for index, answer in enumerate(answers)
-    ]
+
+    def record(answers: Iterable[tuple[int, Answer]]) -> list[Explanation]:
+        spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
+        return [recorded(model, method, batch, i, a, about(said[i], batch.targets[i]), spent) for i, a in answers]
+
+    try:
+        return record(enumerate(method(model, batch)))
+    except Interrupted as stop:
+        raise Interrupted(record(stop.partial)) from None
+
+
+def wish_of(
+    model: Any, method: Method, example: Example, encoding: Encoding, prediction: Prediction, wishes: Wishes
+) -> Wish:
+    """What is to be explained in one example."""
+    wanted = example.target if wishes.target is None else wishes.target
+    if wishes.generate:
+        if not getattr(model, "generates", False):
+            raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
+        wanted = model.write(encoding, wishes.generate)
+    # a search compares log-probabilities, and so do its scores; a plain function has none
+    searched = "log_prob" if isinstance(method, Search) and model.task != "callable" else None
+    return Wish(wanted, wishes.contrast, searched or wishes.output, prediction)
 
 
 def about(prediction: Prediction, target: Target) -> dict[str, Any]:
@@ -141,7 +243,7 @@ def recorded(
     diagnostics = {**diagnostics, **answer.diagnostics}
     if method.axis == "token":
         parts["token_scores"] = scores
-        scores = gathered(scores, units, method.additive)
+        scores = method.gathered(scores, units)
         diagnostics["aggregation"] = "sum" if method.additive else "max"
     if encoding.truncated:
         diagnostics["truncated_tokens"] = encoding.truncated
@@ -160,18 +262,6 @@ def recorded(
         diagnostics=diagnostics,
         cost={"cpu_seconds": spent, **answer.cost},
     )
-
-
-def gathered(scores: np.ndarray, units: Units, additive: bool) -> np.ndarray:
-    """[u] of [t]: the sum where scores add up, else the largest in size."""
-    inside = units.of >= 0
-    if additive:
-        return np.bincount(units.of[inside], weights=scores[inside], minlength=len(units))
-    result = np.zeros(len(units))
-    for unit, score in zip(units.of[inside], scores[inside], strict=True):
-        if abs(score) > abs(result[unit]):
-            result[unit] = score
-    return result
 
 
 def examples_of(text: Any) -> list[Example]:
@@ -197,7 +287,13 @@ def examples_of(text: Any) -> list[Example]:
     raise InputError(f"A {type(text).__name__} is not a text: pass a string, a pair, an Example or a list of them.")
 
 
-SHELVES: dict[str, Registry[Any]] = {"methods": methods, "metrics": metrics, "datasets": datasets}
+SHELVES: dict[str, Registry[Any]] = {
+    "methods": methods,
+    "searches": searches,
+    "rules": rules,
+    "metrics": metrics,
+    "datasets": datasets,
+}
 
 
 def ls(what: str = "methods") -> list[str]:

@@ -87,10 +87,11 @@ def common(
 
 def assemble() -> None:
     """Put the commands into the app."""
-    from raison.cli import explain, ls
+    from raison.cli import explain, ls, rationalize
 
     if not app.registered_commands:
         app.command("explain")(guarded(explain.explain))
+        app.command("rationalize")(guarded(rationalize.rationalize))
         app.command("ls")(guarded(ls.ls))
 
 

@@ -44,7 +44,7 @@ def explain(
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.api import DEFAULT_METHOD, explanations
+        from raison.api import DEFAULT_METHOD, Wishes, explanations
         from raison.methods.base import check_needs
         from raison.models.load import load
         from raison.registry import methods
@@ -53,22 +53,12 @@ def explain(
         chosen = [methods.build(name) for name in method or [DEFAULT_METHOD]]
         wait(f"opening {model}")
         opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        wishes = Wishes(number_or_text(target), contrast, output, units, removal, seed, truncate)
         by_method = []
         for each in chosen:
             check_needs(each, opened)
             wait(each.name)
-            found = explanations(
-                opened,
-                [example],
-                each,
-                target=number_or_text(target),
-                contrast=contrast,
-                output=output,
-                units=units,
-                removal=removal,
-                seed=seed,
-                truncate=truncate,
-            )
+            found = explanations(opened, [example], each, wishes)
             by_method.append(list(found))
         results = [result for same in zip(*by_method, strict=True) for result in same]  # methods beside each other
     publish(results, json, html, out)
@@ -130,7 +120,7 @@ def number_or_text(target: str | None) -> Any:
         return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
 
 
-def publish(results: list[Any], json: bool, html: Path | None, out: Path | None) -> None:
+def publish(results: list[Any], json: bool, html: Path | None, out: Path | None, figure: Path | None = None) -> None:
     """Results to stdout first, so that a full disk loses nothing; then to the files that were asked for."""
     from raison.show import render_many, to_html
 
@@ -146,3 +136,8 @@ def publish(results: list[Any], json: bool, html: Path | None, out: Path | None)
     if html is not None:
         html.write_text(to_html(results), encoding="utf-8")
         print(f"wrote {html}", file=sys.stderr)
+    if figure is not None:
+        from raison.show import to_figure
+
+        to_figure(results, figure)
+        print(f"wrote {figure}", file=sys.stderr)

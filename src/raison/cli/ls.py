@@ -10,10 +10,10 @@ from raison.cli import options
 
 
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, models, metrics or datasets.")] = "methods",
+    what: Annotated[str, typer.Argument(help="methods, searches, rules, models, metrics or datasets.")] = "methods",
     json: options.Json = False,
 ) -> None:
-    """List the methods, models, metrics or data sets that are installed."""
+    """List what can be named: methods, searches, rules, models, metrics or data sets."""
     from raison.api import ls as names_of
 
     names = names_of(what)

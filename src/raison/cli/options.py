@@ -24,8 +24,38 @@ Target = Annotated[
 Contrast = Annotated[Optional[str], typer.Option("--contrast", help="Explain the target rather than this.")]
 Output = Annotated[Optional[str], typer.Option("--output", help="What is explained: logit, log_prob or prob.")]
 Units = Annotated[str, typer.Option("--units", help="token, word, sentence, passage or slot.")]
+ChosenUnits = Annotated[
+    Optional[str],
+    typer.Option(
+        "--units", help="token, word, sentence, passage or slot; default: tokens of writers, words of others."
+    ),
+]
+Search = Annotated[
+    Optional[str],
+    typer.Option(
+        "-S",
+        "--search",
+        help="refined (default), greedy, exact, by_order(method=…), hierarchical (raison ls searches).",
+    ),
+]
+Sufficient = Annotated[
+    Optional[str],
+    typer.Option(
+        "--sufficient", help="When a part is enough: argmax, probability(tau=0.9), top(k=5), … (raison ls rules)."
+    ),
+]
+Generate = Annotated[
+    int, typer.Option("--generate", help="Let the model write up to so many tokens, and explain them.")
+]
 Removal = Annotated[Optional[str], typer.Option("--removal", help="delete, mask, mask_token, pad_token or zero.")]
 Context = Annotated[Optional[Path], typer.Option("--context", help="A file with the context of the question.")]
+Contexts = Annotated[
+    Optional[list[Path]], typer.Option("--context", help="A file with a passage to answer from; repeat it for more.")
+]
+Answer = Annotated[
+    Optional[str], typer.Option("--answer", help="The answer to explain; default: what the model answers.")
+]
+Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw the result: a .png, .svg or .pdf file.")]
 Question = Annotated[Optional[str], typer.Option("--question", help="A question to be answered from the context.")]
 Pair = Annotated[Optional[str], typer.Option("--pair", help="The second text, for models that read two.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]

@@ -1,0 +1,80 @@
+"""Growing in the order of an attribution method: the baselines of P0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raison.errors import InputError
+from raison.methods.base import Batch, Method, check_needs
+from raison.models.base import Model
+from raison.rationales.problem import Policy, Problem
+from raison.rationales.search import Search, search
+from raison.registry import methods
+
+__all__ = ["ByOrder", "scores_of"]
+
+BLOCK = 8  # prefixes asked about together
+
+
+@search("by_order")
+@dataclass(frozen=True)
+class ByOrder(Search):
+    """Add units in the order of an attribution method until what is there is enough (P0, section 8)."""
+
+    method: Any = "leave_one_out"  # any method of `raison ls methods`
+
+    paper = "Vafa et al. 2021 (P0)"
+
+    @property
+    def built(self) -> Method:
+        return self.method if isinstance(self.method, Method) else methods.build(self.method)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.built, Method):
+            raise InputError("by_order needs an attribution method: see `raison ls methods`.")
+
+    def hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
+        check_needs(self.built, model)
+        for problem, (scores, tokens) in zip(problems, scores_of(self.built, model, batch), strict=True):
+            problem.hint = scores
+            problem.tokens += tokens
+
+    def policy(self, problem: Problem) -> Policy:
+        return follow(problem)
+
+
+def follow(problem: Problem) -> Policy:
+    """Ask about growing prefixes of the hinted order, a block at a time, until one is enough."""
+    order = np.argsort(-problem.hint, kind="stable")  # type: ignore[operator]
+    before = problem.nothing
+    for start in range(0, problem.size + 1, BLOCK):
+        sizes = range(start, min(start + BLOCK, problem.size + 1))
+        sets = np.zeros((len(sizes), problem.size), bool)
+        for row, size in enumerate(sizes):
+            sets[row, order[:size]] = True
+        judged = yield sets
+        for row, size in enumerate(sizes):
+            if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+                return
+            problem.step("add" if size else "start", judged, row, before)
+            problem.offer(judged, row)
+            before = sets[row]
+
+
+def scores_of(method: Method, model: Model, batch: Batch) -> list[tuple[np.ndarray, int]]:
+    """Scores on units and the token-forwards they cost (a backward pass counts as two forward passes)."""
+    found = []
+    for index, answer in enumerate(method(model, batch)):
+        size = len(batch.encodings[index])
+        passes = 3 if "gradients" in method.needs else 1 if method.needs else 0
+        tokens = int(answer.cost.get("tokens", passes * size))
+        scores = answer.scores
+        if method.axis == "token":
+            scores = method.gathered(scores, batch.units[index])
+        found.append((scores, tokens))
+    return found

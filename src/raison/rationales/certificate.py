@@ -1,0 +1,105 @@
+"""What can be said for sure about a rationale: checked anew, apart from the search that found it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from raison import progress
+from raison.methods.base import Answer
+from raison.models.base import Model
+from raison.models.memory import Memory
+from raison.rationales.problem import Problem, with_each
+
+__all__ = ["certify", "check"]
+
+
+def check(model: Model, problems: Sequence[Problem], removal: str | None) -> None:
+    """Evaluate every best set again: full length and masked where the search deleted, and nothing remembered."""
+    found = [problem for problem in problems if problem.best is not None]
+    questions = [problem.question(problem.best.chosen[None]) for problem in found]  # type: ignore[union-attr]
+    deletes = removal in (None, "delete") and model.removals[0] == "delete"
+    other = "mask" if deletes and "mask" in model.removals else removal
+    with progress.silence():
+        answers = model.score(questions, removal=other)
+    for problem, scored in zip(found, answers, strict=True):
+        problem.check = scored
+        problem.check_tokens += scored.tokens
+
+
+def certify(model: Model, problems: Sequence[Problem], removal: str | None, memory: Memory) -> list[Answer]:
+    """The answers: what was selected, how much each selected unit matters to the rest, and the certificate."""
+    unchecked = [problem for problem in problems if problem.check is None or problem.status == "interrupted"]
+    if unchecked:
+        check(model, unchecked, removal)
+    spared = [with_each(p.best.chosen, np.flatnonzero(p.best.chosen)) for p in problems]  # type: ignore[union-attr]
+    with progress.silence():
+        answers = model.score(
+            [problem.question(sets) for problem, sets in zip(problems, spared, strict=True)],
+            removal=removal,
+            memory=memory,
+        )
+    results = []
+    for problem, sets, scored in zip(problems, spared, answers, strict=True):
+        problem.check_tokens += scored.tokens
+        results.append(certified(problem, problem.judge(sets, scored).value, problem.judge(sets, scored).cost))
+    return results
+
+
+def certified(problem: Problem, without: np.ndarray, costs: np.ndarray) -> Answer:
+    """One answer; `without` and `costs` [s] belong to the rationale without each of its units."""
+    best = problem.best
+    assert best is not None and problem.full is not None and problem.rule is not None
+    chosen = np.flatnonzero(best.chosen)
+    scores = np.zeros(problem.size)
+    scores[chosen] = best.value - without
+    status = problem.status
+    if not best.enough and status == "complete":
+        status = "impossible"
+    irreducible = bool(best.enough and not (costs < best.cost).any())
+    small = int(best.chosen.sum())
+    bound = small if problem.proved else min(problem.lower_bound, small)
+    scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(len(problem.encoding))
+    kept = problem.question(best.chosen[None]).keep[0] | problem.target.given(problem.encoding)
+    certificate: dict[str, Any] = {
+        "rule": str(problem.rule.spec()),
+        "sufficient": bool(best.enough and problem.holds),
+        "irreducible": irreducible,
+        "optimal": bool(problem.proved or (best.enough and irreducible and bound >= small)),
+        "lower_bound": bound,
+        "size": small,
+        "length": int((kept & scope).sum()),
+        "context": int(scope.sum()),
+        "own": problem.own,
+        "status": status,
+        "value": best.value,
+        "full_value": float(problem.full.value.sum()),
+        "evaluations": problem.evaluations,
+        "tokens": problem.tokens,
+        "check_tokens": problem.check_tokens,
+    }
+    if problem.probable:
+        certificate["probability"] = float(np.exp(best.value))
+        certificate["full_probability"] = float(np.exp(problem.full.value.sum()))
+    diagnostics: dict[str, Any] = {"certificate": certificate, "steps": problem.steps, **problem.facts}
+    if notes := notes_on(problem, small, status):
+        diagnostics["notes"] = notes
+    rest = [int(unit) for unit in chosen if unit not in problem.order]
+    order = [unit for unit in problem.order if best.chosen[unit]] + rest
+    cost = {"forwards": problem.evaluations, "tokens": problem.tokens}
+    return Answer(scores, np.array(order, dtype=np.int64), best.chosen, diagnostics=diagnostics, cost=cost)
+
+
+def notes_on(problem: Problem, size: int, status: str) -> list[str]:
+    """Sentences that a reader needs before believing the picture."""
+    notes = list(problem.notes)
+    if size == 0 and problem.best is not None and problem.best.enough:
+        rule = problem.rule.spec() if problem.rule is not None else ""
+        given = "the tokens that can't be removed" if problem.target.given(problem.encoding).any() else "nothing at all"
+        notes.append(
+            f"The model predicts this from {given}. To see what raises its confidence, ask for more than {rule}, "
+            "for example probability(tau=0.9)."
+        )
+    return notes

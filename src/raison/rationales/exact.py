@@ -1,0 +1,63 @@
+"""The smallest sufficient set, by looking at all smaller ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+import numpy as np
+
+from raison.rationales.problem import Policy, Problem
+from raison.rationales.refined import refine
+from raison.rationales.search import Search, search
+
+__all__ = ["Exact"]
+
+BLOCK = 512  # sets asked about together
+
+
+@search("exact")
+@dataclass(frozen=True)
+class Exact(Search):
+    """The smallest sufficient set, proved by growing size, or the best found and how far the proof came.
+
+    min |S| such that S is enough (P0, Eq. 3 and section 1.4 of its code). A quick search first gives an upper bound;
+    then all sets of 0, 1, 2, … units are tried in reading order, so that only sizes below the bound must be searched.
+    """
+
+    evaluations: int | None = 20_000
+
+    paper = "Vafa et al. 2021 (P0)"
+
+    def policy(self, problem: Problem) -> Policy:
+        return prove(problem)
+
+
+def prove(problem: Problem) -> Policy:
+    """Find a good set, then rule out everything that would cost less."""
+    yield from refine(problem)
+    for size in range(problem.size + 1):
+        if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+            break
+        for sets in blocks(problem.size, size):
+            judged = yield sets
+            row = judged.cheapest()
+            before = problem.best.chosen if problem.best is not None else None
+            if judged.enough[row] and problem.offer(judged, row):
+                problem.step("swap", judged, row, before)
+                if problem.rule.floor(size) >= judged.cost[row]:  # type: ignore[union-attr]
+                    problem.proved = True
+                    return
+        problem.lower_bound = max(problem.lower_bound, size + 1)
+    problem.proved = problem.best is not None and problem.best.enough
+
+
+def blocks(units: int, size: int) -> Iterator[np.ndarray]:
+    """All sets of a size in reading order, some at a time."""
+    every = combinations(range(units), size)
+    while part := list(islice(every, BLOCK)):
+        sets = np.zeros((len(part), units), bool)
+        for row, chosen in enumerate(part):
+            sets[row, list(chosen)] = True
+        yield sets

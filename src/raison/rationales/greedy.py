@@ -1,0 +1,55 @@
+"""Greedy rationalization, the published algorithm: add what helps most until it is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raison.rationales.problem import Policy, Problem, with_each
+from raison.rationales.search import Search, search
+
+__all__ = ["Greedy", "grow"]
+
+
+@search("greedy")
+@dataclass(frozen=True)
+class Greedy(Search):
+    """Add the unit that raises the probability of the target most, until what is there is enough.
+
+    S ← S ∪ {argmax_k p(y | S ∪ {k})} until argmax p(· | S) = y (Vafa et al. 2021, Algorithm 1), from the tokens that
+    can't be removed, in the paper the previous one. Kept literal, for comparison: see `refined` for shorter ones.
+    """
+
+    largest: int | None = None  # units, at most; None: as many as it takes
+
+    paper = "Vafa et al. 2021 (P0)"
+
+    def policy(self, problem: Problem) -> Policy:
+        return grow(problem, self.largest)
+
+
+def grow(problem: Problem, largest: int | None = None, among: np.ndarray | None = None) -> Policy:
+    """Add the best unit (`among` some [k]) until no larger set can cost less than the best found."""
+    judged = yield problem.nothing[None]
+    chosen = problem.nothing
+    problem.offer(judged, 0)
+    problem.step("start", judged, 0)
+    problem.lower_bound = max(problem.lower_bound, 0 if judged.enough[0] else 1)
+    limit = problem.size if largest is None else min(largest, problem.size)
+    while chosen.sum() < limit:
+        size = int(chosen.sum()) + 1
+        if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+            return
+        absent = ~chosen
+        if among is not None:
+            absent &= np.isin(np.arange(problem.size), among)
+        if not absent.any():
+            return
+        judged = yield with_each(chosen, np.flatnonzero(absent))
+        if size == 1 and among is None and problem.lower_bound == 1 and not judged.enough.any():
+            problem.lower_bound = 2
+        row = judged.best()
+        problem.step("add", judged, row, chosen)
+        problem.offer(judged, row)
+        chosen = judged.sets[row]

@@ -1,0 +1,116 @@
+"""Answers over passages: a prompt whose passages may be removed, and what the found rationale says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from raison.errors import InputError
+from raison.models.base import Model, Question
+from raison.rationales.sufficient import Rule, rule_of
+from raison.types import Example, Explanation, Slot
+from raison.units import group
+
+__all__ = ["grounding", "named", "prompt"]
+
+INSTRUCTION = "Answer the question from the passages, in a few words."
+
+
+def named(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Passages by name; a plain list is numbered."""
+    if isinstance(passages, str):
+        raise InputError("Pass the passages as a list or as a mapping from names to texts, not as one string.")
+    found = dict(passages) if isinstance(passages, Mapping) else {str(i + 1): text for i, text in enumerate(passages)}
+    if not found:
+        raise InputError("An answer rests on passages: give at least one.")
+    for name, text in found.items():
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"The passage {name!r} is empty: give it some text or leave it out.")
+    return {name: text.strip() for name, text in found.items()}
+
+
+def prompt(model: Any, question: str, passages: Mapping[str, str]) -> Example:
+    """The question under the passages, in the model's own chat format where it has one; passages are slots."""
+    if not isinstance(question, str) or not question.strip():
+        raise InputError("The question is empty: ask something.")
+    body = "\n\n".join(passages.values())
+    asked = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"
+    text = model.codec.chat(asked)
+    if text is None:
+        text = f"{asked}\nAnswer:"
+    slots, cursor = [], text.index(body)
+    for name, passage in passages.items():
+        start = text.index(passage, cursor)
+        cursor = start + len(passage)
+        slots.append(Slot(name, start, cursor))
+    return Example(text, slots=tuple(slots), meta={"question": question.strip()})
+
+
+def grounding(model: Model, explanation: Explanation, question: str) -> dict[str, Any]:
+    """Which passages and sentences the answer rests on, and which change it when they alone are removed."""
+    encoding, target = explanation.encoding, explanation.target
+    free = target.free(encoding)
+    slots = group(encoding, "slot", free)
+    rule = rule_of(explanation.diagnostics["certificate"]["rule"])
+    assert rule is not None and explanation.selected is not None
+    kept = explanation.units.keep(explanation.selected)
+    rests = [bool(kept[slots.of == number].any()) for number in range(len(slots))]
+    # a sentence outside the passages that the answer rests on can't be what it rests on
+    sentences = [u for u in range(len(explanation.units)) if rests[slots.of[explanation.units.of == u][0]]]
+    keep = np.ones((1 + len(slots) + len(sentences), len(encoding)), bool)
+    for number in range(len(slots)):
+        keep[1 + number, slots.of == number] = False
+    for row, unit in enumerate(sentences):
+        keep[1 + len(slots) + row, explanation.units.of == unit] = False
+    changes = changed(model, Question(encoding, target, keep), rule, explanation.removal)
+    passages = [
+        {
+            "name": slots.names[number],
+            "start": slots.spans[number][1],
+            "end": slots.spans[number][2],
+            "selected": rests[number],
+            "necessary": bool(changes[number]),
+        }
+        for number in range(len(slots))
+    ]
+    needed = [int(unit) for row, unit in enumerate(sentences) if changes[len(slots) + row]]
+    found = {
+        "question": question,
+        "answer": target.text.strip(),
+        "needs_context": bool(explanation.selected.any()),
+        "passages": passages,
+        "necessary_units": needed,
+    }
+    return found | {"statement": statement(found, explanation)}
+
+
+def changed(model: Model, question: Question, rule: Rule, removal: str | None) -> np.ndarray:
+    """[n − 1] whether each part, removed from the whole context, takes the answer away; the first row keeps all."""
+    from raison.models.memory import Memory
+
+    (scored,) = model.score([question], removal=removal, memory=Memory())
+    (full,) = model.score([Question(question.encoding, question.target, question.keep[:1])], removal=removal)
+    return ~rule.enough(scored, full)[1:]
+
+
+def statement(found: dict[str, Any], explanation: Explanation) -> str:
+    """The finding in one sentence."""
+    certificate = explanation.diagnostics["certificate"]
+    if certificate["status"] == "impossible":
+        return "No part of the context is enough for this answer, not even all of it."
+    if not found["needs_context"]:
+        return "The answer needs no context at all: the model gives it to the bare question."
+    chosen = int(explanation.selected.sum())  # type: ignore[union-attr]
+    rests = [passage["name"] for passage in found["passages"] if passage["selected"]]
+    changes = [passage["name"] for passage in found["passages"] if passage["necessary"]]
+    level = explanation.units.level + ("s" if chosen > 1 else "")
+    sentence = f"The answer rests on {listed(rests)} ({chosen} {level}): that alone gives it."
+    if not changes:
+        return sentence + " No single passage is indispensable: without any one of them the answer stays the same."
+    return sentence + f" Without {listed(changes, 'or')} it changes."
+
+
+def listed(names: list[str], last: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

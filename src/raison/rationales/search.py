@@ -1,0 +1,177 @@
+"""The one loop: every policy says which sets it wants to know about, and the model answers all of them together.
+
+All targets of all texts are asked about in one call per step, finished ones drop out, and one memory serves them
+all, so a prefix that two searches need is computed once.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from raison import progress
+from raison.errors import InputError
+from raison.methods.base import Answer, Batch, Method
+from raison.models.base import Model
+from raison.models.memory import Memory
+from raison.rationales.certificate import certify, check
+from raison.rationales.problem import Policy, Problem
+from raison.rationales.sufficient import rule_of
+from raison.registry import searches
+
+__all__ = ["Interrupted", "Search", "drive", "search"]
+
+S = TypeVar("S", bound="type[Search]")
+AGAIN = 20  # times that a search may be refuted by the independent check before its answer is given up
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; `partial` holds the best that was found so far."""
+
+    def __init__(self, partial: list[Any]):
+        super().__init__("interrupted")
+        self.partial = partial
+
+
+def search(name: str) -> Callable[[S], S]:
+    """Register a search under the name that users type."""
+
+    def add(cls: S) -> S:
+        cls.name = name
+        return searches.register(name)(cls)
+
+    return add
+
+
+@dataclass(frozen=True)
+class Search(Method):
+    """Parameters of a search for the smallest sufficient set of units."""
+
+    sufficient: Any = None  # a rule: argmax, probability(tau=0.9), top(k=5), drop(nats=1), penalty(weight=0.1)
+    evaluations: int | None = None  # how many sets may be asked about; None: as many as it takes
+
+    axis = "unit"
+    signed = True
+    needs = frozenset({"score"})
+
+    def __post_init__(self) -> None:
+        rule = rule_of(self.sufficient)  # a misspelt rule is refused before a model runs
+        object.__setattr__(self, "sufficient", None if rule is None else rule.spec())
+        if self.evaluations is not None and (not isinstance(self.evaluations, int) or self.evaluations < 1):
+            raise InputError(f"The budget of evaluations is a whole number from 1 up, not {self.evaluations!r}.")
+
+    @abstractmethod
+    def policy(self, problem: Problem) -> Policy:
+        """What to ask next, as a generator."""
+
+    def hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
+        """Give problems what the policy wants to know about the text beforehand."""
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        problems = [self.problem(model, batch, index) for index in range(len(batch))]
+        self.hints(model, batch, problems)
+        memory = Memory()
+        try:
+            drive(model, problems, self.policy, batch.removal, memory)
+        except KeyboardInterrupt:
+            found = [index for index, problem in enumerate(problems) if problem.best is not None]
+            for index in found:
+                problems[index].status = "interrupted"
+            answers = certify(model, [problems[index] for index in found], batch.removal, memory)
+            raise Interrupted(list(zip(found, answers, strict=True))) from None
+        return certify(model, problems, batch.removal, memory)
+
+    def problem(self, model: Model, batch: Batch, index: int) -> Problem:
+        target = batch.targets[index]
+        if model.task != "callable":  # a search climbs log-probabilities, whatever is shown
+            target = replace(target, output="log_prob")
+        rule = rule_of(self.sufficient)
+        tie = float(getattr(model, "rounding", 0.0))
+        full = batch.whole[index] if batch.whole else None
+        return Problem(batch.encodings[index], target, batch.units[index], rule, self.evaluations, full=full, tie=tie)
+
+
+def drive(
+    model: Model,
+    problems: Sequence[Problem],
+    policy: Callable[[Problem], Policy],
+    removal: str | None,
+    memory: Memory,
+) -> None:
+    """Run the policies of all problems side by side until each has its answer, checked independently.
+
+    The check may contradict the search where two outcomes are as likely as each other up to rounding; then the set
+    counts as not enough and the search goes on from its memory, which costs nothing.
+    """
+    unknown = [problem for problem in problems if problem.full is None]
+    whole = model.score([p.question(p.everything[None]) for p in unknown], removal=removal, memory=memory)
+    for problem, full in zip(unknown, whole, strict=True):
+        problem.full = full
+        problem.evaluations += full.forwards
+        problem.tokens += full.tokens
+    for problem in problems:
+        problem.open()
+        problem.offer(problem.judge(problem.everything[None], problem.full), 0)  # type: ignore[arg-type]
+    waiting = list(problems)
+    for _ in range(AGAIN):
+        side_by_side(model, waiting, policy, removal, memory)
+        waiting = refuted(model, waiting, removal)
+        if not waiting:
+            return
+        for problem in waiting:
+            problem.refuted.add(problem.best.chosen.tobytes())  # type: ignore[union-attr]
+            problem.best, problem.steps, problem.order, problem.proved = None, [], [], False
+            problem.offer(problem.judge(problem.everything[None], problem.full), 0)  # type: ignore[arg-type]
+
+
+def side_by_side(
+    model: Model,
+    problems: Sequence[Problem],
+    policy: Callable[[Problem], Policy],
+    removal: str | None,
+    memory: Memory,
+) -> None:
+    """One pass of all policies."""
+    running = {index: policy(problem) for index, problem in enumerate(problems)}
+    wanted: dict[int, np.ndarray] = {}
+    for index in list(running):
+        advance(running, wanted, problems, index, None)
+    while wanted:
+        questions = [problems[index].question(sets) for index, sets in wanted.items()]
+        with progress.silence():
+            answers = model.score(questions, removal=removal, memory=memory)
+        for (index, sets), scored in zip(list(wanted.items()), answers, strict=True):
+            problem = problems[index]
+            problem.evaluations += scored.forwards
+            problem.tokens += scored.tokens
+            advance(running, wanted, problems, index, problem.judge(sets, scored))
+        report(problems, len(running))
+
+
+def advance(running: dict, wanted: dict, problems: Sequence[Problem], index: int, judged: Any) -> None:
+    """Hand a policy its answers and take its next wish; a policy that is done or has spent its budget leaves."""
+    problem = problems[index]
+    try:
+        sets = next(running[index]) if judged is None else running[index].send(judged)
+        if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
+            problem.status = "budget"
+            raise StopIteration
+        wanted[index] = sets
+    except StopIteration:
+        running.pop(index)
+        wanted.pop(index, None)
+
+
+def report(problems: Sequence[Problem], left: int) -> None:
+    asked = sum(problem.evaluations for problem in problems)
+    progress.report(len(problems) - left, len(problems), f"{asked:,} sets tried")
+
+
+def refuted(model: Model, problems: Sequence[Problem], removal: str | None) -> list[Problem]:
+    """Problems whose answer does not stand the independent check."""
+    check(model, problems, removal)
+    return [problem for problem in problems if problem.best is not None and problem.best.enough and not problem.holds]

@@ -1,0 +1,159 @@
+"""When is a part of the context enough? Rules that say so, and what a set costs under them.
+
+A search minimises `cost`: the number of units of a set that is enough, or λ|S| − log p for the soft objective.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from raison.errors import InputError
+from raison.models.base import Scored
+from raison.registry import rules
+from raison.spec import Spec
+
+__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Top", "rule_of"]
+
+R = TypeVar("R", bound="type[Rule]")
+
+
+def rule(name: str) -> Callable[[R], R]:
+    """Register a rule under the name that users type."""
+
+    def add(cls: R) -> R:
+        cls.name = name
+        return rules.register(name)(cls)
+
+    return add
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """Parameters only; `full` is the answer for the whole context."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        """[n] whether each set alone gives the prediction."""
+
+    def climb(self, scored: Scored) -> np.ndarray:
+        """[n] what leads a search fastest to a set that is enough."""
+        return scored.value.sum(-1)
+
+    def cost(self, sizes: np.ndarray, value: np.ndarray, enough: np.ndarray) -> np.ndarray:
+        """[n] what a search minimises; infinite where the set is not enough."""
+        return np.where(enough, sizes, np.inf)
+
+    def floor(self, size: int) -> float:
+        """No set of this size costs less."""
+        return size
+
+    def spec(self) -> Spec:
+        return Spec(self.name, {item.name: getattr(self, item.name) for item in fields(self)})
+
+
+@rule("argmax")
+@dataclass(frozen=True)
+class Argmax(Rule):
+    """The target stays the model's first choice (every token of it), or beats its contrast (P0, Eq. 3)."""
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        return (scored.margin > 0).all(-1) | (scored.rank == 0).all(-1) & (scored.margin >= 0).all(-1)
+
+    def climb(self, scored: Scored) -> np.ndarray:
+        # probability alone also rises for sets that make everything likelier that fits; the lead alone is blind
+        # before the target is among the first choices: half of each needs fewest steps (benchmarks/rationales.py)
+        return (scored.value.sum(-1) + scored.margin.min(-1)) / 2
+
+
+@rule("probability")
+@dataclass(frozen=True)
+class Probability(Rule):
+    """The target keeps at least a share τ of the probability that the whole context gives it."""
+
+    tau: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tau <= 1:
+            raise InputError(f"The share tau lies above 0 and is at most 1, not {self.tau}.")
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        return scored.value.sum(-1) >= full.value.sum(-1) + np.log(self.tau)
+
+
+@rule("share")
+@dataclass(frozen=True)
+class Share(Rule):
+    """The value keeps at least a share τ of itself: for functions and regressions, which give no probabilities."""
+
+    tau: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tau <= 1:
+            raise InputError(f"The share tau lies above 0 and is at most 1, not {self.tau}.")
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        whole = full.value.sum(-1)
+        return scored.value.sum(-1) >= whole - (1 - self.tau) * np.abs(whole)
+
+
+@rule("drop")
+@dataclass(frozen=True)
+class Drop(Rule):
+    """The log-probability of the target (of a whole answer) drops by at most so many nats."""
+
+    nats: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.nats >= 0:
+            raise InputError(f"A drop is a number of nats from 0 up, not {self.nats}.")
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        return np.asarray(scored.value.sum(-1) >= full.value.sum(-1) - self.nats)
+
+
+@rule("top")
+@dataclass(frozen=True)
+class Top(Rule):
+    """The target (every token of it) is among the model's k first choices."""
+
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"The number of first choices is at least 1, not {self.k}.")
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        return np.asarray((scored.rank < self.k).all(-1))
+
+
+@rule("penalty")
+@dataclass(frozen=True)
+class Penalty(Rule):
+    """No threshold: minimise λ|S| − log p of the target, λ being the weight (P0, Eq. 8)."""
+
+    weight: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise InputError(f"The weight of a unit is a number above 0, not {self.weight}.")
+
+    def enough(self, scored: Scored, full: Scored) -> np.ndarray:
+        return np.ones(len(scored.value), bool)
+
+    def cost(self, sizes: np.ndarray, value: np.ndarray, enough: np.ndarray) -> np.ndarray:
+        return np.where(enough, self.weight * sizes - value, np.inf)
+
+    def floor(self, size: int) -> float:
+        return self.weight * size  # −log p is never below 0
+
+
+def rule_of(wish: Any) -> Rule | None:
+    """The rule of a spec such as "probability(tau=0.8)"; None: what suits the target."""
+    return wish if wish is None or isinstance(wish, Rule) else rules.build(wish)
