@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -111,9 +112,12 @@ def read_file(path: Path) -> str:
 
 
 def number_or_text(target: str | None) -> Any:
-    """`--target 3` counts tokens or classes, `--target great` names one; quote a number to write it: '"3"'."""
+    """`--target 3` counts tokens or classes, `3:6` names a range, `great` a word; quote a number to write it: '"3"'."""
     if target is None:
         return None
+    if re.fullmatch(r"\d+:\d+", target):
+        start, stop = map(int, target.split(":"))
+        return slice(start, stop)
     try:
         return int(target)
     except ValueError:

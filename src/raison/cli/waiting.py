@@ -37,11 +37,16 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
 
+        doing = what
+
         def step(name: str) -> None:
+            nonlocal doing
+            doing = name
             bar.update(task, description=name, total=None, completed=0)
 
-        def listener(done: int, total: int, unit: str) -> None:
-            bar.update(task, completed=done, total=total)
+        def listener(done: int, total: int, said: str) -> None:
+            named = doing if said in ("tokens", "texts") else f"{doing}: {said}"
+            bar.update(task, description=named, completed=done, total=total or None)
 
         with progress.listen(listener):
             yield step

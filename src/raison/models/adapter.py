@@ -20,15 +20,18 @@ from raison.errors import InputError, TooLong, Unsupported
 from raison.models.base import NO_WISH, REMOVALS, Budget, Prediction, Question, Scored, Trace, Wish
 from raison.models.codec import Codec
 from raison.models.families import Family
+from raison.models.halves import install_tail
 from raison.models.layout import Chunk, chunks, pieces
 from raison.models.memory import Memory
-from raison.models.packed import answer, install_tail
 from raison.models.reading import Columns, read
+from raison.models.sharing import answer
 from raison.models.tap import Call, fingerprint, running, view_of
 from raison.registry import suggest
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Adapter"]
+
+STRIDE = 16  # tokens: targets at different places of a text run together when their lengths are multiples of this
 
 
 class Adapter(ABC):
@@ -245,7 +248,7 @@ class Adapter(ABC):
         plan = [
             piece
             for number, q in enumerate(questions)
-            for piece in pieces(number, q.encoding, q.target, q.keep, removal == "delete")
+            for piece in pieces(number, q.encoding, q.target, q.keep, removal == "delete", STRIDE)
         ]
         total = sum(len(piece) * sum(piece.lengths) for piece in plan)
         done = 0

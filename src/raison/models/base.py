@@ -62,7 +62,9 @@ class Prediction:
 class Wish:
     """What a user wants explained; only the adapter knows what it means for a text."""
 
-    target: Any = None  # a label, an answer, a continuation, the number of a token, "all"; None: the prediction
+    target: Any = (
+        None  # a label, an answer, a continuation, the number of a token, a slice, "all"; None: the prediction
+    )
     contrast: Any = None  # why the target rather than this
     output: str | None = None  # logit | log_prob | prob; None: what suits the task
     prediction: Prediction | None = None  # what the model says about the whole text, if it was asked already

@@ -43,8 +43,10 @@ class Writer(Adapter):
         """Token ids of a text that could be written at a position."""
 
     def aimed_at(self, encoding: Encoding, wish: Wish) -> list[tuple[Encoding, Target]]:
-        """Targets within what is already written ("all", a number) or behind it (a text)."""
+        """Targets within what is already written ("all", a number, a slice) or behind it (a text)."""
         first, size = self.first_position(encoding), len(encoding)
+        if isinstance(wish.target, slice):
+            return [self.span(encoding, wish, first)]
         if wish.target != "all" and wish.number is None:
             longer, target = self.continued(encoding, wish)
             return [(longer, self.finished(longer, target, wish))]
@@ -60,6 +62,18 @@ class Writer(Adapter):
                 )
         targets = [self.next_target(encoding, int(encoding.ids[p]), p) for p in positions]
         return [(encoding, self.finished(encoding, target, wish)) for target in targets]
+
+    def span(self, encoding: Encoding, wish: Wish, first: int) -> tuple[Encoding, Target]:
+        """Several tokens of the text as one target."""
+        positions = tuple(range(*wish.target.indices(len(encoding))))
+        if not positions or positions[0] < first or wish.target.step not in (None, 1):
+            raise InputError(
+                f"Tokens {wish.target.start}:{wish.target.stop} can't be a target: name a range between {first} and "
+                f"{len(encoding)}."
+            )
+        ids = tuple(int(encoding.ids[p]) for p in positions)
+        kind = "token" if len(ids) == 1 else "text"
+        return encoding, self.finished(encoding, Target(kind, ids, positions, self.codec.text(ids), "log_prob"), wish)
 
     def continued(self, encoding: Encoding, wish: Wish) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
@@ -86,7 +100,9 @@ class Writer(Adapter):
         ids = self.pieces_of(encoding, position, str(wanted))
         unknown = self.codec.own.unk_token_id
         if unknown in ids and str(wanted) != self.codec.own.unk_token and unknown not in (self.codec.own.eos_token_id,):
-            raise InputError(f"{str(wanted)!r} is not in the vocabulary of {self.name}: name a word that it could write.")
+            raise InputError(
+                f"{str(wanted)!r} is not in the vocabulary of {self.name}: name a word that it could write."
+            )
         return ids
 
     def finished(self, encoding: Encoding, target: Target, wish: Wish) -> Target:
@@ -104,10 +120,11 @@ class Writer(Adapter):
     def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
         """What `generate` begins with."""
 
-    def write(self, encoding: Encoding, longest: int = LONGEST) -> list[int]:
-        """The tokens that the model writes, greedily, at most `longest` and without its end."""
+    def write(self, encoding: Encoding, longest: int | None = None) -> list[int]:
+        """The tokens that the model writes, greedily and without its end; `longest`: by default its own setting."""
         inputs = self.started(encoding)
         settings = copy.deepcopy(self.view.generation_config)
+        longest = longest or settings.max_new_tokens or LONGEST
         begun = 1 if "source" in encoding.segments else len(encoding)
         left = (self.limit or begun + longest) - begun
         if left < 1:

@@ -56,13 +56,15 @@ class Piece:
         )
 
 
-def pieces(owner: int, encoding: Encoding, target: Target | None, keep: np.ndarray, delete: bool) -> Iterator[Piece]:
-    """Split the keep-masks [n t] of a question by the lengths that will run."""
+def pieces(
+    owner: int, encoding: Encoding, target: Target | None, keep: np.ndarray, delete: bool, stride: int = 1
+) -> Iterator[Piece]:
+    """Split the keep-masks [n t] of a question by the lengths that will run: multiples of `stride`, where it can be."""
     size = len(encoding)
     inputs = target.inputs(size) if target is not None else np.ones(size, bool)
     given = target.given(encoding) if target is not None else encoding.fixed
     visible = (keep | given) & inputs
-    runs = visible if delete else np.broadcast_to(inputs, visible.shape)
+    runs = visible if delete else np.broadcast_to(rounded(inputs, stride), visible.shape)
     streams = streams_of(encoding)
     lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
     shapes, group = np.unique(lengths, axis=0, return_inverse=True)
@@ -74,6 +76,17 @@ def pieces(owner: int, encoding: Encoding, target: Target | None, keep: np.ndarr
         ]
         shown = [visible[which[:, None], positions] for positions in index]
         yield Piece(owner, which, encoding, target, index, shown)
+
+
+def rounded(inputs: np.ndarray, stride: int) -> np.ndarray:
+    """What runs where nothing is deleted: the inputs, and some tokens behind the target, which it can't see.
+
+    Targets at different places of one text then have the same few lengths and run together.
+    """
+    size = int(inputs.sum())
+    runs = inputs.copy()
+    runs[size : -(-size // stride) * stride] = True  # inputs are a prefix of the axis
+    return runs
 
 
 @dataclass

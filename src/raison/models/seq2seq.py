@@ -10,7 +10,7 @@ import torch
 from raison.errors import InputError
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Wish
-from raison.models.generation import LONGEST, Writer, extended
+from raison.models.generation import Writer, extended
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Seq2Seq"]
@@ -60,9 +60,10 @@ class Seq2Seq(Writer):
         return int((encoding.segment == 0).sum()) + 1
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        if wish.target is not None and wish.target != "all" and wish.number is None:
+        inside = wish.target == "all" or wish.number is not None or isinstance(wish.target, slice)
+        if wish.target is not None and not inside:
             return self.aimed_at(encoding, wish)
-        encoding = extended(encoding, self.write(encoding, LONGEST), self.codec)
+        encoding = extended(encoding, self.write(encoding), self.codec)
         first = self.first_position(encoding)
         if wish.target is None:
             positions = tuple(range(first, len(encoding)))
@@ -71,6 +72,9 @@ class Seq2Seq(Writer):
             return [(encoding, self.finished(encoding, target, wish))]
         if wish.number is not None and wish.number >= 0:  # a number counts the written tokens
             wish = replace(wish, target=wish.number + first)
+        if isinstance(wish.target, slice):
+            start, stop, _ = wish.target.indices(len(encoding) - first)
+            wish = replace(wish, target=slice(start + first, stop + first))
         return self.aimed_at(encoding, wish)
 
     def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:

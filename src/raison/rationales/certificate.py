@@ -11,14 +11,21 @@ from raison import progress
 from raison.methods.base import Answer
 from raison.models.base import Model
 from raison.models.memory import Memory
-from raison.rationales.problem import Problem, with_each
+from raison.rationales.problem import Judged, Problem, with_each
 
 __all__ = ["certify", "check"]
 
 
 def check(model: Model, problems: Sequence[Problem], removal: str | None) -> None:
-    """Evaluate every best set again: full length and masked where the search deleted, and nothing remembered."""
-    found = [problem for problem in problems if problem.best is not None]
+    """Evaluate every best set again: full length and masked where the search deleted, and nothing remembered.
+
+    Only sets that are said to be enough, and not the whole context itself, which is what they are compared with.
+    """
+    found = [problem for problem in problems if problem.best is not None and problem.best.enough]
+    for problem in found:
+        if problem.best.chosen.all():  # type: ignore[union-attr]
+            problem.check = problem.full
+    found = [problem for problem in found if not problem.best.chosen.all()]  # type: ignore[union-attr]
     questions = [problem.question(problem.best.chosen[None]) for problem in found]  # type: ignore[union-attr]
     deletes = removal in (None, "delete") and model.removals[0] == "delete"
     other = "mask" if deletes and "mask" in model.removals else removal
@@ -31,10 +38,8 @@ def check(model: Model, problems: Sequence[Problem], removal: str | None) -> Non
 
 def certify(model: Model, problems: Sequence[Problem], removal: str | None, memory: Memory) -> list[Answer]:
     """The answers: what was selected, how much each selected unit matters to the rest, and the certificate."""
-    unchecked = [problem for problem in problems if problem.check is None or problem.status == "interrupted"]
-    if unchecked:
-        check(model, unchecked, removal)
-    spared = [with_each(p.best.chosen, np.flatnonzero(p.best.chosen)) for p in problems]  # type: ignore[union-attr]
+    check(model, [problem for problem in problems if problem.status == "interrupted"], removal)
+    spared = [spare(problem) for problem in problems]
     with progress.silence():
         answers = model.score(
             [problem.question(sets) for problem, sets in zip(problems, spared, strict=True)],
@@ -44,21 +49,32 @@ def certify(model: Model, problems: Sequence[Problem], removal: str | None, memo
     results = []
     for problem, sets, scored in zip(problems, spared, answers, strict=True):
         problem.check_tokens += scored.tokens
-        results.append(certified(problem, problem.judge(sets, scored).value, problem.judge(sets, scored).cost))
+        results.append(certified(problem, problem.judge(sets, scored)))
     return results
 
 
-def certified(problem: Problem, without: np.ndarray, costs: np.ndarray) -> Answer:
-    """One answer; `without` and `costs` [s] belong to the rationale without each of its units."""
+def spare(problem: Problem) -> np.ndarray:
+    """[s u] the rationale without each of its units; none where nothing was found but the whole context."""
+    best = problem.best
+    assert best is not None
+    if not best.enough or not (problem.improved or problem.tight):
+        return np.zeros((0, problem.size), bool)
+    return with_each(best.chosen, np.flatnonzero(best.chosen))
+
+
+def certified(problem: Problem, without: Judged) -> Answer:
+    """One answer; `without` are the rationales without each of its units, where they were looked at."""
     best = problem.best
     assert best is not None and problem.full is not None and problem.rule is not None
     chosen = np.flatnonzero(best.chosen)
+    looked = len(without) == len(chosen)
     scores = np.zeros(problem.size)
-    scores[chosen] = best.value - without
+    if looked:
+        scores[chosen] = best.value - without.value
     status = problem.status
     if not best.enough and status == "complete":
         status = "impossible"
-    irreducible = bool(best.enough and not (costs < best.cost).any())
+    irreducible = (bool(best.enough) and not (without.cost < best.cost).any()) if looked else None
     small = int(best.chosen.sum())
     bound = small if problem.proved else min(problem.lower_bound, small)
     scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(len(problem.encoding))
@@ -67,7 +83,7 @@ def certified(problem: Problem, without: np.ndarray, costs: np.ndarray) -> Answe
         "rule": str(problem.rule.spec()),
         "sufficient": bool(best.enough and problem.holds),
         "irreducible": irreducible,
-        "optimal": bool(problem.proved or (best.enough and irreducible and bound >= small)),
+        "optimal": bool(problem.proved or (irreducible and bound >= small)),
         "lower_bound": bound,
         "size": small,
         "length": int((kept & scope).sum()),

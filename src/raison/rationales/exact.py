@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
+from math import comb
 
 import numpy as np
 
@@ -37,11 +38,14 @@ class Exact(Search):
 def prove(problem: Problem) -> Policy:
     """Find a good set, then rule out everything that would cost less."""
     yield from refine(problem)
+    tried = 0
     for size in range(problem.size + 1):
         if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
             break
         for sets in blocks(problem.size, size):
             judged = yield sets
+            tried += len(sets)
+            problem.share = min(1.0, tried / ahead(problem))
             row = judged.cheapest()
             before = problem.best.chosen if problem.best is not None else None
             if judged.enough[row] and problem.offer(judged, row):
@@ -51,6 +55,13 @@ def prove(problem: Problem) -> Policy:
                     return
         problem.lower_bound = max(problem.lower_bound, size + 1)
     problem.proved = problem.best is not None and problem.best.enough
+
+
+def ahead(problem: Problem) -> int:
+    """How many sets there are to rule out, as far as the budget reaches."""
+    sizes = [n for n in range(problem.size + 1) if problem.best is None or problem.rule.floor(n) < problem.best.cost]  # type: ignore[union-attr]
+    every = sum(comb(problem.size, size) for size in sizes)
+    return max(1, every if problem.budget is None else min(every, problem.budget))
 
 
 def blocks(units: int, size: int) -> Iterator[np.ndarray]:

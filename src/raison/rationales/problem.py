@@ -1,7 +1,7 @@
 """One rationale to be found: which sets may be asked about, and what the answers mean.
 
-A set is a Boolean vector over units. What is no unit is always there (fixed tokens, the token that the model reads
-its answer from), except tokens that a search on a coarser level has dropped for good.
+A set is a Boolean vector over units. What is no unit is always there: fixed tokens, and the token that the model reads
+its answer from.
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ class Problem:
     units: Units
     rule: Rule | None = None  # None: chosen when the whole context has been seen
     budget: int | None = None  # evaluations
-    dropped: np.ndarray | None = None  # [t] removed for good
     hint: np.ndarray | None = None  # [u] scores of an attribution method
     tie: float = 0.0
     full: Scored | None = None
@@ -85,9 +84,12 @@ class Problem:
     order: list[int] = field(default_factory=list)  # units in the order they joined
     lower_bound: int = 0  # no set of fewer units is enough
     proved: bool = False  # nothing costs less than the best
+    improved: bool = False  # something better than the whole context was found
+    tight: bool = False  # no unit of the best can be spared, as the search has seen
     notes: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)  # what else a policy has to say
     refuted: set[bytes] = field(default_factory=set)  # sets that an independent evaluation found not to be enough
+    share: float = 0.0  # of the work that is done, where a policy knows it
     evaluations: int = 0
     tokens: int = 0  # pushed through the blocks by the search
     check: Scored | None = None  # the best set, evaluated anew
@@ -114,8 +116,7 @@ class Problem:
     # -- asking -----------------------------------------------------------------------------------------
 
     def question(self, sets: np.ndarray) -> Question:
-        keep = self.units.keep(sets)
-        return Question(self.encoding, self.target, keep if self.dropped is None else keep & ~self.dropped)
+        return Question(self.encoding, self.target, self.units.keep(sets))
 
     def judge(self, sets: np.ndarray, scored: Scored) -> Judged:
         value = scored.value.sum(-1)
@@ -135,12 +136,10 @@ class Problem:
             probable = self.target.output == "log_prob"
             self.rule = Argmax() if self.own and several else Probability() if probable else Share()
             if several and not self.own:
-                other = (
-                    f"{self.target.contrast_text!r} is likelier" if contrast else "the model prefers another outcome"
-                )
+                choice = f"does not beat {self.target.contrast_text!r}" if contrast else "is not the model's own choice"
+                kept = "probability" if probable else "value"
                 self.notes.append(
-                    f"{self.target.text!r} is not what the model predicts ({other}), so a context is enough that keeps "
-                    "90 % of its probability."
+                    f"Since {self.target.text!r} {choice}, a context is enough that keeps 90 % of its {kept}."
                 )
 
     @property
@@ -159,6 +158,7 @@ class Problem:
         """Remember a set if it is the best so far."""
         if self.best is not None and not judged.cost[row] < self.best.cost:
             return False
+        self.improved = self.best is not None
         self.best = Found(
             judged.sets[row].copy(), float(judged.value[row]), bool(judged.enough[row]), float(judged.cost[row])
         )

@@ -158,7 +158,8 @@ def shrink(problem: Problem) -> Policy:
         before = problem.best.chosen
         judged = yield with_each(before, np.flatnonzero(before))
         row = judged.cheapest()
-        if not problem.offer(judged, row):
+        problem.tight = not problem.offer(judged, row)
+        if problem.tight:
             return
         problem.step("remove", judged, row, before)
 

@@ -7,7 +7,7 @@ all, so a prefix that two searches need is computed once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -124,7 +124,8 @@ def drive(
             return
         for problem in waiting:
             problem.refuted.add(problem.best.chosen.tobytes())  # type: ignore[union-attr]
-            problem.best, problem.steps, problem.order, problem.proved = None, [], [], False
+            problem.best, problem.steps, problem.order = None, [], []
+            problem.proved = problem.improved = problem.tight = False
             problem.offer(problem.judge(problem.everything[None], problem.full), 0)  # type: ignore[arg-type]
 
 
@@ -149,7 +150,7 @@ def side_by_side(
             problem.evaluations += scored.forwards
             problem.tokens += scored.tokens
             advance(running, wanted, problems, index, problem.judge(sets, scored))
-        report(problems, len(running))
+        report(problems, running)
 
 
 def advance(running: dict, wanted: dict, problems: Sequence[Problem], index: int, judged: Any) -> None:
@@ -166,9 +167,11 @@ def advance(running: dict, wanted: dict, problems: Sequence[Problem], index: int
         wanted.pop(index, None)
 
 
-def report(problems: Sequence[Problem], left: int) -> None:
+def report(problems: Sequence[Problem], running: Mapping[int, Any]) -> None:
+    """How far all searches are, in thousandths of one; those that know how far they are themselves say so."""
     asked = sum(problem.evaluations for problem in problems)
-    progress.report(len(problems) - left, len(problems), f"{asked:,} sets tried")
+    shares = [problem.share if index in running else 1.0 for index, problem in enumerate(problems)]
+    progress.report(int(1000 * sum(shares)), 1000 * len(problems), f"{asked:,} sets tried")
 
 
 def refuted(model: Model, problems: Sequence[Problem], removal: str | None) -> list[Problem]:
