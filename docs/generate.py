@@ -196,6 +196,9 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    import torch
+
+    torch.set_num_threads(1)  # tiny tensors: threads that wait for each other cost more than they bring
     text = page()
     if not args.check:
         PAGE.write_text(text, encoding="utf-8")

@@ -160,7 +160,11 @@ def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
     examples = examples_of(text)
     targets = [example.target if wishes.target is None else wishes.target for example in examples]
     single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, targets)
-    found = list(explanations(model, examples, method, wishes))
+    found: list[Explanation] = []
+    try:
+        found += explanations(model, examples, method, wishes)
+    except Interrupted as stop:
+        raise Interrupted(found + stop.partial) from None
     # a tagger without a wish explains every word that it tags, be it one
     return found[0] if single and len(found) == 1 and not (model.task == "tagging" and targets == [None]) else found
 
@@ -212,7 +216,7 @@ def wish_of(
             raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
         wanted = model.write(encoding, wishes.generate)
     # a search compares log-probabilities, and so do its scores; a plain function has none
-    searched = "log_prob" if isinstance(method, Search) and model.task != "callable" else None
+    searched = "log_prob" if isinstance(method, Search) and prediction.probable else None
     return Wish(wanted, wishes.contrast, searched or wishes.output, prediction)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from raison.errors import InputError
 
-__all__ = ["Spec"]
+__all__ = ["Spec", "between", "whole"]
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,17 @@ def write(value: Any) -> str:
     if isinstance(value, float) and math.isinf(value):
         return "1e999" if value > 0 else "-1e999"  # the literal that overflows to it; `inf` would be a name
     return str(value) if isinstance(value, Spec) else repr(value)
+
+
+def whole(name: str, value: Any, least: int) -> None:
+    """Refuse a parameter that is not a whole number from `least` up."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} is a whole number from {least} up, not {value}.")
+
+
+def between(name: str, value: Any, low: float, high: float = math.inf) -> None:
+    """Refuse a parameter that is not a number above `low` and up to `high`."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not low < value <= high or math.isinf(value):
+        top = "" if math.isinf(high) else f" and at most {high:g}"
+        raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")

@@ -98,6 +98,11 @@ class Adapter(ABC):
         """Log-probabilities that are closer than this are equal: the model's dtype can't tell them apart."""
         return {torch.float64: 1e-9, torch.float32: 1e-5}.get(next(self.hf.parameters()).dtype, 1e-2)
 
+    @property
+    def probable(self) -> bool:
+        """Outcomes have probabilities."""
+        return True
+
     # -- what a task says ---------------------------------------------------------------------------
 
     @abstractmethod

@@ -46,10 +46,13 @@ class Prediction:
     top: tuple[tuple[str, float], ...]  # the best outcomes with their values
     outcomes: tuple[tuple[int, ...], ...] = ()  # their ids, where they have some
     probable: bool = True  # values are probabilities
+    exclusive: bool = True  # one outcome excludes the others
 
     def scored(self, target: Target) -> Scored | None:
         """The answer to "how likely is `target` given everything", if it is this prediction: no need to ask again."""
-        if not self.probable or len(self.top) < 2 or len(self.target.ids) > 1 or target.contrast is not None:
+        if not (self.probable and self.exclusive) or target.kind not in ("label", "token"):
+            return None  # the other outcomes (of a tagger, of several labels) are no alternatives to this one
+        if len(self.top) < 2 or len(self.target.ids) > 1 or target.contrast is not None:
             return None
         if replace(self.target, output=target.output) != target or target.output != "log_prob" or self.top[1][1] <= 0:
             return None

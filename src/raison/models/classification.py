@@ -40,6 +40,10 @@ class Classifier(Adapter):
             return "multi_label"
         return "regression" if kind == "regression" or self.hf.config.num_labels == 1 else "single_label"
 
+    @property
+    def probable(self) -> bool:
+        return self.problem != "regression"
+
     def prepare(self, view: Any) -> Any:
         if getattr(view.config, "pad_token_id", None) is None:
             view.config.pad_token_id = -100  # no token is padding, so a decoder reads its very last row
@@ -113,7 +117,8 @@ class Classifier(Adapter):
             top = tuple((self.labels[i], float(shown[i])) for i in order)
             target = self.target_of(best, None, None)
             outcomes = tuple((i,) for i in order)
-            answers.append(Prediction(target, float(shown[best]), top, outcomes, self.problem != "regression"))
+            exclusive = self.problem == "single_label"
+            answers.append(Prediction(target, float(shown[best]), top, outcomes, self.probable, exclusive))
         return answers
 
     def columns(self, output: Any, chunk: Chunk) -> Columns:

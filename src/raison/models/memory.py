@@ -28,15 +28,21 @@ class Recall:
     known: dict[bytes, Row]
     rows: np.ndarray  # [n] distinct set of each row of the question
     question: Question  # the sets that must run, in order
+    asked: list[bytes]  # what they are called
 
     def complete(self, scored: Scored) -> Scored:
         """The answers to every row, from the new ones and the known ones."""
         if not len(self.rows):
             return scored
-        fresh = iter(zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True))
-        answers = [self.known[key] if key in self.known else next(fresh) for key in self.sets]
+        fresh = self.fresh(scored)
+        answers = [fresh[key] if key in fresh else self.known[key] for key in self.sets]
         value, rank, margin, predicted = (np.stack(column)[self.rows] for column in zip(*answers, strict=True))
         return Scored(value, rank, margin, predicted, scored.forwards, scored.tokens)
+
+    def fresh(self, scored: Scored) -> dict[bytes, Row]:
+        """The new answers by what they are about."""
+        rows = zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True)
+        return dict(zip(self.asked, rows, strict=True))
 
 
 @dataclass
@@ -69,7 +75,8 @@ class Memory:
         place = (id(encoding), target, removal, switched)
         known = self._answers.get(place, {})
         unknown = [index for index, key in zip(first, sets, strict=True) if key not in known]
-        return Recall(place, sets, known, rows.reshape(-1), Question(encoding, target, visible[unknown]))
+        asked = [key for key in sets if key not in known]
+        return Recall(place, sets, known, rows.reshape(-1), Question(encoding, target, visible[unknown]), asked)
 
     def store(self, recall: Recall, scored: Scored) -> None:
         """Remember the answers to the sets that were run, as long as there is room."""
@@ -77,10 +84,10 @@ class Memory:
             return
         self._alive[recall.place[0]] = recall.question.encoding
         shelf = self._answers.setdefault(recall.place, {})
-        fresh = zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True)
-        for key in [key for key in recall.sets if key not in shelf]:
+        for key, row in recall.fresh(scored).items():
             cost = OVERHEAD + len(key) + 32 * scored.value.shape[1]
             if self.used + cost > self.limit:
                 return
-            shelf[key] = next(fresh)
-            self.used += cost
+            if key not in shelf:  # another question of the same call may have asked it
+                shelf[key] = row
+                self.used += cost

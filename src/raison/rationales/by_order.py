@@ -59,7 +59,7 @@ def follow(problem: Problem) -> Policy:
             sets[row, order[:size]] = True
         judged = yield sets
         for row, size in enumerate(sizes):
-            if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+            if problem.settled(size):
                 return
             problem.step("add" if size else "start", judged, row, before)
             problem.offer(judged, row)

@@ -12,6 +12,7 @@ from raison.methods.base import Answer
 from raison.models.base import Model
 from raison.models.memory import Memory
 from raison.rationales.problem import Judged, Problem, with_each
+from raison.rationales.sufficient import Argmax, Top
 
 __all__ = ["certify", "check"]
 
@@ -83,7 +84,7 @@ def certified(problem: Problem, without: Judged) -> Answer:
         "rule": str(problem.rule.spec()),
         "sufficient": bool(best.enough and problem.holds),
         "irreducible": irreducible,
-        "optimal": bool(problem.proved or (irreducible and bound >= small)),
+        "optimal": bool(problem.proved or (irreducible and problem.settled(bound))),
         "lower_bound": bound,
         "size": small,
         "length": int((kept & scope).sum()),
@@ -100,7 +101,7 @@ def certified(problem: Problem, without: Judged) -> Answer:
         certificate["probability"] = float(np.exp(best.value))
         certificate["full_probability"] = float(np.exp(problem.full.value.sum()))
     diagnostics: dict[str, Any] = {"certificate": certificate, "steps": problem.steps, **problem.facts}
-    if notes := notes_on(problem, small, status):
+    if notes := notes_on(problem, small):
         diagnostics["notes"] = notes
     rest = [int(unit) for unit in chosen if unit not in problem.order]
     order = [unit for unit in problem.order if best.chosen[unit]] + rest
@@ -108,14 +109,11 @@ def certified(problem: Problem, without: Judged) -> Answer:
     return Answer(scores, np.array(order, dtype=np.int64), best.chosen, diagnostics=diagnostics, cost=cost)
 
 
-def notes_on(problem: Problem, size: int, status: str) -> list[str]:
+def notes_on(problem: Problem, size: int) -> list[str]:
     """Sentences that a reader needs before believing the picture."""
     notes = list(problem.notes)
     if size == 0 and problem.best is not None and problem.best.enough:
-        rule = problem.rule.spec() if problem.rule is not None else ""
         given = "the tokens that can't be removed" if problem.target.given(problem.encoding).any() else "nothing at all"
-        notes.append(
-            f"The model predicts this from {given}. To see what raises its confidence, ask for more than {rule}, "
-            "for example probability(tau=0.9)."
-        )
+        more = " To see what raises its confidence, ask for probability(tau=0.9)."
+        notes.append(f"The model predicts this from {given}.{more if isinstance(problem.rule, (Argmax, Top)) else ''}")
     return notes

@@ -40,7 +40,7 @@ def prove(problem: Problem) -> Policy:
     yield from refine(problem)
     tried = 0
     for size in range(problem.size + 1):
-        if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+        if problem.settled(size):
             break
         for sets in blocks(problem.size, size):
             judged = yield sets
@@ -50,7 +50,7 @@ def prove(problem: Problem) -> Policy:
             before = problem.best.chosen if problem.best is not None else None
             if judged.enough[row] and problem.offer(judged, row):
                 problem.step("swap", judged, row, before)
-                if problem.rule.floor(size) >= judged.cost[row]:  # type: ignore[union-attr]
+                if problem.settled(size):
                     problem.proved = True
                     return
         problem.lower_bound = max(problem.lower_bound, size + 1)
@@ -59,8 +59,7 @@ def prove(problem: Problem) -> Policy:
 
 def ahead(problem: Problem) -> int:
     """How many sets there are to rule out, as far as the budget reaches."""
-    sizes = [n for n in range(problem.size + 1) if problem.best is None or problem.rule.floor(n) < problem.best.cost]  # type: ignore[union-attr]
-    every = sum(comb(problem.size, size) for size in sizes)
+    every = sum(comb(problem.size, size) for size in range(problem.size + 1) if not problem.settled(size))
     return max(1, every if problem.budget is None else min(every, problem.budget))
 
 

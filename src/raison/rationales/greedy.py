@@ -8,6 +8,7 @@ import numpy as np
 
 from raison.rationales.problem import Policy, Problem, with_each
 from raison.rationales.search import Search, search
+from raison.spec import whole
 
 __all__ = ["Greedy", "grow"]
 
@@ -25,12 +26,17 @@ class Greedy(Search):
 
     paper = "Vafa et al. 2021 (P0)"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.largest is not None:
+            whole("largest", self.largest, 0)
+
     def policy(self, problem: Problem) -> Policy:
         return grow(problem, self.largest)
 
 
-def grow(problem: Problem, largest: int | None = None, among: np.ndarray | None = None) -> Policy:
-    """Add the best unit (`among` some [k]) until no larger set can cost less than the best found."""
+def grow(problem: Problem, largest: int | None = None) -> Policy:
+    """Add the best unit until no larger set can cost less than the best found."""
     judged = yield problem.nothing[None]
     chosen = problem.nothing
     problem.offer(judged, 0)
@@ -39,17 +45,14 @@ def grow(problem: Problem, largest: int | None = None, among: np.ndarray | None 
     limit = problem.size if largest is None else min(largest, problem.size)
     while chosen.sum() < limit:
         size = int(chosen.sum()) + 1
-        if problem.best is not None and problem.rule.floor(size) >= problem.best.cost:  # type: ignore[union-attr]
+        if problem.settled(size):
             return
-        absent = ~chosen
-        if among is not None:
-            absent &= np.isin(np.arange(problem.size), among)
-        if not absent.any():
-            return
-        judged = yield with_each(chosen, np.flatnonzero(absent))
-        if size == 1 and among is None and problem.lower_bound == 1 and not judged.enough.any():
+        judged = yield with_each(chosen, np.flatnonzero(~chosen))
+        if size == 1 and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
         row = judged.best()
         problem.step("add", judged, row, chosen)
         problem.offer(judged, row)
         chosen = judged.sets[row]
+    if limit < problem.size and not problem.improved:
+        problem.status = "budget"

@@ -38,9 +38,9 @@ def prompt(model: Any, question: str, passages: Mapping[str, str]) -> Example:
     body = "\n\n".join(passages.values())
     asked = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"
     text = model.codec.chat(asked)
-    if text is None:
+    if text is None or asked not in text:  # no chat format, or one that rewrites what it is given
         text = f"{asked}\nAnswer:"
-    slots, cursor = [], text.index(body)
+    slots, cursor = [], text.index(asked) + asked.index(body, len(INSTRUCTION))
     for name, passage in passages.items():
         start = text.index(passage, cursor)
         cursor = start + len(passage)

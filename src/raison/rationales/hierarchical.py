@@ -45,6 +45,8 @@ class Hierarchical(Search):
 
 def descend(problem: Problem, inner: Search) -> Policy:
     """Search each level among the units that the level before has kept."""
+    if not problem.size:
+        return (yield from inner.policy(problem))
     alive = problem.everything
     found = []
     for level in levels_of(problem):

@@ -122,9 +122,17 @@ class Problem:
         value = scored.value.sum(-1)
         enough = self.rule.enough(scored, self.full)  # type: ignore[union-attr, arg-type]
         if self.refuted:
-            enough = enough & np.array([row.tobytes() not in self.refuted for row in sets])
+            enough = enough & np.array([row.tobytes() not in self.refuted for row in sets], bool)
         cost = self.rule.cost(sets.sum(1), value, enough)  # type: ignore[union-attr]
         return Judged(sets, value, self.rule.climb(scored), enough, cost, self.tie)  # type: ignore[union-attr]
+
+    def floor(self, size: int) -> float:
+        """No set of this size or larger costs less."""
+        return self.rule.floor(size, self.probable)  # type: ignore[union-attr]
+
+    def settled(self, size: int) -> bool:
+        """Nothing of this size or larger can be better than what was found."""
+        return self.best is not None and self.floor(size) >= self.best.cost
 
     def open(self) -> None:
         """With the whole context known: is the target the model's own choice, and what will be enough?"""
@@ -141,6 +149,12 @@ class Problem:
                 self.notes.append(
                     f"Since {self.target.text!r} {choice}, a context is enough that keeps 90 % of its {kept}."
                 )
+
+    def restart(self) -> None:
+        """Begin with the whole context as the best known; what was refuted stays refuted."""
+        self.best, self.check, self.steps, self.order = None, None, [], []
+        self.offer(self.judge(self.everything[None], self.full), 0)  # type: ignore[arg-type]
+        self.proved = self.improved = self.tight = False
 
     @property
     def own(self) -> bool:

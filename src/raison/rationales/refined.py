@@ -13,9 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
-from raison.errors import InputError
 from raison.rationales.problem import Judged, Policy, Problem, with_each
 from raison.rationales.search import Search, search
+from raison.spec import whole
 
 __all__ = ["Refined", "refine"]
 
@@ -38,8 +38,8 @@ class Refined(Search):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.short < 1 or self.exchanges < 0:
-            raise InputError("refined needs short >= 1 and exchanges >= 0.")
+        whole("short", self.short, 1)
+        whole("exchanges", self.exchanges, 0)
 
     def policy(self, problem: Problem) -> Policy:
         return refine(problem, self.short, self.exchanges)
@@ -66,7 +66,7 @@ def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
     gains = Gains(problem.size)
     judged = yield problem.nothing[None]
     problem.step("start", judged, 0)
-    if problem.offer(judged, 0) and judged.enough[0] and problem.rule.floor(1) >= judged.cost[0]:  # type: ignore[union-attr]
+    if problem.offer(judged, 0) and problem.settled(1):
         problem.proved = True
         return
     problem.lower_bound = max(problem.lower_bound, 0 if judged.enough[0] else 1)
@@ -121,8 +121,7 @@ def grow(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Poli
     chosen = problem.nothing
     for size in range(1, CAP + 1):
         absent = pool[~chosen[pool]]
-        settled = problem.best is not None and problem.rule.floor(size) >= problem.best.cost  # type: ignore[union-attr]
-        if settled or not len(absent):
+        if problem.settled(size) or not len(absent):
             return
         judged = yield with_each(chosen, absent)
         if size == 1 and len(absent) == problem.size and problem.lower_bound == 1 and not judged.enough.any():

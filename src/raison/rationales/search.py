@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from raison import progress
-from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method
 from raison.models.base import Model
 from raison.models.memory import Memory
@@ -22,6 +21,7 @@ from raison.rationales.certificate import certify, check
 from raison.rationales.problem import Policy, Problem
 from raison.rationales.sufficient import rule_of
 from raison.registry import searches
+from raison.spec import whole
 
 __all__ = ["Interrupted", "Search", "drive", "search"]
 
@@ -61,8 +61,8 @@ class Search(Method):
     def __post_init__(self) -> None:
         rule = rule_of(self.sufficient)  # a misspelt rule is refused before a model runs
         object.__setattr__(self, "sufficient", None if rule is None else rule.spec())
-        if self.evaluations is not None and (not isinstance(self.evaluations, int) or self.evaluations < 1):
-            raise InputError(f"The budget of evaluations is a whole number from 1 up, not {self.evaluations!r}.")
+        if self.evaluations is not None:
+            whole("evaluations", self.evaluations, 1)
 
     @abstractmethod
     def policy(self, problem: Problem) -> Policy:
@@ -87,7 +87,7 @@ class Search(Method):
 
     def problem(self, model: Model, batch: Batch, index: int) -> Problem:
         target = batch.targets[index]
-        if model.task != "callable":  # a search climbs log-probabilities, whatever is shown
+        if getattr(model, "probable", False):  # a search climbs log-probabilities, whatever is shown
             target = replace(target, output="log_prob")
         rule = rule_of(self.sufficient)
         tie = float(getattr(model, "rounding", 0.0))
@@ -115,18 +115,22 @@ def drive(
         problem.tokens += full.tokens
     for problem in problems:
         problem.open()
-        problem.offer(problem.judge(problem.everything[None], problem.full), 0)  # type: ignore[arg-type]
+        problem.restart()
     waiting = list(problems)
     for _ in range(AGAIN):
         side_by_side(model, waiting, policy, removal, memory)
-        waiting = refuted(model, waiting, removal)
+        check(model, waiting, removal)
+        waiting = [
+            problem for problem in waiting if problem.best is not None and problem.best.enough and not problem.holds
+        ]
         if not waiting:
             return
         for problem in waiting:
             problem.refuted.add(problem.best.chosen.tobytes())  # type: ignore[union-attr]
-            problem.best, problem.steps, problem.order = None, [], []
-            problem.proved = problem.improved = problem.tight = False
-            problem.offer(problem.judge(problem.everything[None], problem.full), 0)  # type: ignore[arg-type]
+            problem.restart()
+    for problem in waiting:
+        problem.notes.append("Nothing smaller stood the check: up to rounding, the model can't decide.")
+    check(model, waiting, removal)
 
 
 def side_by_side(
@@ -172,9 +176,3 @@ def report(problems: Sequence[Problem], running: Mapping[int, Any]) -> None:
     asked = sum(problem.evaluations for problem in problems)
     shares = [problem.share if index in running else 1.0 for index, problem in enumerate(problems)]
     progress.report(int(1000 * sum(shares)), 1000 * len(problems), f"{asked:,} sets tried")
-
-
-def refuted(model: Model, problems: Sequence[Problem], removal: str | None) -> list[Problem]:
-    """Problems whose answer does not stand the independent check."""
-    check(model, problems, removal)
-    return [problem for problem in problems if problem.best is not None and problem.best.enough and not problem.holds]

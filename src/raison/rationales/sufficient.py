@@ -12,10 +12,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from raison.errors import InputError
 from raison.models.base import Scored
 from raison.registry import rules
-from raison.spec import Spec
+from raison.spec import Spec, between, whole
 
 __all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Top", "rule_of"]
 
@@ -50,8 +49,8 @@ class Rule(ABC):
         """[n] what a search minimises; infinite where the set is not enough."""
         return np.where(enough, sizes, np.inf)
 
-    def floor(self, size: int) -> float:
-        """No set of this size costs less."""
+    def floor(self, size: int, probable: bool) -> float:
+        """No set of this size or larger costs less; `probable`: values are log-probabilities."""
         return size
 
     def spec(self) -> Spec:
@@ -80,8 +79,7 @@ class Probability(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        if not 0 < self.tau <= 1:
-            raise InputError(f"The share tau lies above 0 and is at most 1, not {self.tau}.")
+        between("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return scored.value.sum(-1) >= full.value.sum(-1) + np.log(self.tau)
@@ -95,8 +93,7 @@ class Share(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        if not 0 < self.tau <= 1:
-            raise InputError(f"The share tau lies above 0 and is at most 1, not {self.tau}.")
+        between("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         whole = full.value.sum(-1)
@@ -111,8 +108,7 @@ class Drop(Rule):
     nats: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.nats >= 0:
-            raise InputError(f"A drop is a number of nats from 0 up, not {self.nats}.")
+        between("nats", self.nats, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.asarray(scored.value.sum(-1) >= full.value.sum(-1) - self.nats)
@@ -126,8 +122,7 @@ class Top(Rule):
     k: int = 5
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"The number of first choices is at least 1, not {self.k}.")
+        whole("k", self.k, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.asarray((scored.rank < self.k).all(-1))
@@ -141,8 +136,7 @@ class Penalty(Rule):
     weight: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.weight > 0:
-            raise InputError(f"The weight of a unit is a number above 0, not {self.weight}.")
+        between("weight", self.weight, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.ones(len(scored.value), bool)
@@ -150,8 +144,8 @@ class Penalty(Rule):
     def cost(self, sizes: np.ndarray, value: np.ndarray, enough: np.ndarray) -> np.ndarray:
         return np.where(enough, self.weight * sizes - value, np.inf)
 
-    def floor(self, size: int) -> float:
-        return self.weight * size  # −log p is never below 0
+    def floor(self, size: int, probable: bool) -> float:
+        return self.weight * size if probable else -np.inf  # −log p is never below 0, other values have no bound
 
 
 def rule_of(wish: Any) -> Rule | None:
