@@ -60,12 +60,17 @@ def pytest_terminal_summary(terminalreporter):
         return
     stats = {name: terminalreporter.stats.get(name, []) for name in ("passed", "failed", "skipped")}
     rows = [
-        f"| {report.nodeid.split('::')[-1]} | {result} | {report.duration:.0f} |"
+        f"| {report.nodeid.split('::')[-1]} | {result} | {report.duration:.0f} | {measured(report)} |"
         for result, reports in stats.items()
         for report in reports
         if "test_full.py" in report.nodeid and (report.when == "call" or result == "skipped")
     ]
     counts = ", ".join(f"{len(reports)} {name}" for name, reports in stats.items())
     head = ["# Last run of `make test-full`", "", f"Whole suite: {counts}. The long tests:", ""]
-    table = ["| test | result | seconds |", "|---|---|---|", *sorted(rows), ""]
+    table = ["| test | result | seconds | measured |", "|---|---|---|---|", *sorted(rows), ""]
     Path(place).write_text("\n".join(head + table), encoding="utf-8")
+
+
+def measured(report) -> str:
+    """What a test has put on record (record_property)."""
+    return ", ".join(f"{name}: {value}" for name, value in report.user_properties)

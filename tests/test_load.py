@@ -348,7 +348,13 @@ def test_a_language_model_keeps_the_end():
     assert len(found) == 64 and found.texts[0][found.start[-3] :].endswith("one")
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma"])
+def test_a_target_outside_the_vocabulary_is_refused():
+    model = tiny_model("gemma", "causal")  # its tokenizer knows neither emoji nor bytes
+    with pytest.raises(raison.RaisonError, match="not in the vocabulary"):
+        raison.rationalize(model, "The old town", target=" 😀")
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_offsets_of_a_written_emoji_stay_in_the_text(family):
     model = tiny_model(family, "causal")
     longer, _ = model.aim(model.encode([raison.Example("The old town")])[0], Wish(" 😀 日本!"))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from raison import units as grouping
 from raison.errors import InputError
+from raison.methods.base import Batch
+from raison.models.base import Model
 from raison.rationales.problem import Judged, Policy, Problem
 from raison.rationales.search import Search, search
 from raison.registry import searches
@@ -38,6 +41,11 @@ class Hierarchical(Search):
         super().__post_init__()
         if isinstance(self.inner, Hierarchical):
             raise InputError("A hierarchical search needs a plain search for its levels, such as refined or greedy.")
+        if self.sufficient is None:
+            object.__setattr__(self, "sufficient", self.inner.sufficient)
+
+    def hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
+        self.inner.hints(model, batch, problems)
 
     def policy(self, problem: Problem) -> Policy:
         return descend(problem, self.inner)
@@ -50,6 +58,8 @@ def descend(problem: Problem, inner: Search) -> Policy:
     alive = problem.everything
     found = []
     for level in levels_of(problem):
+        if not alive.any():
+            break
         level_of = Level(problem, level, alive)
         if len(level_of.groups) < 2 and level != problem.units.level:
             continue
@@ -88,6 +98,8 @@ class Level:
         """Run a search on the groups; returns those it kept."""
         problem = self.problem
         part = Problem(problem.encoding, problem.target, self.units(), problem.rule, full=problem.full, tie=problem.tie)
+        if problem.hint is not None:  # a group is as good as its best unit
+            part.hint = np.array([problem.hint[(self.of == group) & self.alive].max() for group in self.groups])
         every = part.everything[None]
         part.offer(self.seen(part, every, (yield self.behind(every))), 0)
         running = inner.policy(part)
@@ -96,6 +108,10 @@ class Level:
             try:
                 sets = next(running) if judged is None else running.send(judged)
             except StopIteration:
+                break
+            part.evaluations += len(sets)
+            if inner.evaluations is not None and part.evaluations > inner.evaluations:
+                problem.status = "budget"
                 break
             answered = yield self.behind(sets)
             if answered.enough.any():
