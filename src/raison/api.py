@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raison import units as grouping
-from raison.errors import InputError
+from raison.errors import InputError, TooLong
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.base import Model, Prediction, Wish
 from raison.models.load import load
@@ -114,7 +114,10 @@ def ground(
     else:
         example = grounded.prompt(model, question, grounded.named(passages))
     wishes = Wishes(answer, None, None, units, removal, 0, False, 0 if answer is not None else generate)
-    found = results_of(model, example, search_of(search, sufficient), wishes)
+    try:
+        found = results_of(model, example, search_of(search, sufficient), wishes)
+    except TooLong as error:
+        raise TooLong(f"{str(error).partition(':')[0]}: give fewer or shorter passages.") from None
     if model.task == "qa":
         return found
     extra = {"grounding": grounded.grounding(model, found, question)}

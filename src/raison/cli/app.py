@@ -43,21 +43,21 @@ def guarded(command: F) -> F:
             return command(*args, **kwargs)
         except RaisonError as error:
             say(str(error))
-            raise typer.Exit(error.exit_code) from None
+            raise SystemExit(error.exit_code) from None
         except KeyboardInterrupt:
             say("interrupted.")
-            raise typer.Exit(130) from None
+            raise SystemExit(130) from None
         except BrokenPipeError:  # the reader of our output has gone, as in `raison ls methods | head -1`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
+            raise SystemExit(0) from None
         except OSError as error:
             say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}.")
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
             raise
         except MemoryError:
             say("out of memory: shorten the text or use a smaller model.")
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
         except Exception as error:
             if os.environ.get("RAISON_DEBUG"):
                 raise
@@ -65,7 +65,7 @@ def guarded(command: F) -> F:
                 f"something unexpected happened ({type(error).__name__}: {error}): set RAISON_DEBUG=1 to see where, "
                 "and please report it."
             )
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
 
     return run  # type: ignore[return-value]
 
