@@ -129,5 +129,5 @@ def test_ctrl_c_prints_the_best_so_far(writer):
     )
     assert result.returncode == 130, result.stderr
     found = [Explanation.from_json(line) for line in result.stdout.splitlines()]
-    assert found and {e.diagnostics["certificate"]["status"] for e in found} == {"interrupted"}
+    assert {"interrupted"} <= {e.diagnostics["certificate"]["status"] for e in found} <= {"interrupted", "complete"}
     assert "best that was found" in result.stderr and "Traceback" not in result.stderr

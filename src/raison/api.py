@@ -103,7 +103,8 @@ def ground(
     """Let a language model answer a question from passages (or take its `answer`), and find what the answer rests on.
 
     The explanation selects the sentences that alone give the answer; diagnostics["grounding"] says which passages they
-    stand in, which of them change the answer when they are removed, and whether any context is needed at all.
+    stand in, which of them change the answer when they are removed, and whether any context is needed at all. A QA
+    model answers by a span of the passages, which are then one text.
     """
     model = load(model)
     if model.task == "qa":
@@ -113,7 +114,13 @@ def ground(
         raise InputError(f"{model.name} does not answer questions: use a language model or a QA model.")
     else:
         example = grounded.prompt(model, question, grounded.named(passages))
-    wishes = Wishes(answer, None, None, units, removal, 0, False, 0 if answer is not None else generate)
+    if answer is not None and not (isinstance(answer, str) and answer.strip()):
+        raise InputError("The answer is a text: give at least one word, or leave it out to have it generated.")
+    target: Any = answer
+    if answer is not None and model.task != "qa":  # as tokens, since a word such as "all" would be a wish
+        encoding = model.encode([example])[0]
+        target = model.ids_of(answer, encoding, len(encoding))
+    wishes = Wishes(target, None, None, units, removal, 0, False, 0 if answer is not None else generate)
     try:
         found = results_of(model, example, search_of(search, sufficient), wishes)
     except TooLong as error:
@@ -153,6 +160,10 @@ class Wishes:
         if self.generate and self.target is not None:
             raise InputError("Either name a target or have one generated, not both.")
 
+    def of(self, example: Example) -> Any:
+        """The target of one example: what is asked for now, or what it brings along."""
+        return example.target if self.target is None else self.target
+
     def level(self, model: Model) -> str:
         return self.units or ("token" if getattr(model, "generates", False) else "word")
 
@@ -161,7 +172,7 @@ def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
     """One explanation for one text with one target, else a list."""
     check_needs(method, model)
     examples = examples_of(text)
-    targets = [example.target if wishes.target is None else wishes.target for example in examples]
+    targets = [wishes.of(example) for example in examples]
     single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, targets)
     found: list[Explanation] = []
     try:
@@ -181,11 +192,12 @@ def explanations(model: Model, examples: Sequence[Example], method: Method, wish
 def explained(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> list[Explanation]:
     """One batch: encode, aim, group, ask the method, and put the answers on record."""
     aims: list[tuple[Encoding, Target]] = []
-    said: list[Prediction] = []
+    said: list[Prediction | None] = []
     if wishes.removal is not None and wishes.removal not in model.removals:
         model.score([], removal=wishes.removal)  # refuses with the sentence that names what works
     encodings = model.encode(examples, truncate=wishes.truncate)
-    for example, encoding, prediction in zip(examples, encodings, model.predict(encodings), strict=True):
+    asked = predictions(model, examples, encodings, wishes)
+    for example, encoding, prediction in zip(examples, encodings, asked, strict=True):
         found = model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
         if not any(goal.free(longer).any() for longer, goal in found):
             raise InputError(
@@ -195,7 +207,7 @@ def explained(model: Model, examples: Sequence[Example], method: Method, wishes:
         said += [prediction] * len(found)
     level = wishes.level(model)
     groups = [grouping.group(encoding, level, goal.free(encoding)) for encoding, goal in aims]
-    whole = [prediction.scored(goal) for prediction, (_, goal) in zip(said, aims, strict=True)]
+    whole = [None if one is None else one.scored(goal) for one, (_, goal) in zip(said, aims, strict=True)]
     batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, wishes.removal, wishes.seed, whole)
     clock = time.process_time()
 
@@ -209,23 +221,34 @@ def explained(model: Model, examples: Sequence[Example], method: Method, wishes:
         raise Interrupted(record(stop.partial)) from None
 
 
+def predictions(
+    model: Model, examples: Sequence[Example], encodings: Sequence[Encoding], wishes: Wishes
+) -> Sequence[Prediction | None]:
+    """What the model says about each whole text; not asked where only tokens inside the texts are explained."""
+    inside = [Wish(wishes.of(example)).inside for example in examples]
+    if getattr(model, "generates", False) and "source" not in encodings[0].segments and all(inside):
+        return [None] * len(encodings)
+    return model.predict(encodings)
+
+
 def wish_of(
-    model: Any, method: Method, example: Example, encoding: Encoding, prediction: Prediction, wishes: Wishes
+    model: Any, method: Method, example: Example, encoding: Encoding, prediction: Prediction | None, wishes: Wishes
 ) -> Wish:
     """What is to be explained in one example."""
-    wanted = example.target if wishes.target is None else wishes.target
+    wanted = wishes.of(example)
     if wishes.generate:
         if not getattr(model, "generates", False):
             raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
         wanted = model.write(encoding, wishes.generate)
     # a search compares log-probabilities, and so do its scores; a plain function has none
-    searched = "log_prob" if isinstance(method, Search) and prediction.probable else None
+    probable = prediction is None or prediction.probable
+    searched = "log_prob" if isinstance(method, Search) and probable else None
     return Wish(wanted, wishes.contrast, searched or wishes.output, prediction)
 
 
-def about(prediction: Prediction, target: Target) -> dict[str, Any]:
+def about(prediction: Prediction | None, target: Target) -> dict[str, Any]:
     """What the model says itself, where that is an answer to the same question as the target."""
-    if (prediction.target.kind, prediction.target.positions) != (target.kind, target.positions):
+    if prediction is None or (prediction.target.kind, prediction.target.positions) != (target.kind, target.positions):
         return {}
     said: dict[str, Any] = {"text": prediction.target.text, "same": prediction.target.ids == target.ids}
     said["probability" if prediction.probable else "value"] = prediction.value

@@ -104,7 +104,7 @@ def writable(path: Path | None) -> None:
 
 def read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # a byte order mark is no text
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:
@@ -118,10 +118,9 @@ def number_or_text(target: str | None) -> Any:
     if re.fullmatch(r"\d+:\d+", target):
         start, stop = map(int, target.split(":"))
         return slice(start, stop)
-    try:
+    if re.fullmatch(r"-?[0-9]+", target):  # and not " 3", which is a word that could follow
         return int(target)
-    except ValueError:
-        return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
+    return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
 
 
 def publish(results: list[Any], json: bool, html: Path | None, out: Path | None, figure: Path | None = None) -> None:

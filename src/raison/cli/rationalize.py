@@ -51,6 +51,10 @@ def rationalize(
         raise InputError("Give the context once: as TEXT or with --context.")
     if contexts and question is None:
         raise InputError("--context needs a --question.")
+    if grounded and (target or contrast or pair or truncate):
+        raise InputError("--target, --contrast, --pair and --truncate are for texts: name an answer with --answer.")
+    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"A figure is a .png, .svg or .pdf file, not {figure.name!r}.")
     if answer is not None and not grounded:
         raise InputError("--answer belongs to --question and --context; name other targets with --target.")
     from raison.cli.waiting import waiting

@@ -78,6 +78,15 @@ class Wish:
         whole = isinstance(self.target, (int, np.integer)) and not isinstance(self.target, bool)
         return int(self.target) if whole else None
 
+    @property
+    def inside(self) -> bool:
+        """The target stands in the text already."""
+        return (
+            self.number is not None
+            or isinstance(self.target, slice)
+            or (isinstance(self.target, str) and self.target == "all")
+        )
+
 
 NO_WISH = Wish()
 

@@ -42,7 +42,8 @@ def read(columns: Columns, outputs: list[str], tensors: bool = False) -> dict[st
     other = torch.where(place[..., 0] == columns.ids, best[..., -1], best[..., 0]) if rival is None else rival
     found = {
         "value": value,
-        "rank": (logits > mine[..., None]).sum(-1),
+        # bytes are summed twice as fast as truth values, and this is half of the work here
+        "rank": (logits > mine[..., None]).view(torch.uint8).sum(-1, dtype=torch.int32).long(),
         "margin": mine - other,
         "predicted": place[..., 0],
     }

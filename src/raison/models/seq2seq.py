@@ -29,7 +29,9 @@ class Seq2Seq(Writer):
         source = axis_of(self, example, ("source",), truncate=truncate)
         start = self.start_id
         data = source.to_dict()
-        # P0's rule: the source's end and the start of the target are ordinary tokens that a search may drop
+        fixed = source.fixed if example.slots else source.fixed & (source.start >= 0)
+        # P0's rule: the source's end and the start of the target are ordinary tokens that a search may drop (in a
+        # prompt with slots only these may be)
         data |= {
             "ids": [*data["ids"], start],
             "tokens": [*data["tokens"], self.codec.name(start)],
@@ -39,7 +41,7 @@ class Seq2Seq(Writer):
             "start": [*data["start"], -1],
             "end": [*data["end"], -1],
             "positions": [*data["positions"], 0],
-            "fixed": [*(f and not s for f, s in zip(data["fixed"], source.start < 0, strict=True)), False],
+            "fixed": [*fixed.tolist(), bool(example.slots)],
             "types": None,
         }
         return Encoding.from_dict(data)
@@ -60,8 +62,7 @@ class Seq2Seq(Writer):
         return int((encoding.segment == 0).sum()) + 1
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        inside = wish.target == "all" or wish.number is not None or isinstance(wish.target, slice)
-        if wish.target is not None and not inside:
+        if wish.target is not None and not wish.inside:
             return self.aimed_at(encoding, wish)
         encoding = extended(encoding, self.write(encoding), self.codec)
         first = self.first_position(encoding)

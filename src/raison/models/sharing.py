@@ -24,7 +24,7 @@ __all__ = ["answer"]
 
 NODES = 512  # per call: as fast as everything at once, and bounds memory
 ROWS = 8  # fewer rows in a matrix product round differently
-HEAD = 64  # rows of the vocabulary at a time
+HEAD = 128  # rows of the vocabulary at a time
 
 
 @dataclass

@@ -58,7 +58,7 @@ def follow(problem: Problem) -> Policy:
         for row, size in enumerate(sizes):
             sets[row, order[:size]] = True
         judged = yield sets
-        for row, size in enumerate(sizes):
+        for row, size in enumerate(sizes[: len(judged)]):
             if problem.settled(size):
                 return
             problem.step("add" if size else "start", judged, row, before)

@@ -12,7 +12,7 @@ from raison.methods.base import Answer
 from raison.models.base import Model
 from raison.models.memory import Memory
 from raison.rationales.problem import Judged, Problem, with_each
-from raison.rationales.sufficient import Argmax, Top
+from raison.rationales.sufficient import Argmax
 
 __all__ = ["certify", "check"]
 
@@ -39,7 +39,7 @@ def check(model: Model, problems: Sequence[Problem], removal: str | None) -> Non
 
 def certify(model: Model, problems: Sequence[Problem], removal: str | None, memory: Memory) -> list[Answer]:
     """The answers: what was selected, how much each selected unit matters to the rest, and the certificate."""
-    check(model, [problem for problem in problems if problem.status == "interrupted"], removal)
+    check(model, [problem for problem in problems if problem.check is None], removal)
     spared = [spare(problem) for problem in problems]
     with progress.silence():
         answers = model.score(
@@ -55,10 +55,10 @@ def certify(model: Model, problems: Sequence[Problem], removal: str | None, memo
 
 
 def spare(problem: Problem) -> np.ndarray:
-    """[s u] the rationale without each of its units; none where nothing was found but the whole context."""
+    """[s u] the rationale without each of its units; none where the search ended before it found anything."""
     best = problem.best
     assert best is not None
-    if not best.enough or not (problem.improved or problem.tight):
+    if not best.enough or not (problem.improved or problem.status == "complete"):
         return np.zeros((0, problem.size), bool)
     return with_each(best.chosen, np.flatnonzero(best.chosen))
 
@@ -78,13 +78,15 @@ def certified(problem: Problem, without: Judged) -> Answer:
     irreducible = (bool(best.enough) and not (without.cost < best.cost).any()) if looked else None
     small = int(best.chosen.sum())
     bound = small if problem.proved else min(problem.lower_bound, small)
+    optimal = bool(problem.proved or (irreducible and problem.settled(bound)))
+    status = "complete" if optimal else status  # what more could a larger budget bring?
     scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(len(problem.encoding))
     kept = problem.question(best.chosen[None]).keep[0] | problem.target.given(problem.encoding)
     certificate: dict[str, Any] = {
         "rule": str(problem.rule.spec()),
         "sufficient": bool(best.enough and problem.holds),
         "irreducible": irreducible,
-        "optimal": bool(problem.proved or (irreducible and problem.settled(bound))),
+        "optimal": optimal,
         "lower_bound": bound,
         "size": small,
         "length": int((kept & scope).sum()),
@@ -114,6 +116,9 @@ def notes_on(problem: Problem, size: int) -> list[str]:
     notes = list(problem.notes)
     if size == 0 and problem.best is not None and problem.best.enough:
         given = "the tokens that can't be removed" if problem.target.given(problem.encoding).any() else "nothing at all"
-        more = " To see what raises its confidence, ask for probability(tau=0.9)."
-        notes.append(f"The model predicts this from {given}.{more if isinstance(problem.rule, (Argmax, Top)) else ''}")
+        if isinstance(problem.rule, Argmax) and problem.own:
+            more = "To see what raises its confidence, ask for probability(tau=0.9)."
+            notes.append(f"The model predicts this from {given}. {more}")
+        else:
+            notes.append(f"By the rule {problem.rule.spec()}, {given} would be enough.")  # type: ignore[union-attr]
     return notes

@@ -44,6 +44,9 @@ def prove(problem: Problem) -> Policy:
             break
         for sets in blocks(problem.size, size):
             judged = yield sets
+            if len(judged) < len(sets):  # the budget ended here, so nothing is ruled out
+                problem.offer(judged, judged.cheapest())
+                return
             tried += len(sets)
             problem.share = min(1.0, tried / ahead(problem))
             row = judged.cheapest()

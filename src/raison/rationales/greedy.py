@@ -48,7 +48,7 @@ def grow(problem: Problem, largest: int | None = None) -> Policy:
         if problem.settled(size):
             return
         judged = yield with_each(chosen, np.flatnonzero(~chosen))
-        if size == 1 and problem.lower_bound == 1 and not judged.enough.any():
+        if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
         row = judged.best()
         problem.step("add", judged, row, chosen)

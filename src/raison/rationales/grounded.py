@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from raison.errors import InputError
-from raison.models.base import Model, Question
+from raison.models.base import Model, Question, Scored
+from raison.models.memory import Memory
 from raison.rationales.sufficient import Rule, rule_of
 from raison.types import Example, Explanation, Slot
 from raison.units import group
@@ -20,13 +21,16 @@ INSTRUCTION = "Answer the question from the passages, in a few words."
 
 def named(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """Passages by name; a plain list is numbered."""
-    if isinstance(passages, str):
-        raise InputError("Pass the passages as a list or as a mapping from names to texts, not as one string.")
-    found = dict(passages) if isinstance(passages, Mapping) else {str(i + 1): text for i, text in enumerate(passages)}
+    if isinstance(passages, str) or not isinstance(passages, (Mapping, Sequence)):
+        raise InputError("Pass the passages as a list of texts, or as a mapping from names to texts.")
+    pairs = passages.items() if isinstance(passages, Mapping) else enumerate(passages, 1)
+    found = {str(name): text for name, text in pairs}
     if not found:
         raise InputError("An answer rests on passages: give at least one.")
     for name, text in found.items():
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
+            raise InputError(f"The passage {name!r} must be a string, not {type(text).__name__}.")
+        if not text.strip():
             raise InputError(f"The passage {name!r} is empty: give it some text or leave it out.")
     return {name: text.strip() for name, text in found.items()}
 
@@ -35,6 +39,10 @@ def prompt(model: Any, question: str, passages: Mapping[str, str]) -> Example:
     """The question under the passages, in the model's own chat format where it has one; passages are slots."""
     if not isinstance(question, str) or not question.strip():
         raise InputError("The question is empty: ask something.")
+    for name, text in {**passages, "question": question}.items():
+        for special in model.codec.own.all_special_tokens:
+            if special in text:
+                raise InputError(f"{name!r} holds {special!r}, which this model reads as a command: take it out.")
     body = "\n\n".join(passages.values())
     asked = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"
     text = model.codec.chat(asked)
@@ -88,28 +96,33 @@ def grounding(model: Model, explanation: Explanation, question: str) -> dict[str
 
 def changed(model: Model, question: Question, rule: Rule, removal: str | None) -> np.ndarray:
     """[n − 1] whether each part, removed from the whole context, takes the answer away; the first row keeps all."""
-    from raison.models.memory import Memory
-
     (scored,) = model.score([question], removal=removal, memory=Memory())
-    (full,) = model.score([Question(question.encoding, question.target, question.keep[:1])], removal=removal)
+    full = Scored(scored.value[:1], scored.rank[:1], scored.margin[:1], scored.predicted[:1])
     return ~rule.enough(scored, full)[1:]
 
 
 def statement(found: dict[str, Any], explanation: Explanation) -> str:
     """The finding in one sentence."""
     certificate = explanation.diagnostics["certificate"]
+    said = certificate["rule"] == "argmax" and certificate["own"]  # else a rule is kept, not the very words
+    by = "" if said else f"By {certificate['rule']}, "
     if certificate["status"] == "impossible":
         return "No part of the context is enough for this answer, not even all of it."
     if not found["needs_context"]:
-        return "The answer needs no context at all: the model gives it to the bare question."
+        if said:
+            return "The answer needs no context at all: the model gives it to the bare question."
+        return f"{by}the answer needs no context at all."
     chosen = int(explanation.selected.sum())  # type: ignore[union-attr]
     rests = [passage["name"] for passage in found["passages"] if passage["selected"]]
-    changes = [passage["name"] for passage in found["passages"] if passage["necessary"]]
+    needed = [passage["name"] for passage in found["passages"] if passage["necessary"]]
     level = explanation.units.level + ("s" if chosen > 1 else "")
-    sentence = f"The answer rests on {listed(rests)} ({chosen} {level}): that alone gives it."
-    if not changes:
-        return sentence + " No single passage is indispensable: without any one of them the answer stays the same."
-    return sentence + f" Without {listed(changes, 'or')} it changes."
+    verb = "gives it" if said else "is enough"
+    sentence = f"{by}{'T' if said else 't'}he answer rests on {listed(rests)} ({chosen} {level}): that alone {verb}."
+    if needed:
+        return sentence + f" Without {listed(needed, 'or')} {'it changes' if said else 'the rest is not enough'}."
+    if certificate["rule"].startswith("penalty"):
+        return sentence  # nothing is indispensable where there is no threshold
+    return sentence + f" No single passage is indispensable: any one can go{' and the answer stays' if said else ''}."
 
 
 def listed(names: list[str], last: str = "and") -> str:

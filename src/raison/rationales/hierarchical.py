@@ -116,7 +116,7 @@ class Level:
             answered = yield self.behind(sets)
             if answered.enough.any():
                 problem.offer(answered, answered.cheapest())
-            judged = self.seen(part, sets, answered)
+            judged = self.seen(part, sets[: len(answered)], answered)
         problem.lower_bound = max(problem.lower_bound, min(1, part.lower_bound))
         problem.steps += [self.translated(step) for step in part.steps]
         problem.order = [int(u) for g in part.order for u in np.flatnonzero(self.of == self.groups[g]) if self.alive[u]]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from raison.errors import InputError
 from raison.models.base import Question, Scored
 from raison.rationales.sufficient import Argmax, Probability, Rule, Share
 from raison.types import Encoding, Target, Units
@@ -85,7 +86,7 @@ class Problem:
     lower_bound: int = 0  # no set of fewer units is enough
     proved: bool = False  # nothing costs less than the best
     improved: bool = False  # something better than the whole context was found
-    tight: bool = False  # no unit of the best can be spared, as the search has seen
+    finished: bool = False  # the policy has come to its end
     notes: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)  # what else a policy has to say
     refuted: set[bytes] = field(default_factory=set)  # sets that an independent evaluation found not to be enough
@@ -145,16 +146,18 @@ class Problem:
             self.rule = Argmax() if self.own and several else Probability() if probable else Share()
             if several and not self.own:
                 choice = f"does not beat {self.target.contrast_text!r}" if contrast else "is not the model's own choice"
-                kept = "probability" if probable else "value"
+                kept = "value" if not probable else "odds" if contrast else "probability"
                 self.notes.append(
                     f"Since {self.target.text!r} {choice}, a context is enough that keeps 90 % of its {kept}."
                 )
+        elif isinstance(self.rule, Probability) and self.target.output != "log_prob":
+            raise InputError("This model gives values, not probabilities: use share(tau=0.9) instead of probability.")
 
     def restart(self) -> None:
         """Begin with the whole context as the best known; what was refuted stays refuted."""
         self.best, self.check, self.steps, self.order = None, None, [], []
         self.offer(self.judge(self.everything[None], self.full), 0)  # type: ignore[arg-type]
-        self.proved = self.improved = self.tight = False
+        self.proved = self.improved = self.finished = False
 
     @property
     def own(self) -> bool:

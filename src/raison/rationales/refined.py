@@ -124,7 +124,7 @@ def grow(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Poli
         if problem.settled(size) or not len(absent):
             return
         judged = yield with_each(chosen, absent)
-        if size == 1 and len(absent) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
+        if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
         gains.note(judged, chosen, level)
         row = judged.cheapest() if np.isfinite(judged.cost).any() else judged.steepest()
@@ -157,8 +157,7 @@ def shrink(problem: Problem) -> Policy:
         before = problem.best.chosen
         judged = yield with_each(before, np.flatnonzero(before))
         row = judged.cheapest()
-        problem.tight = not problem.offer(judged, row)
-        if problem.tight:
+        if not problem.offer(judged, row):
             return
         problem.step("remove", judged, row, before)
 

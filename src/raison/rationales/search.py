@@ -79,8 +79,8 @@ class Search(Method):
             drive(model, problems, self.policy, batch.removal, memory)
         except KeyboardInterrupt:
             found = [index for index, problem in enumerate(problems) if problem.best is not None]
-            for index in found:
-                problems[index].status = "interrupted"
+            for problem in (problems[index] for index in found):
+                problem.status = problem.status if problem.finished else "interrupted"
             answers = certify(model, [problems[index] for index in found], batch.removal, memory)
             raise Interrupted(list(zip(found, answers, strict=True))) from None
         return certify(model, problems, batch.removal, memory)
@@ -162,11 +162,16 @@ def advance(running: dict, wanted: dict, problems: Sequence[Problem], index: int
     problem = problems[index]
     try:
         sets = next(running[index]) if judged is None else running[index].send(judged)
-        if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
-            problem.status = "budget"
+        if problem.status == "budget":
             raise StopIteration
+        if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
+            problem.status = "budget"  # what is left of it goes to a part of this wish, and then it is over
+            sets = sets[: problem.budget - problem.evaluations]
+            if not len(sets):
+                raise StopIteration
         wanted[index] = sets
     except StopIteration:
+        problem.finished = True
         running.pop(index)
         wanted.pop(index, None)
 

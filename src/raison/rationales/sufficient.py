@@ -12,11 +12,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from raison.errors import InputError
 from raison.models.base import Scored
 from raison.registry import rules
 from raison.spec import Spec, between, whole
 
-__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Top", "rule_of"]
+__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_of"]
 
 R = TypeVar("R", bound="type[Rule]")
 
@@ -63,7 +64,7 @@ class Argmax(Rule):
     """The target stays the model's first choice (every token of it), or beats its contrast (P0, Eq. 3)."""
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
-        return (scored.margin > 0).all(-1) | (scored.rank == 0).all(-1) & (scored.margin >= 0).all(-1)
+        return np.asarray((scored.margin > 0).all(-1))  # a tie is no choice
 
     def climb(self, scored: Scored) -> np.ndarray:
         # probability alone also rises for sets that make everything likelier that fits; the lead alone is blind
@@ -74,7 +75,7 @@ class Argmax(Rule):
 @rule("probability")
 @dataclass(frozen=True)
 class Probability(Rule):
-    """The target keeps at least a share τ of the probability that the whole context gives it."""
+    """The target keeps a share τ of the probability (against a contrast: the odds) that the whole context gives it."""
 
     tau: float = 0.9
 
@@ -150,4 +151,8 @@ class Penalty(Rule):
 
 def rule_of(wish: Any) -> Rule | None:
     """The rule of a spec such as "probability(tau=0.8)"; None: what suits the target."""
-    return wish if wish is None or isinstance(wish, Rule) else rules.build(wish)
+    if wish is None or isinstance(wish, Rule):
+        return wish
+    if not isinstance(wish, (str, Spec)):
+        raise InputError(f"A {type(wish).__name__} is not a rule: write one, such as 'probability(tau=0.9)'.")
+    return rules.build(wish)  # type: ignore[no-any-return]

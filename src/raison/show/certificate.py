@@ -97,6 +97,6 @@ def warnings(explanation: Explanation) -> list[str]:
 def stand(passage: Mapping[str, Any]) -> str:
     """What a passage is to an answer."""
     if passage.get("selected"):
-        also = ", and removing it alone changes the answer" if passage.get("necessary") else ""
+        also = ", and does not hold without it" if passage.get("necessary") else ""
         return f"the answer rests on it{also}"
-    return "removing it alone changes the answer" if passage.get("necessary") else "not needed"
+    return "the answer does not hold without it" if passage.get("necessary") else "not needed"

@@ -145,8 +145,8 @@ function asked({ question = "", answer = "", statement = "" }) {
 }
 
 const stand = ({ selected, necessary }) => (selected
-  ? `the answer rests on it${necessary ? ", and removing it alone changes the answer" : ""}`
-  : necessary ? "removing it alone changes the answer" : "not needed");
+  ? `the answer rests on it${necessary ? ", and does not hold without it" : ""}`
+  : necessary ? "the answer does not hold without it" : "not needed");
 
 // Above and below the text of an explanation; nothing where it is no rationale. Without its `text`, no key to it.
 export function story(explanation, text = true) {
