@@ -175,15 +175,16 @@ FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = ma
 tokens at their original positions gives the same answer as hiding the others from attention; `shares prefixes`, whether
 a search computes a prefix that several sets have in common only once."""
 
-CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated anew: full length,
-masked, nothing remembered), `irreducible` (no unit can be left out), `optimal` and `lower_bound` (no sufficient set has
-fewer units), `size` (units selected) and `length` (context tokens that the model reads, those included that can't be
-removed: P0's length) of `context`, `own` (the target is what the model itself predicts), `status` (complete, budget,
-interrupted, impossible), `value` and `full_value` (with `probability` where they are log-probabilities),
-`evaluations`, `tokens` (token-forwards of the search: tokens pushed through the blocks, a backward pass counting as two
-forward passes) and `check_tokens` (of the certificate). `diagnostics["steps"]` is the path: what was added or removed,
-what was chosen then, its value, and the five best candidates. `scores` say how much the value drops when a unit is left
-out of the rationale."""
+CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated again: at full
+length and masked where the search deleted, and nothing remembered), `irreducible` (no unit can be left out),
+`optimal` and `lower_bound` (no sufficient set has fewer units), `size` (units selected) and `length` (context tokens
+that the model reads, those included that can't be removed: P0's length) of `context`, `own` (the target is what the
+model itself predicts), `status` (complete, budget, interrupted, impossible), `value` and `full_value` (with
+`probability` where they are log-probabilities), `evaluations`, `tokens` (token-forwards of the search: tokens pushed
+through the blocks, a backward pass counting as two forward passes; the whole context counts only where the prediction
+had not read it) and `check_tokens` (of the certificate). `diagnostics["steps"]` is the path: what was added or
+removed, what was `chosen` then (removing goes on from the best set, which need not be that of the step before), its
+value, and the five best candidates. `scores` say how much the value drops when a unit is left out of the rationale."""
 
 OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the
 probe decided. A removal is offered only if it really hides: other words in the removed places must not change the

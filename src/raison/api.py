@@ -208,12 +208,14 @@ def explained(model: Model, examples: Sequence[Example], method: Method, wishes:
     level = wishes.level(model)
     groups = [grouping.group(encoding, level, goal.free(encoding)) for encoding, goal in aims]
     whole = [None if one is None else one.scored(goal) for one, (_, goal) in zip(said, aims, strict=True)]
-    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, wishes.removal, wishes.seed, whole)
+    facts = [about(one, goal) for one, (_, goal) in zip(said, aims, strict=True)]
+    same = [fact["prediction"]["same"] if fact else None for fact in facts]
+    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, wishes.removal, wishes.seed, whole, same)
     clock = time.process_time()
 
     def record(answers: Iterable[tuple[int, Answer]]) -> list[Explanation]:
         spent = round((time.process_time() - clock) / max(1, len(aims)), 6)
-        return [recorded(model, method, batch, i, a, about(said[i], batch.targets[i]), spent) for i, a in answers]
+        return [recorded(model, method, batch, i, a, facts[i], spent) for i, a in answers]
 
     try:
         return record(enumerate(method(model, batch)))

@@ -30,6 +30,7 @@ class Batch:
     removal: str | None = None  # None: the model's default
     seed: int = 0
     whole: Sequence[Scored | None] = ()  # what the whole text gives each target, where that is known already
+    predicted: Sequence[bool | None] = ()  # whether the target is what the model says about the whole text, likewise
 
     def __len__(self) -> int:
         return len(self.encodings)

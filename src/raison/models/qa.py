@@ -12,7 +12,7 @@ from raison.errors import InputError
 from raison.models.adapter import Adapter
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Prediction, Wish
-from raison.models.layout import Chunk
+from raison.models.layout import Chunk, Piece
 from raison.models.reading import Columns
 from raison.types import Encoding, Example, Target
 
@@ -22,7 +22,7 @@ LONGEST = 30  # tokens of a predicted answer
 
 
 class QuestionAnswerer(Adapter):
-    """A span model: start and end are two columns, each decided among the tokens that are there."""
+    """A span model: start and end are two columns, each decided among the tokens of the context that are there."""
 
     task = "qa"
 
@@ -43,7 +43,7 @@ class QuestionAnswerer(Adapter):
         answers = []
         for encoding, logits in zip(encodings, self.logits(encodings, [None] * len(encodings)), strict=True):
             inside = self.context(encoding)
-            log_prob = logits.log_softmax(-1)[:, inside]  # [2 c]
+            log_prob = logits[:, inside].log_softmax(-1)  # [2 c]
             pairs = log_prob[0][:, None] + log_prob[1][None, :]
             pairs = pairs.masked_fill(~torch.ones_like(pairs).bool().triu().tril(LONGEST - 1), -torch.inf)
             best = pairs.flatten().topk(min(5, int(torch.isfinite(pairs).sum())))
@@ -73,11 +73,15 @@ class QuestionAnswerer(Adapter):
     def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
         return logits[:, real]
 
+    def answers(self, part: Piece) -> np.ndarray:
+        """[n L] where an answer can stand: the question and special tokens are none."""
+        return np.isin(part.index[0], self.context(part.encoding))
+
     def columns(self, output: Any, chunk: Chunk) -> Columns:
         logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
         if chunk.parts[0].target is None:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
-        there = chunk.fill(0, [part.visible[0] for part in chunk.parts], False)
+        there = chunk.fill(0, [part.visible[0] & self.answers(part) for part in chunk.parts], False)
         absent = ~torch.from_numpy(there).to(logits.device)
         logits = logits.masked_fill(absent[:, None, :], torch.finfo(logits.dtype).min)
         return Columns(logits, self.rows_of(chunk))  # type: ignore[arg-type]

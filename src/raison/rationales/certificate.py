@@ -91,7 +91,7 @@ def certified(problem: Problem, without: Judged) -> Answer:
         "size": small,
         "length": int((kept & scope).sum()),
         "context": int(scope.sum()),
-        "own": problem.own,
+        "own": problem.own if problem.predicted is None else problem.predicted,
         "status": status,
         "value": best.value,
         "full_value": float(problem.full.value.sum()),

@@ -79,6 +79,7 @@ class Problem:
     budget: int | None = None  # evaluations
     hint: np.ndarray | None = None  # [u] scores of an attribution method
     tie: float = 0.0
+    predicted: bool | None = None  # a span is chosen as a whole: only the model can say whether it is its own
     full: Scored | None = None
     best: Found | None = None
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -144,7 +145,12 @@ class Problem:
             several = contrast or bool((full.margin != 0).any())  # one outcome alone is always the first choice
             probable = self.target.output == "log_prob"
             self.rule = Argmax() if self.own and several else Probability() if probable else Share()
-            if several and not self.own:
+            if several and not self.own and self.predicted:
+                self.notes.append(
+                    "Start and end of this answer are not each the first choice, only together: a context is enough "
+                    "that keeps 90 % of their probability."
+                )
+            elif several and not self.own:
                 choice = f"does not beat {self.target.contrast_text!r}" if contrast else "is not the model's own choice"
                 kept = "value" if not probable else "odds" if contrast else "probability"
                 self.notes.append(

@@ -92,7 +92,9 @@ class Search(Method):
         rule = rule_of(self.sufficient)
         tie = float(getattr(model, "rounding", 0.0))
         full = batch.whole[index] if batch.whole else None
-        return Problem(batch.encodings[index], target, batch.units[index], rule, self.evaluations, full=full, tie=tie)
+        said = batch.predicted[index] if batch.predicted and target.kind == "span" else None
+        place = batch.encodings[index], target, batch.units[index]
+        return Problem(*place, rule, self.evaluations, full=full, tie=tie, predicted=said)
 
 
 def drive(
