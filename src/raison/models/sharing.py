@@ -48,7 +48,7 @@ def answer(model: Any, questions: Sequence[Question], trie: Trie, limit: int) ->
         room = room_of(trie, limit)
         if start or 4 * len(trie) > 3 * room:  # it was full, or will be soon
             trie.forget(on_the_way(questions, jobs[start:], trie))
-        if 2 * len(trie) > room:  # no place for new ones: begin again
+        if 4 * len(trie) > 3 * room:  # still no place for new ones: begin again
             trie.forget()
         known = len(trie)
         try:
