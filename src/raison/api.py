@@ -276,7 +276,7 @@ def recorded(
     if method.axis == "token":
         parts["token_scores"] = scores
         scores = method.gathered(scores, units)
-        diagnostics["aggregation"] = "sum" if method.additive else "max"
+        diagnostics["aggregation"] = method.aggregation
     if encoding.truncated:
         diagnostics["truncated_tokens"] = encoding.truncated
     removes = method.axis == "unit" and "score" in method.needs
@@ -291,6 +291,7 @@ def recorded(
         selected=answer.selected,
         order=answer.order,
         parts=parts,
+        artifacts=answer.artifacts,
         diagnostics=diagnostics,
         cost={"cpu_seconds": spent, **answer.cost},
     )

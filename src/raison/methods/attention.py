@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.models.base import Model, Trace
 
 __all__ = ["AttentionLast", "AttentionMean"]
@@ -31,10 +31,8 @@ def read_rows(trace: Trace, layers: str) -> np.ndarray:
 
 
 def attended(model: Model, batch: Batch, layers: str) -> list[Answer]:
-    answers: list[Answer | None] = [None] * len(batch)
-    for index, trace in model.trace(batch.encodings, batch.targets, want=frozenset({"attention", "readout"})):
-        answers[index] = Answer(read_rows(trace, layers))
-    return answers  # type: ignore[return-value]
+    want = frozenset({"attention", "readout"})
+    return read_traces(model, batch, want, lambda trace: Answer(read_rows(trace, layers)))
 
 
 @method("attention_last")

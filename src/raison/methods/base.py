@@ -10,12 +10,12 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from raison.errors import Unsupported
-from raison.models.base import Model, Scored
+from raison.models.base import Model, Scored, Trace
 from raison.registry import methods
 from raison.spec import Spec
 from raison.types import Encoding, Target, Units
 
-__all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
+__all__ = ["Answer", "Batch", "Method", "check_needs", "method", "read_traces"]
 
 M = TypeVar("M", bound="type[Method]")
 
@@ -50,6 +50,7 @@ class Answer:
     selected: np.ndarray | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, str] = field(default_factory=dict)  # fitted things that were used: name -> content hash
     cost: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,18 +62,25 @@ class Method(ABC):
     paper: ClassVar[str] = ""
     signed: ClassVar[bool] = True  # scores for and against, or only sizes
     axis: ClassVar[str] = "token"  # token: scores [t], gathered to units by explain(); unit: scores [u]
-    additive: ClassVar[bool] = False  # the score of a word is the sum over its tokens; else the largest
+    additive: ClassVar[bool] = False  # scores add up, so that the score of a word is the sum over its tokens
+    pooling: ClassVar[str] = "max"  # where they do not: max, the largest in size, or mean
     needs: ClassVar[frozenset[str]] = frozenset()  # of what a model offers; an instance may need more
 
     @abstractmethod
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         """One answer per example of the batch."""
 
+    @property
+    def aggregation(self) -> str:
+        """How the scores of tokens make the score of a unit: sum, max or mean."""
+        return "sum" if self.additive else self.pooling
+
     def gathered(self, scores: np.ndarray, units: Units) -> np.ndarray:
-        """[u] of [t]: the sum where scores add up, else the largest in size."""
+        """[u] of [t]: the sum where scores add up, else the largest in size or the mean."""
         inside = units.of >= 0
-        if self.additive:
-            return np.bincount(units.of[inside], weights=scores[inside], minlength=len(units))
+        if self.aggregation != "max":
+            total = np.bincount(units.of[inside], weights=scores[inside], minlength=len(units))
+            return total if self.additive else total / np.bincount(units.of[inside], minlength=len(units))
         result = np.zeros(len(units))
         for unit, score in zip(units.of[inside], scores[inside], strict=True):
             if abs(score) > abs(result[unit]):
@@ -83,6 +91,16 @@ class Method(ABC):
         """How to write this method: its name and what differs from the defaults."""
         params = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return Spec(self.name, params)
+
+
+def read_traces(
+    model: Model, batch: Batch, want: frozenset[str], answer: Callable[[Trace], Answer], **how: Any
+) -> list[Answer]:
+    """One answer per example, made from its trace; `how` goes to the model's `trace`."""
+    answers: list[Answer | None] = [None] * len(batch)
+    for index, trace in model.trace(batch.encodings, batch.targets, want=want, **how):
+        answers[index] = answer(trace)
+    return answers  # type: ignore[return-value]
 
 
 def method(name: str) -> Callable[[M], M]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.models.base import Model, Trace
 
 __all__ = ["GradientNorm", "InputXGradient"]
 
 
-def traced(model: Model, batch: Batch, score: object) -> list[Answer]:
-    """One trace per example; `score(trace)` gives [t] scores and diagnostics."""
-    answers: list[Answer | None] = [None] * len(batch)
-    for index, trace in model.trace(batch.encodings, batch.targets, want=frozenset({"gradients"})):
-        answers[index] = Answer(numpy(score(trace)))  # type: ignore[operator]
-    return answers  # type: ignore[return-value]
+def traced(model: Model, batch: Batch, score: Callable[[Trace], torch.Tensor]) -> list[Answer]:
+    """One trace per example; `score(trace)` gives [t] scores."""
+    return read_traces(model, batch, frozenset({"gradients"}), lambda trace: Answer(numpy(score(trace))))
 
 
 def numpy(tensor: torch.Tensor) -> np.ndarray:
