@@ -1,4 +1,4 @@
-"""Methods that read attention weights at the rows from which the answer is taken."""
+"""Methods that read attention weights, and how the answer depends on them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method, read_traces
-from raison.models.base import Model, Trace
+from raison.methods.gradients import numpy
+from raison.methods.mixing import at_answer, heads_mean, last_of_each, lifted, normalised, rolled_out
+from raison.models.base import Map, Model, Trace
 
-__all__ = ["AttentionLast", "AttentionMean"]
+__all__ = ["AttentionLast", "AttentionMean", "AttentionRollout", "AttentionXGradient"]
 
-
-def read_rows(trace: Trace, layers: str) -> np.ndarray:
-    """[t] attention from the readout rows, mean over heads, of the last layer or of all.
-
-    An encoder-decoder reads its source through cross-attention and its own words through the decoder's:
-    both land on the one axis, as in P0's baselines for translation.
-    """
-    scores = np.zeros(len(trace.encoding))
-    kinds = {m.kind for m in trace.maps} - {"encoder"}
-    for kind in kinds:
-        maps = [m for m in trace.maps if m.kind == kind]
-        maps = maps[-1:] if layers == "last" else maps
-        for m in maps:
-            rows = trace.readout[m.rows]  # type: ignore[index]
-            seen = m.weights.mean(0).double().cpu().numpy()  # [s t]
-            scores[m.cols] += rows @ seen / len(maps)
-    return scores
+SEEN = frozenset({"attention", "readout"})
 
 
-def attended(model: Model, batch: Batch, layers: str) -> list[Answer]:
-    want = frozenset({"attention", "readout"})
-    return read_traces(model, batch, want, lambda trace: Answer(read_rows(trace, layers)))
+def weights_of(each: Map) -> np.ndarray:
+    return heads_mean(each, lambda m: m.weights)
 
 
 @method("attention_last")
@@ -40,7 +25,8 @@ def attended(model: Model, batch: Batch, layers: str) -> list[Answer]:
 class AttentionLast(Method):
     """Attention of the last layer, from the rows that the answer is read from.
 
-    score_j = Σ_i r_i · mean_h A^L_hij, r = the readout ([CLS], mean, last token, start and end, …).
+    score_j = Σ_i r_i · mean_h A^L_hij, r = the readout ([CLS], mean, last token, start and end, …). An encoder-decoder
+    reads its source through cross-attention and its own words through the decoder's, as in P0's baselines.
     """
 
     paper = "P0 section 5; P4 RawAtt"
@@ -49,7 +35,11 @@ class AttentionLast(Method):
     needs = frozenset({"attention"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return attended(model, batch, "last")
+        def answer(trace: Trace) -> Answer:
+            size = len(trace.encoding)
+            return Answer(at_answer(trace, sum(lifted(size, m, weights_of(m)) for m in last_of_each(trace.maps))))  # type: ignore[arg-type]
+
+        return read_traces(model, batch, SEEN, answer)
 
 
 @method("attention_mean")
@@ -66,4 +56,59 @@ class AttentionMean(Method):
     needs = frozenset({"attention"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return attended(model, batch, "all")
+        def answer(trace: Trace) -> Answer:
+            size = len(trace.encoding)
+            total = np.zeros((size, size))
+            for each in trace.maps:
+                layers = sum(m.kind == each.kind for m in trace.maps)
+                if each.kind != "encoder":
+                    total += lifted(size, each, weights_of(each)) / layers
+            return Answer(at_answer(trace, total))
+
+        return read_traces(model, batch, SEEN, answer)
+
+
+@method("attention_rollout")
+@dataclass(frozen=True)
+class AttentionRollout(Method):
+    """Attention multiplied through the layers, half of each row staying with itself for the residual connection.
+
+    Â_l = ½ mean_h A^l + ½ I, R = Â_L ··· Â_1, score = the rows of the answer (Abnar & Zuidema 2020; P0, P4). In an
+    encoder-decoder every self- and cross-attention is one factor, on the axis of source and prefix together.
+    """
+
+    paper = "Abnar & Zuidema 2020"
+    signed = False
+    additive = True
+    needs = frozenset({"attention"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        def answer(trace: Trace) -> Answer:
+            size = len(trace.encoding)
+            steps = (normalised(lifted(size, m, weights_of(m)) + np.eye(size)) for m in trace.maps)
+            return Answer(at_answer(trace, rolled_out(steps, size)))
+
+        return read_traces(model, batch, SEEN, answer)
+
+
+@method("attention_x_gradient")
+@dataclass(frozen=True)
+class AttentionXGradient(Method):
+    """Attention times the gradient of the answer: the first-order change if nobody looked at a token.
+
+    score_j = Σ_{l,h,i} A^l_hij · ∂f/∂A^l_hij, over all rows, signed (Serrano & Smith 2019; Barkan et al. 2021 take its
+    positive part).
+    """
+
+    paper = "Serrano & Smith 2019"
+    additive = True
+    needs = frozenset({"attention"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        def answer(trace: Trace) -> Answer:
+            scores = np.zeros(len(trace.encoding))
+            for each in trace.maps:
+                scores[each.cols] += numpy((each.weights * each.gradient).sum((0, 1)))
+            return Answer(scores)
+
+        return read_traces(model, batch, frozenset({"attention_gradients"}), answer)

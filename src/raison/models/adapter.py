@@ -256,13 +256,13 @@ class Adapter(ABC):
             for piece in pieces(number, q.encoding, q.target, q.keep, removal == "delete", STRIDE)
         ]
         total = sum(len(piece) * sum(piece.lengths) for piece in plan)
-        done = 0
+        done, view = 0, self.view  # looked at once: whether the weights have moved takes milliseconds to see
         for chunk in chunks(plan, self.layout, self.row_bytes):
             inputs, call = self.tensors(chunk, removal)
             self.narrow(chunk, call)
             call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
             with torch.inference_mode(), running(call):
-                columns = self.columns(self.view(**inputs), chunk)
+                columns = self.columns(view(**inputs), chunk)
                 answers = read(columns, self.outputs_of(chunk))
             row = 0
             for part in chunk.parts:
@@ -308,9 +308,13 @@ class Adapter(ABC):
         want: frozenset[str],
         embeddings: Sequence[torch.Tensor] | None = None,
         heads: np.ndarray | None = None,
+        rules: Any = None,
     ) -> Iterator[tuple[int, Trace]]:
         from raison.models.recording import record
+        from raison.models.relating import relate
 
+        if rules is not None:
+            return relate(self, encodings, targets, want, rules, embeddings, heads)
         return record(self, encodings, targets, want, embeddings, heads)
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
@@ -327,11 +331,12 @@ class Adapter(ABC):
             for number, (encoding, target) in enumerate(zip(encodings, targets, strict=True))
             for piece in pieces(number, encoding, target, np.ones((1, len(encoding)), bool), False)
         ]
+        view = self.view
         for chunk in chunks(plan, self.layout, self.row_bytes):
             inputs, call = self.tensors(chunk, "mask")
             self.narrow(chunk, call)
             with torch.inference_mode(), running(call):
-                found = self.columns(self.view(**inputs), chunk).logits
+                found = self.columns(view(**inputs), chunk).logits
             for row, part in enumerate(chunk.parts):
                 start = chunk.offset(part, len(chunk.lengths) - 1)
                 results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).double()

@@ -122,6 +122,7 @@ class Map:
     cols: np.ndarray  # [t]
     weights: torch.Tensor  # [h s t]
     gradient: torch.Tensor | None = None  # of the target's value
+    relevance: torch.Tensor | None = None  # under the rules of the trace
 
 
 @dataclass
@@ -137,6 +138,9 @@ class Trace:
     hidden_gradient: list[torch.Tensor] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
+    relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
+    cuts: list[float] = field(default_factory=list)  # total relevance between the blocks, from the last to the first
+    strange: tuple[str, ...] = ()  # functions of the model for which the rules have no rule
 
 
 @runtime_checkable
@@ -165,8 +169,9 @@ class Model(Protocol):
         want: frozenset[str],
         embeddings: Sequence[Any] | None = None,
         heads: np.ndarray | None = None,
+        rules: Any = None,
     ) -> Iterator[tuple[int, Trace]]:
-        """One trace for each pair, in any order, with its index."""
+        """One trace for each pair, in any order, with its index; under `rules` it tells relevance, not gradients."""
 
     def score(
         self,

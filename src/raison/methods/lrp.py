@@ -1,0 +1,161 @@
+"""Relevance propagation: a unit of relevance at the answer is handed back, function by function, to the words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raison.methods.base import Answer, Batch, Method, method, read_traces
+from raison.methods.gradients import numpy
+from raison.methods.mixing import last_of_each
+from raison.models.base import Model, Trace
+from raison.models.relevance import Rules, one, two
+from raison.models.rules import (
+    added, constant, half_gradients, halved, linear, multiplied, own, passed, ratio, standardised, summed,
+)  # fmt: skip
+
+__all__ = ["ALPHA_BETA", "ATTN_LRP", "CP_LRP", "AttnLRP", "CPLRP", "LRP", "PartialLRP"]
+
+ACTIVATIONS = (
+    "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
+)
+STATISTICS = ("rsqrt", "sqrt", "pow", "var", "std", "norm")  # of a norm that is written out
+
+# P4's rules (Chefer 2021b with sums per example): relevance itself is passed on.
+ALPHA_BETA = Rules(
+    (
+        (one("linear", "addmm", "matmul", "bmm"), linear),
+        (two("add", "sub"), added),
+        (two("matmul", "bmm"), multiplied),
+        (two("mul"), halved),
+        (one(*STATISTICS), constant),
+        (one(*ACTIVATIONS, "softmax", "layer_norm", "rms_norm", "add", "sub", "rsub", "mul", "div", "neg"), passed),
+        (one("sum", "mean"), summed),
+    )
+)
+# Achtibat 2024: gradients are passed on, times the input they are relevance. Softmax keeps its own (a Taylor step).
+ATTN_LRP = Rules(
+    (
+        (two("matmul", "bmm", "mul"), half_gradients),
+        (one(*STATISTICS), constant),
+        (one(*ACTIVATIONS), ratio),
+        (one("layer_norm"), standardised),
+        (one("linear", "addmm", "matmul", "bmm", "softmax", "add", "sub", "rsub", "mul", "div", "neg"), own),
+        (two("add", "sub"), own),
+        (one("sum", "mean"), own),
+    ),
+    gradients=True,
+)
+# Ali 2022: attention weights are given, so relevance reaches the words through the values alone.
+CP_LRP = Rules(((one("softmax"), constant), *ATTN_LRP.table), gradients=True)
+
+
+LOST = 1e-3  # relevance that may get lost on the way before a result says so
+
+
+def conservation(trace: Trace) -> dict[str, Any]:
+    """Diagnostics of a pass under ALPHA_BETA: how much of the relevance reached the words."""
+    whole = 0.0 if trace.target.contrast is not None else 1.0  # a contrast is one pass minus another
+    total = float(trace.relevance.sum())  # type: ignore[union-attr]
+    notes = strange(trace)
+    if abs(total - whole) > LOST:
+        notes.append(f"Relevance was not conserved (it adds up to {total:.3g}, not {whole:g}): don't rely on it.")
+    told: dict[str, Any] = {"relevance_sum": total, "conservation_error": abs(total - whole)}
+    return told | ({"notes": notes} if notes else {})
+
+
+def strange(trace: Trace) -> list[str]:
+    names = ", ".join(trace.strange)
+    return [f"There is no rule for {names} in this model: the gradient was used there."] if names else []
+
+
+@method("lrp")
+@dataclass(frozen=True)
+class LRP(Method):
+    """Layer-wise relevance propagation with P4's rules, from 1 at the answer to the word embeddings.
+
+    Linear: α1β0; additions: in proportion, rescaled per example; products of two signals: half to each; softmax,
+    activations, norms and constants: identity (Bach et al. 2015; Chefer et al. 2021; Song et al. 2024, section 3).
+    The relevance of the words adds up to 1. Several target tokens: the mean of their passes.
+    """
+
+    paper = "P4: Song et al. 2024; Chefer et al. 2021"
+    additive = True
+    needs = frozenset({"gradients"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        def answer(trace: Trace) -> Answer:
+            return Answer(numpy(trace.relevance), diagnostics=conservation(trace))  # type: ignore[arg-type]
+
+        return read_traces(model, batch, frozenset({"relevance"}), answer, rules=ALPHA_BETA)
+
+
+@method("partial_lrp")
+@dataclass(frozen=True)
+class PartialLRP(Method):
+    """Relevance of the last block's attention weights, positive part, mean over heads, at the rows of the answer.
+
+    score_j = Σ_i r_i · mean_h (R^L_hij)⁺ (Voita et al. 2019, as P4 compares it). An encoder-decoder's source is read
+    from its last cross-attention, its own words from the decoder's last self-attention.
+    """
+
+    paper = "Voita et al. 2019; P4"
+    signed = False
+    additive = True
+    needs = frozenset({"gradients", "attention"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        def answer(trace: Trace) -> Answer:
+            scores = np.zeros(len(trace.encoding))
+            for last in last_of_each(trace.maps):
+                seen = numpy(last.relevance.clamp_min(0).mean(0))  # type: ignore[union-attr]
+                scores[last.cols] += trace.readout[last.rows] @ seen  # type: ignore[index]
+            return Answer(scores, diagnostics=conservation(trace))
+
+        return read_traces(model, batch, frozenset({"relevance", "attention", "readout"}), answer, rules=ALPHA_BETA)
+
+
+def by_gradients(model: Model, batch: Batch, rules: Rules) -> list[Answer]:
+    def answer(trace: Trace) -> Answer:
+        told: dict[str, Any] = {"relevance_sum": float(trace.relevance.sum())}  # type: ignore[union-attr]
+        if notes := strange(trace):
+            told["notes"] = notes
+        return Answer(numpy(trace.relevance), diagnostics=told)  # type: ignore[arg-type]
+
+    return read_traces(model, batch, frozenset({"relevance"}), answer, rules=rules)
+
+
+@method("attn_lrp")
+@dataclass(frozen=True)
+class AttnLRP(Method):
+    """AttnLRP: gradient × word embedding with a backward pass that follows the rules of relevance.
+
+    Norms with their deviation taken as given, activations y/x, products of two signals half each, softmax by its own
+    first-order step, linear by the ε-rule with ε = 0; from the target's logit (Achtibat et al. 2024). Words and biases
+    together add up to the logit, so words alone do not.
+    """
+
+    paper = "Achtibat et al. 2024"
+    additive = True
+    needs = frozenset({"gradients"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        return by_gradients(model, batch, ATTN_LRP)
+
+
+@method("cp_lrp")
+@dataclass(frozen=True)
+class CPLRP(Method):
+    """CP-LRP: as AttnLRP, but attention weights are constants, so relevance goes through the values alone.
+
+    (Ali et al. 2022; their conservation argument for attention heads and layer norms.)
+    """
+
+    paper = "Ali et al. 2022"
+    additive = True
+    needs = frozenset({"gradients"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        return by_gradients(model, batch, CP_LRP)
