@@ -28,7 +28,7 @@ def methods_table() -> list[str]:
         entry = methods[name]
         about = entry.__doc__.strip().splitlines()[0]
         gather = "on units" if entry.axis == "unit" else ("sum" if entry.additive else "largest")
-        needs = ", ".join(sorted(entry.needs)) or "nothing"
+        needs = ", ".join(sorted(methods.build(name).needs)) or "nothing"
         rows.append(f"| `{name}` | {about} | {needs} | {MARK[entry.signed]} | {gather} | {entry.paper or '–'} |")
     return rows
 

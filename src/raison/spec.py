@@ -14,7 +14,7 @@ from typing import Any
 
 from raison.errors import InputError
 
-__all__ = ["Spec", "between", "whole"]
+__all__ = ["Spec", "between", "one_of", "whole"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,12 @@ def whole(name: str, value: Any, least: int) -> None:
     """Refuse a parameter that is not a whole number from `least` up."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} is a whole number from {least} up, not {value}.")
+
+
+def one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """Refuse a parameter that is none of the words it may be."""
+    if value not in known:
+        raise InputError(f"{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}.")
 
 
 def between(name: str, value: Any, low: float, high: float = math.inf) -> None:

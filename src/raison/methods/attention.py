@@ -108,7 +108,7 @@ class AttentionXGradient(Method):
         def answer(trace: Trace) -> Answer:
             scores = np.zeros(len(trace.encoding))
             for each in trace.maps:
-                scores[each.cols] += numpy((each.weights * each.gradient).sum((0, 1)))
+                scores[each.cols] += numpy((each.weights * each.gradient).sum((0, 1)))  # type: ignore[operator]
             return Answer(scores)
 
         return read_traces(model, batch, frozenset({"attention_gradients"}), answer)

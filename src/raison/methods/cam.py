@@ -69,8 +69,8 @@ class GradCAM(Method):
 class AttCAT(Method):
     """Attention that a token receives times its share in the answer, summed over blocks, signed.
 
-    score_j = Σ_l mean_{h,i} A^l_hij · ⟨∂f/∂x^l_j, x^l_j⟩, x^l = input of block l (Qiang et al. 2022). An encoder-decoder's
-    cross-attention looks at the encoder's last output, so that stands for x there.
+    score_j = Σ_l mean_{h,i} A^l_hij · ⟨∂f/∂x^l_j, x^l_j⟩, x^l = input of block l (Qiang et al. 2022). The
+    cross-attention of an encoder-decoder looks at the encoder's last output, so that stands for x there.
     """
 
     paper = "Qiang et al. 2022"

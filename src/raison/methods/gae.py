@@ -15,7 +15,7 @@ __all__ = ["GAE"]
 
 def weighted(each: Map) -> np.ndarray:
     """Ā = mean_h (∇A ⊙ A)⁺"""
-    return heads_mean(each, lambda m: (m.gradient * m.weights).clamp_min(0))
+    return heads_mean(each, lambda m: (m.weights * m.gradient).clamp_min(0))  # type: ignore[operator]
 
 
 def without_self(relevance: np.ndarray) -> np.ndarray:

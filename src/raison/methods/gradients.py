@@ -36,7 +36,7 @@ class GradientNorm(Method):
     needs = frozenset({"gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return traced(model, batch, lambda trace: trace.gradient.norm(dim=-1))
+        return traced(model, batch, lambda trace: trace.gradient.norm(dim=-1))  # type: ignore[union-attr]
 
 
 @method("input_x_gradient")

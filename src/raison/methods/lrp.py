@@ -13,10 +13,21 @@ from raison.methods.mixing import last_of_each
 from raison.models.base import Model, Trace
 from raison.models.relevance import Rules, one, two
 from raison.models.rules import (
-    added, constant, half_gradients, halved, linear, multiplied, own, passed, ratio, standardised, summed,
-)  # fmt: skip
+    added,
+    constant,
+    half_gradients,
+    halved,
+    linear,
+    multiplied,
+    own,
+    passed,
+    ratio,
+    standardised,
+    summed,
+)
+from raison.spec import one_of
 
-__all__ = ["ALPHA_BETA", "ATTN_LRP", "CP_LRP", "AttnLRP", "CPLRP", "LRP", "PartialLRP"]
+__all__ = ["ALPHA_BETA", "ATTN_LRP", "CPLRP", "CP_LRP", "LRP", "AttnLRP", "PartialLRP"]
 
 ACTIVATIONS = (
     "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
@@ -49,7 +60,8 @@ ATTN_LRP = Rules(
     gradients=True,
 )
 # Ali 2022: attention weights are given, so relevance reaches the words through the values alone.
-CP_LRP = Rules(((one("softmax"), constant), *ATTN_LRP.table), gradients=True)
+CP_LRP = Rules(((one("softmax"), constant), (one(*ACTIVATIONS), own), *ATTN_LRP.table), gradients=True)
+CP_LRP_IDENTITY = Rules(((one("softmax"), constant), *ATTN_LRP.table), gradients=True)
 
 
 LOST = 1e-3  # relevance that may get lost on the way before a result says so
@@ -148,14 +160,20 @@ class AttnLRP(Method):
 @method("cp_lrp")
 @dataclass(frozen=True)
 class CPLRP(Method):
-    """CP-LRP: as AttnLRP, but attention weights are constants, so relevance goes through the values alone.
+    """CP-LRP: gradient × word embedding with attention weights and the deviations of norms as constants.
 
-    (Ali et al. 2022; their conservation argument for attention heads and layer norms.)
+    So relevance reaches the words through the values alone (Ali et al. 2022). Activations keep their gradient, as in
+    the paper; activations="identity" passes relevance through them unchanged, as later code does: more is conserved.
     """
 
     paper = "Ali et al. 2022"
     additive = True
     needs = frozenset({"gradients"})
 
+    activations: str = "gradient"  # gradient | identity
+
+    def __post_init__(self) -> None:
+        one_of("activations", self.activations, ("gradient", "identity"))
+
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return by_gradients(model, batch, CP_LRP)
+        return by_gradients(model, batch, CP_LRP if self.activations == "gradient" else CP_LRP_IDENTITY)

@@ -50,6 +50,7 @@ class Adapter(ABC):
         self.codec = Codec(tokenizer)
         self.offers: frozenset[str] = frozenset({"score"})
         self.removals: tuple[str, ...] = ()
+        self.heads: str | None = None  # a file of head statistics that comes with the model (offer "heads")
         self.packs = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
         self._lock = threading.Lock()
@@ -79,6 +80,14 @@ class Adapter(ABC):
     @property
     def device(self) -> torch.device:
         return next(self.hf.parameters()).device
+
+    @property
+    def tables(self) -> list[Any]:
+        """The word table of each stream, as a module: what it returns for an id is the embedding that a trace shows."""
+        view = self.view
+        apart = getattr(view.config, "is_encoder_decoder", False)
+        parts = [view.get_encoder(), view.get_decoder()] if apart else [view]
+        return [part.get_input_embeddings() for part in parts]
 
     @property
     def limit(self) -> int | None:
@@ -311,8 +320,13 @@ class Adapter(ABC):
         rules: Any = None,
     ) -> Iterator[tuple[int, Trace]]:
         from raison.models.recording import record
-        from raison.models.relating import relate
+        from raison.models.relating import relate, rescale
+        from raison.models.zeroing import zeroed
 
+        if "zeroed" in want:
+            return zeroed(self, encodings, targets)
+        if rules is not None and rules.paired:
+            return rescale(self, encodings, targets, rules, embeddings or ())
         if rules is not None:
             return relate(self, encodings, targets, want, rules, embeddings, heads)
         return record(self, encodings, targets, want, embeddings, heads)

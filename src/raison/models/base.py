@@ -138,6 +138,8 @@ class Trace:
     hidden_gradient: list[torch.Tensor] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
+    writes: list[Any] = field(default_factory=list)  # what each map's attention writes into the stream (writes.py)
+    zeroed: list[Map] = field(default_factory=list)  # of each block: how far a row moves without a token's value
     relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
     cuts: list[float] = field(default_factory=list)  # total relevance between the blocks, from the last to the first
     strange: tuple[str, ...] = ()  # functions of the model for which the rules have no rule

@@ -66,7 +66,7 @@ def opened(
 
         if name in catalog.entries():
             hf, own_tokenizer = catalog.entries()[name].open()
-            return adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name)
+            return with_heads(adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name))
     if path.is_dir():
         for kind in loaders:
             if loaders[kind].owns(path):
@@ -78,6 +78,16 @@ def opened(
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
     return adapted(placed(hf, device, None), own_tokenizer, task, name if not path.is_dir() else path.name)
+
+
+def with_heads(model: Any) -> Any:
+    """A model of the catalog with the statistics of its attention heads, where raison ships some (recipes/heads.py)."""
+    from raison.models import catalog
+
+    file = Path(catalog.__file__).parent / "shipped" / model.name / "heads.json"
+    if file.is_file() and "attention" in model.offers:
+        model.heads, model.offers = str(file), model.offers | {"heads"}
+    return model
 
 
 def looks_local(name: str) -> bool:

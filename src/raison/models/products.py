@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["SHAPES", "Mark", "Products", "name_of", "signals_in"]
+__all__ = ["SHAPES", "Mark", "Products", "name_of", "signals_in", "tensors_in"]
 
 # what only moves, casts or cuts numbers: for a mark, and for a gradient, the result is the same tensor
 SHAPES = frozenset(

@@ -7,6 +7,7 @@ cut apart again, so that a trace is about one example and one target, on the axi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,10 @@ import torch
 
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece, chunks, pieces
+from raison.models.products import Products
 from raison.models.reading import Columns, read
 from raison.models.tap import Call, Softmaxes, running
+from raison.models.writes import Writes
 from raison.types import Encoding, Target
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WANTS", "record"]
 
-WANTS = frozenset({"gradients", "attention", "attention_gradients", "hidden", "hidden_gradients", "readout"})
+WANTS = frozenset({"gradients", "attention", "attention_gradients", "hidden", "hidden_gradients", "readout", "writes"})
 
 
 def record(
@@ -64,7 +67,7 @@ def planned(
         plan += pieces(number, encoding, widest, np.ones((1, len(encoding)), bool), False)
     for chunk in chunks(plan, model.layout, row_bytes(model, want)):
         inputs, call = model.tensors(chunk, "mask")
-        attends = want & {"attention", "attention_gradients"}
+        attends = want & {"attention", "attention_gradients", "writes"}
         call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
         call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
         if embeddings is not None:
@@ -82,6 +85,7 @@ class Recorded:
     hidden: list[list[torch.Tensor]]  # per stream, per layer [b t d]
     slopes: dict[str, list[torch.Tensor]]  # gradients of leaves, maps, hidden
     readout: torch.Tensor | None  # [b t]
+    writes: Writes | None = None
 
 
 def traced(
@@ -99,7 +103,8 @@ def traced(
     rounds = max(map(len, members))
     if rounds == 1:
         model.narrow(chunk, call)
-    output = forward(model, inputs, call)
+    writes = Writes() if "writes" in want else None
+    output = forward(model, inputs, call, writes)
     if len(call.leaves) != len(chunk.lengths):
         raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
     hidden = model.hidden_of(output) if "output_hidden_states" in inputs else []
@@ -117,15 +122,13 @@ def traced(
         more = number < rounds - 1 or "readout" in want
         slopes = gradients(value[active].sum(), sources, keep=more)
         rows = readout(model, columns, aimed, hidden, active) if "readout" in want else None
-        found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows)
+        found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows, writes)
         for row, index in enumerate(chosen):
             if index is not None:
                 yield index, sliced(aimed, row, found, want)
 
 
-def aims(
-    chunk: Chunk, members: list[list[int]], targets: Sequence[Target]
-) -> Iterator[tuple[list[int | None], Chunk]]:
+def aims(chunk: Chunk, members: list[list[int]], targets: Sequence[Target]) -> Iterator[tuple[list[int | None], Chunk]]:
     """Round k: the number of every row's k-th target (None where it has fewer), and the chunk that aims at them."""
     for number in range(max(map(len, members))):
         chosen = [row[number] if number < len(row) else None for row in members]
@@ -134,12 +137,10 @@ def aims(
         yield chosen, retargeted(chunk, wanted)
 
 
-def forward(model: Adapter, inputs: dict[str, Any], call: Call) -> Any:
+def forward(model: Adapter, inputs: dict[str, Any], call: Call, watch: Products | None = None) -> Any:
     """The forward pass with its graph, maps and leaves recorded in the call."""
-    with torch.enable_grad(), running(call):
-        if model.bypasses_tap and "attention" in call.record:
-            with Softmaxes(call):
-                return model.view(**inputs)
+    softmaxes = Softmaxes(call) if model.bypasses_tap and "attention" in call.record else nullcontext()
+    with torch.enable_grad(), running(call), softmaxes, watch or nullcontext():
         return model.view(**inputs)
 
 
@@ -170,7 +171,9 @@ def gradients(total: torch.Tensor, sources: dict[str, list[torch.Tensor]], keep:
     flat = [tensor for tensors in sources.values() for tensor in tensors]
     if not flat:
         return {}
-    found = torch.autograd.grad(total, flat, retain_graph=keep, allow_unused=True)
+    asked = [tensor for tensor in flat if tensor.requires_grad]  # rules may have made constants of some
+    slopes = iter(torch.autograd.grad(total, asked, retain_graph=keep, allow_unused=True))
+    found = [next(slopes) if tensor.requires_grad else None for tensor in flat]
     filled = iter([torch.zeros_like(t) if g is None else g for t, g in zip(flat, found, strict=True)])
     return {name: [next(filled) for _ in tensors] for name, tensors in sources.items()}
 
@@ -221,12 +224,24 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Tra
         trace.hidden_gradient = (
             [on_axis([stream[k] for stream in by_stream]) for k in range(depth)] if by_stream else []
         )
-    if want & {"attention", "attention_gradients"}:
+    if want & {"attention", "attention_gradients", "writes"}:
         trace.maps = maps(part, row, spans, found)
+    if found.writes is not None:
+        streams = [(int(m.kind in ("decoder", "cross")), int(m.kind == "decoder")) for m in trace.maps]
+        every = [found.writes.writes[number] for number in sorted(found.writes.writes)]
+        trace.writes = [w.cut(row, spans[r], spans[c]) for w, (r, c) in zip(every, streams, strict=True)]
     if found.readout is not None:
-        trace.readout = np.zeros(size)
-        trace.readout[part.index[-1][0]] = found.readout[row, spans[-1]].detach().double().cpu().numpy()
+        trace.readout = sliced_readout(chunk, row, found.readout)
     return trace
+
+
+def sliced_readout(chunk: Chunk, row: int, found: torch.Tensor) -> np.ndarray:
+    """[t] of [b L]: the readout of one row on the axis of its encoding (it is the last stream that answers)."""
+    part, last = chunk.parts[row], len(chunk.lengths) - 1
+    start = chunk.offset(part, last)
+    shares = np.zeros(len(part.encoding))
+    shares[part.index[last][0]] = found[row, start : start + part.lengths[last]].detach().double().cpu().numpy()
+    return shares
 
 
 def maps(part: Piece, row: int, spans: list[slice], found: Recorded) -> list[Map]:

@@ -8,7 +8,7 @@ rules are linear: one pass from the logits, times the tensor that the gradient b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ import torch
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece
 from raison.models.reading import Columns, read
-from raison.models.recording import aims, gradients, planned, readout
+from raison.models.recording import aims, gradients, planned, readout, sliced_readout, stacked
 from raison.models.relevance import Relevance, Rules
 from raison.models.tap import Call, running
 from raison.types import Encoding, Target
@@ -24,7 +24,7 @@ from raison.types import Encoding, Target
 if TYPE_CHECKING:
     from raison.models.adapter import Adapter
 
-__all__ = ["RELATES", "relate"]
+__all__ = ["RELATES", "relate", "rescale"]
 
 RELATES = frozenset({"relevance", "attention", "cuts", "readout"})
 
@@ -72,12 +72,47 @@ def relate(
                     trace = told(aimed, row, call, found, [len(stream) for stream in hidden])
                     trace.value = float(value[row].sum())
                     trace.strange = tuple(sorted(mode.strange))
-                    if rows is not None:
-                        part = aimed.parts[row]
-                        trace.readout = np.zeros(len(part.encoding))
-                        kept = rows[row, span(aimed, part, len(aimed.lengths) - 1)]
-                        trace.readout[part.index[-1][0]] = kept.detach().double().cpu().numpy()
+                    trace.readout = None if rows is None else sliced_readout(aimed, row, rows)
                     yield index, trace
+
+
+def rescale(
+    model: Adapter,
+    encodings: Sequence[Encoding],
+    targets: Sequence[Target],
+    rules: Rules,
+    embeddings: Sequence[torch.Tensor],
+) -> Iterator[tuple[int, Trace]]:
+    """Yield (index, trace) with the contribution of each token to the change from a reference to the input.
+
+    `embeddings` are pairs [2 t d] of word embeddings: the input's and the reference's. The value is read under the
+    rules too, so that contributions add up to its change whatever it is; that change is told as the only cut.
+    """
+    inner = [pair[0] for pair in embeddings]
+    for chunk, inputs, call, members in planned(model, encodings, targets, frozenset({"attention_gradients"}), inner):
+        model.narrow(chunk, call)
+        twice = lambda v: torch.cat([v, v]) if isinstance(v, torch.Tensor) else v  # noqa: E731
+        inputs = {name: twice(value) for name, value in inputs.items()}
+        numbers = [each[0] for each in members]
+        others = stacked(chunk, [embeddings[i][1] for i in numbers])
+        call.replace = [torch.cat(pair) for pair in zip(call.replace or [], others, strict=True)]  # type: ignore[arg-type]
+        call.positions = None if call.positions is None else [twice(each) for each in call.positions]
+        call.rows = twice(call.rows)
+        both = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
+        mode = Relevance(rules)
+        with torch.enable_grad(), running(call), mode:
+            output = model.view(**inputs)
+            value = read(model.columns(output, both), model.outputs_of(both), tensors=True)["value"].sum(-1)  # [2b]
+        count = len(numbers)
+        found = gradients(value[:count].sum(), {"leaves": call.leaves}, keep=False)["leaves"]
+        changes = [leaf.detach()[:count] - leaf.detach()[count:] for leaf in call.leaves]
+        shares = {"leaves": [g[:count] * change for g, change in zip(found, changes, strict=True)]}
+        for row, index in enumerate(numbers):
+            trace = told(chunk, row, call, shares, [])
+            trace.value = float(value[row].detach())
+            trace.cuts = [float((value[row] - value[count + row]).detach())]
+            trace.strange = tuple(sorted(mode.strange))
+            yield index, trace
 
 
 def relevance(
@@ -97,8 +132,8 @@ def relevance(
     total: dict[str, list[torch.Tensor]] = {}
     for weight, start in starts:
         for name, found in gradients(start.sum(), sources, keep=True).items():
-            old = total.get(name, [0.0] * len(found))
-            total[name] = [a + weight * b for a, b in zip(old, found, strict=True)]  # type: ignore[misc]
+            old = total.get(name) or [torch.zeros_like(each) for each in found]
+            total[name] = [a + weight * b for a, b in zip(old, found, strict=True)]
     return total
 
 
@@ -122,15 +157,15 @@ def told(chunk: Chunk, row: int, call: Call, found: dict[str, list[torch.Tensor]
     for stream, tensor in enumerate(found["leaves"]):
         places = torch.from_numpy(part.index[stream][0])
         trace.relevance[places] = tensor[row, spans[stream]].sum(-1).cpu()
-    kinds = [seen.kind for seen in call.maps]
+    kinds = [seen.kind for seen in call.maps]  # a family that bypasses the tap has none, and one kind only
     layers: dict[str, int] = {}
     for number, tensor in enumerate(found.get("maps", [])):
         kind = kinds[number] if kinds else "self"
         rows, cols = int(kind in ("decoder", "cross")), int(kind == "decoder")
         layers[kind] = layers.get(kind, -1) + 1
         cut = tensor[row, :, spans[rows], spans[cols]]
-        places = part.index[rows][0], part.index[cols][0]
-        trace.maps.append(Map(kind, layers[kind], *places, torch.empty(0), relevance=cut))
+        ends = part.index[rows][0], part.index[cols][0]
+        trace.maps.append(Map(kind, layers[kind], ends[0], ends[1], torch.empty(0), relevance=cut))
     if "cuts" in found:
         trace.cuts = cuts(row, found, depths)
     return trace

@@ -54,6 +54,7 @@ class Rules:
 
     table: tuple[tuple[Fits, Rule], ...]
     gradients: bool = False  # it carries gradients: relevance is their product with the tensor they belong to
+    paired: bool = False  # it carries multipliers between an input and its reference, the two halves of the batch
     heads: Heads | None = None
 
     def through(self, heads: Heads | None) -> Rules:

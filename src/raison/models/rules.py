@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 __all__ = [
-    "Rule", "added", "constant", "half_gradients", "halved", "linear", "multiplied", "own", "passed", "ratio", "rewired",
-    "standardised", "summed",
+    "Rule", "added", "constant", "half_gradients", "halved", "linear", "multiplied", "own", "passed", "ratio",
+    "rewired", "standardised", "summed",
 ]  # fmt: skip
 
 Rule = Callable[[Any, tuple, dict[str, Any]], Any]  # (function, args, kwargs) -> result

@@ -23,7 +23,7 @@ from raison.errors import ModelError, Unsupported
 from raison.models.products import Products
 from raison.models.relevance import activation
 
-__all__ = ["Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
+__all__ = ["Block", "Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
 
 NAME = "raison"
 LONG = 256  # tokens from which fused attention pays (0.95 x eager at 256, 0.8 x at 512, 0.55 x at 1,000; SmolLM2)
@@ -40,11 +40,23 @@ class Seen:
 
 
 @dataclass
+class Block:
+    """One call of a block: what it was given and what it gave."""
+
+    module: nn.Module
+    args: tuple
+    kwargs: dict[str, Any]
+    before: int  # attention maps seen before it
+    maps: int = 0  # attention maps seen in it
+    output: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+@dataclass
 class Call:
     """What one forward pass should record or change; lives in a context variable while it runs."""
 
     positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
-    record: frozenset[str] = frozenset()  # of {"attention", "embeddings", "crossing"}
+    record: frozenset[str] = frozenset()  # of {"attention", "embeddings", "crossing", "blocks"}
     replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
     present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
@@ -53,6 +65,7 @@ class Call:
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
     maps: list[Seen] = field(default_factory=list)
     crossing: list[list[torch.Tensor]] = field(default_factory=list)  # keys and values of each cross-attention
+    blocks: list[Block] = field(default_factory=list)
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
     blocked: bool = False  # some attention row may see nothing
     layer: int = 0  # attention calls so far
@@ -208,6 +221,9 @@ def view_of(model: nn.Module, prepare: Any = None) -> Any:
             module.register_forward_hook(embed)
         if type(module).__module__ == "transformers.activations":  # some are several functions; rules want one
             module.forward = partial(activation, module.forward)
+        if outermost(name, copied):
+            module.register_forward_pre_hook(enter, with_kwargs=True)
+            module.register_forward_hook(leave)
         module.raison_kind = kind_of(name, copied)
         module.raison_fused = fused
     head = copied.get_output_embeddings()
@@ -235,6 +251,29 @@ def kind_of(name: str, model: Any) -> str:
     if any(part in ("encoder_attn", "EncDecAttention", "crossattention", "cross_attn") for part in path):
         return "cross"
     return "decoder" if "decoder" in path else "encoder"
+
+
+def outermost(name: str, model: nn.Module) -> bool:
+    """Whether a module is an element of a module list that stands in no other: blocks are."""
+    path = name.split(".")
+    lists = [k for k in range(1, len(path)) if isinstance(model.get_submodule(".".join(path[:k])), nn.ModuleList)]
+    return bool(lists) and lists[0] == len(path) - 1
+
+
+def enter(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Hook before a block: keep what it is given, for those who want to run it again."""
+    call = _call.get()
+    if call is not None and "blocks" in call.record:
+        call.blocks.append(Block(module, args, kwargs, len(call.maps)))
+
+
+def leave(module: nn.Module, args: tuple, output: Any) -> None:
+    """Hook behind a block."""
+    call = _call.get()
+    if call is not None and "blocks" in call.record:
+        block = call.blocks[-1]
+        block.output = output if isinstance(output, torch.Tensor) else output[0]
+        block.maps = len(call.maps) - block.before
 
 
 def embed(module: nn.Module, args: tuple, output: torch.Tensor) -> torch.Tensor | None:

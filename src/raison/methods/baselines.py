@@ -1,0 +1,161 @@
+"""What stands for an absent word, as an embedding: the other end of a path to the text.
+
+    zero         no embedding at all; RMSNorm divides it by almost nothing, so the path jumps at its very start
+    pad          the embedding of the padding token
+    mask         the embedding of the mask token
+    mean         the mean of the word table (of each of the two, where encoder and decoder have their own)
+    text:TEXT    the tokens of a text, laid over the words in order, and again from its start until all are covered
+    auto         mask where the tokenizer has one, else pad, else mean
+
+Only what may be removed becomes absent. Special tokens, the rows that a target is read from and its own tokens keep
+their embeddings, so that what a path explains is what an explanation may score. Padding whose embedding is zero is
+zero by another name: `auto` passes over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError, Unsupported
+from raison.models.layout import streams_of
+from raison.registry import suggest
+from raison.types import Encoding, Target
+
+__all__ = ["BASELINES", "Absent", "Words", "baseline_named"]
+
+BASELINES = ("auto", "zero", "pad", "mask", "mean")
+TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
+BLOCK = 8192  # rows of a word table averaged at a time
+
+
+def baseline_named(name: Any) -> None:
+    """Refuse what is no baseline."""
+    if isinstance(name, str) and name.startswith(TEXT):
+        if not name[len(TEXT) :].strip():
+            raise InputError("The text of the baseline is empty: write baseline='text:some words'.")
+    elif name not in BASELINES:
+        raise InputError(
+            f"There is no baseline {name!r}.{suggest(str(name), list(BASELINES))} Use one of {', '.join(BASELINES)}, "
+            "or a text of your own as 'text:some words'."
+        )
+
+
+class Words:
+    """The word embeddings of a model, on the axis of an encoding."""
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.tables = model.tables
+        self.means: dict[int, torch.Tensor] = {}
+        self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]  # per stream: ids of words
+
+    def vocabulary(self, size: int) -> np.ndarray:
+        """Ids that are words: neither special tokens nor rows that the tokenizer does not know."""
+        codec = self.model.codec
+        return np.setdiff1d(np.arange(min(size, len(codec.own))), sorted(codec.special_ids))
+
+    def rows(self, stream: int, ids: Any) -> torch.Tensor:
+        """[n d] embeddings of token ids."""
+        with torch.inference_mode(False), torch.no_grad():
+            return self.tables[stream](torch.as_tensor(np.array(ids), device=self.model.device)).detach()
+
+    def of(self, encoding: Encoding) -> torch.Tensor:
+        """[t d] the embeddings of the text itself."""
+        parts = streams_of(encoding)
+        return self.joined(encoding, [self.rows(stream, encoding.ids[index]) for stream, index in enumerate(parts)])
+
+    def joined(self, encoding: Encoding, rows: list[torch.Tensor]) -> torch.Tensor:
+        """[t d] rows of each stream on the one axis."""
+        result = torch.zeros(len(encoding), rows[0].shape[-1], dtype=rows[0].dtype, device=rows[0].device)
+        for index, own in zip(streams_of(encoding), rows, strict=True):
+            result[torch.from_numpy(index).to(result.device)] = own
+        return result
+
+    def mean(self, stream: int) -> torch.Tensor:
+        """[d] the mean of a stream's table."""
+        if stream not in self.means:
+            size = self.tables[stream].num_embeddings
+            total: Any = 0.0
+            for start in range(0, size, BLOCK):
+                total = total + self.rows(stream, range(start, min(start + BLOCK, size))).double().sum(0)
+            self.means[stream] = (total / size).to(self.tables[stream].weight.dtype)
+        return self.means[stream]
+
+    def has(self, token: int | None) -> bool:
+        """Every table has a row for the token, and there is something in it."""
+        if token is None or token >= min(table.num_embeddings for table in self.tables):
+            return False
+        return all(bool(self.rows(stream, [token]).any()) for stream in range(len(self.tables)))
+
+
+@dataclass
+class Absent:
+    """One baseline for one model; `name` says which, also where the model was left the choice."""
+
+    words: Words
+    name: str
+
+    def __post_init__(self) -> None:
+        codec = self.words.model.codec
+        self.tokens = {"mask": codec.mask_id, "pad": codec.pad_id if codec.has_pad else None}
+        if self.name == "auto":
+            self.name = next((name for name, token in self.tokens.items() if self.words.has(token)), "mean")
+        if self.name in self.tokens and self.tokens[self.name] is None:
+            raise Unsupported(
+                f"{self.words.model.name} has no {self.name} token to be a baseline: use baseline='mean' or 'auto'."
+            )
+
+    def rows(self, encoding: Encoding, moved: np.ndarray) -> torch.Tensor:
+        """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
+        own = self.words.of(encoding)
+        filled = []
+        for stream, index in enumerate(streams_of(encoding)):
+            filled.append(self.filling(encoding, stream, moved[index]))
+        where = torch.from_numpy(moved).to(own.device)[:, None]
+        return torch.where(where, self.words.joined(encoding, filled), own)
+
+    def filling(self, encoding: Encoding, stream: int, moved: np.ndarray) -> torch.Tensor:
+        """[n d] what stands for each token of a stream."""
+        width = self.words.tables[stream].embedding_dim
+        if self.name == "zero":
+            return torch.zeros(len(moved), width, dtype=self.dtype, device=self.words.model.device)
+        if self.name == "mean":
+            return self.words.mean(stream).expand(len(moved), -1)
+        if self.name in self.tokens:
+            return self.words.rows(stream, np.full(len(moved), self.tokens[self.name]))
+        ids = self.text_ids(encoding, stream)
+        place = np.maximum(np.cumsum(moved) - 1, 0)  # [n] the how-manyth of those that move
+        return self.words.rows(stream, ids[place % len(ids)])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.words.tables[0].weight.dtype
+
+    def text_ids(self, encoding: Encoding, stream: int) -> np.ndarray:
+        """The tokens of the user's text; a decoder may have a vocabulary of its own."""
+        text = self.name[len(TEXT) :]
+        if stream:
+            return np.array(self.words.model.pieces_of(encoding, len(encoding), text))
+        ids = self.words.model.codec(text, special=False).ids
+        if not len(ids):
+            raise InputError("The tokenizer makes no tokens of the baseline's text: give some words.")
+        return ids
+
+    def notes(self, encoding: Encoding, moved: np.ndarray) -> list[str]:
+        """What a reader should know: a text of which only the beginning fits."""
+        if not self.name.startswith(TEXT):
+            return []
+        for stream, index in enumerate(streams_of(encoding)):
+            size, room = len(self.text_ids(encoding, stream)), int(moved[index].sum())
+            if 0 < room < size:
+                return [f"The baseline's text has {size} tokens, of which only the first {room} fit."]
+        return []
+
+
+def moving(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
+    """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
+    return target.free(encoding) if moved == "free" else target.scope(len(encoding))

@@ -1,0 +1,138 @@
+"""Gradient ⊙ relevance of attention weights, rolled out: through all heads, or through those that matter (P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raison.artifact import Artifact
+from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.gradients import numpy
+from raison.methods.headmask import check_rule, corrupted, head_masks, random_masks
+from raison.methods.lrp import ALPHA_BETA, conservation
+from raison.methods.mixing import at_answer, lifted, normalised, rolled_out
+from raison.models.base import Map, Model, Trace
+from raison.models.relevance import Heads
+from raison.spec import between, one_of
+
+__all__ = ["MaskedLRP", "TransformerAttribution"]
+
+
+def rollout(trace: Trace, slopes: Sequence[Map], factor: float = 1.0) -> np.ndarray:
+    """Ā_l = mean_h (∇A ⊙ R)⁺ + I with rows normalised, multiplied from the last block to the first, at the answer."""
+    size = len(trace.encoding)
+    steps = []
+    for each, other in zip(trace.maps, slopes, strict=True):
+        seen = (other.gradient * each.relevance * factor).clamp_min(0).mean(0)  # type: ignore[operator]
+        steps.append(normalised(lifted(size, each, numpy(seen)) + np.eye(size)))
+    return at_answer(trace, rolled_out(steps, size))
+
+
+def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> list[Answer]:
+    """Both passes for every example: gradients of the attention weights, and their relevance."""
+    wanted = frozenset({"attention_gradients"})
+    slopes = {index: trace.maps for index, trace in model.trace(batch.encodings, batch.targets, want=wanted)}
+    answers: list[Answer | None] = [None] * len(batch)
+    rules = ALPHA_BETA.through(heads)
+    # with a mask the published code does not halve what it saves for the roll-out
+    factor = 2.0 if heads is not None and heads.released else 1.0
+    want = frozenset({"relevance", "attention", "readout"})
+    for index, trace in model.trace(batch.encodings, batch.targets, want=want, rules=rules):
+        told = conservation(trace)
+        if heads is not None and heads.released:
+            told = {"relevance_sum": told["relevance_sum"]}  # it does not conserve, and does not claim to
+        answers[index] = Answer(rollout(trace, slopes.pop(index), factor), diagnostics={**told, **said})
+    return answers  # type: ignore[return-value]
+
+
+@method("transformer_attribution")
+@dataclass(frozen=True)
+class TransformerAttribution(Method):
+    """Chefer 2021b: gradient ⊙ relevance of the attention weights, positive part, rolled out.
+
+    Ā_l = mean_h (∇A^l ⊙ R^l)⁺ + I, rows normalised; C = Ā_L ··· Ā_1; score = the rows of the answer. R by the rules of
+    `lrp`. (The code of P4 calls this one GAE.)
+    """
+
+    paper = "Chefer et al. 2021b"
+    signed = False
+    additive = True
+    needs = frozenset({"gradients", "attention"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        return attributed(model, batch, None)
+
+
+@method("masked_lrp")
+@dataclass(frozen=True)
+class MaskedLRP(Method):
+    """P4: as transformer_attribution, with relevance passing only syntactic and positional heads.
+
+    At each attention R ← renormalised (M_synt R + M_pos R), so that nothing is lost; a block without a chosen head
+    gives its part to the residual connection; a head of both kinds counts half in each (Song et al. 2024, section 3).
+    The heads come from `raison heads`; the two defaults bring theirs. variant="released" does what the published code
+    does: no renormalisation, and the saved relevance of a block is not masked, but twice as large.
+    """
+
+    paper = "P4: Song et al. 2024"
+    signed = False
+    additive = True
+
+    heads: str | None = None  # a file made by `raison heads`; None: what comes with the model
+    kinds: str = "both"  # synt | pos | both
+    top: int = 1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
+    syntactic: float = 0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset
+    positional: float = 0.8  # and positional if it looks at one offset in so many of the cases
+    variant: str = "paper"  # paper | released
+    random: bool = False  # as many heads anywhere: the ablation of P4's Table 1
+    corruption: float = 0.0  # share of the other heads that are let through as well: P4's Figure 4
+
+    def __post_init__(self) -> None:
+        check_rule(self.kinds, self.top, self.syntactic, self.positional)
+        one_of("variant", self.variant, ("paper", "released"))
+        if self.corruption:
+            between("corruption", self.corruption, 0, 1)
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        basic = frozenset({"gradients", "attention"})
+        return basic if self.heads is not None else basic | {"heads"}
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        artifact = Artifact.open(self.heads or model.heads, "heads")  # type: ignore[attr-defined]
+        masks = head_masks(artifact, self.kinds, self.top, self.syntactic, self.positional)
+        answers: list[Answer] = []
+        if not (self.random or self.corruption):
+            answers = attributed(model, batch, Heads(*masks, self.variant == "released"))
+        else:  # other heads for every example: their generators decide
+            for index in range(len(batch)):
+                varied = self.varied(masks, batch.generator(index))
+                heads = Heads(varied[0], varied[1], self.variant == "released")
+                single = Batch([batch.encodings[index]], [batch.targets[index]], [batch.units[index]])
+                answers += attributed(model, single, heads)
+        told = said(masks)
+        for answer in answers:
+            answer.artifacts["heads"] = artifact.content()
+            answer.diagnostics |= told | {"notes": answer.diagnostics.get("notes", []) + told["notes"]}
+        return answers
+
+    def varied(
+        self, masks: tuple[np.ndarray, np.ndarray], generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The masks of an ablation."""
+        if self.random:
+            masks = random_masks(*masks, generator)
+        if self.corruption:
+            masks = (masks[0], masks[1] | corrupted(masks[0] | masks[1], self.corruption, generator))
+        return masks
+
+
+def said(masks: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+    """How many heads relevance may pass, and which blocks have none."""
+    either = masks[0] | masks[1]
+    empty = np.flatnonzero(~either.any(1)).tolist()
+    notes = [f"No head was chosen in block {', '.join(map(str, empty))}: relevance goes around it."] if empty else []
+    return {"heads": {"syntactic": int(masks[0].sum()), "positional": int(masks[1].sum())}, "notes": notes}

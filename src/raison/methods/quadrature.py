@@ -1,0 +1,155 @@
+"""The integral over a path of a vector whose parts add up to the slope of a known scalar.
+
+    I = ∫₀¹ G(α) dα,  G(α) ∈ Rᵗ,  Σ_t G_t(α) = F′(α)
+
+A rule is a generator: it yields the places α that it wants to know about and is sent F [n] and G [n t] there; it
+returns an `Integral`. So a rule is written for one path, and whoever drives it asks for many paths at once. No model
+here: what is integrated may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["Integral", "Rule", "adaptive", "midpoint", "reference"]
+
+# The adaptive rule; its constants were chosen on paths of SST-2 sentences and tried on others (benchmarks/paths.py)
+FIRST = 7  # midpoints of the first round
+MOST = 243  # places, the two ends aside
+ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
+ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
+TOLD, HIDDEN = 4.0, 1.5  # tolerances that the errors of all stretches may add up to: those that F tells, and others
+UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
+
+
+@dataclass(frozen=True)
+class Integral:
+    """What a rule found; F(1) − F(0) is what the scores should add up to."""
+
+    scores: np.ndarray  # [t] the integral
+    start: float  # F(0)
+    end: float  # F(1)
+    places: int  # evaluations that enter the scores
+    settled: bool = True  # the rule reached what it was asked for
+
+    @property
+    def error(self) -> float:
+        """What is missing: F(1) − F(0) − Σ scores."""
+        return self.end - self.start - float(self.scores.sum())
+
+    @property
+    def gap(self) -> float:
+        """|error| relative to `scale`."""
+        return abs(self.error) / self.scale if self.scale > 0 else 0.0
+
+    @property
+    def scale(self) -> float:
+        """|F(1) − F(0)|, but no less than a hundredth of Σ |scores|.
+
+        Where the scores of both signs cancel, F(1) − F(0) is close to zero, and dividing by it would call any
+        rounding a huge gap.
+        """
+        return max(abs(self.end - self.start), 0.01 * float(np.abs(self.scores).sum()))
+
+
+Rule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
+
+
+def midpoint(steps: int) -> Rule:
+    """N equal steps, each with its middle: α = (k + ½) / N. Exact for a constant G, even with one step."""
+    inside = (np.arange(steps) + 0.5) / steps
+    values, slopes = yield np.concatenate([[0.0], inside, [1.0]])
+    return Integral(slopes[1:-1].mean(0), float(values[0]), float(values[-1]), steps)
+
+
+def reference(steps: int) -> Rule:
+    """P0's released quadrature: N + 1 places with both ends, α = k / N, and their plain mean.
+
+    That is neither the trapezoid rule (its ends count half) nor a convergent rule of higher order: its error falls
+    with 1 / N only. It is here for comparisons.
+    """
+    values, slopes = yield np.arange(steps + 1) / steps
+    return Integral(slopes.mean(0), float(values[0]), float(values[-1]), steps + 1)
+
+
+def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
+    """Few places where G is flat, many where it is not: only the bad stretches are halved.
+
+    The first round takes seven midpoints and both ends. Between two neighbours G is taken for the polynomial through
+    the six nearest places. F is known at every place, so the error that the *sum* of the scores makes on each stretch
+    is known, not estimated. F is blind to errors that cancel between tokens, so what the polynomial through five places
+    would change in the scores is watched as well. It ends when
+
+    - |F(1) − F(0) − Σ scores| ≤ tolerance · scale (see `Integral.scale`),
+    - the known errors of all stretches, whatever their signs, add up to at most 4 tolerances of ‖scores‖₂, and
+    - the changes of the scores between the two polynomials to at most 1.5;
+
+    or when `most` places have been asked for, and then it says that it has not settled. `rounding` is the relative
+    precision of F: below it there is nothing to learn.
+    """
+    places = np.concatenate([[0.0], (np.arange(FIRST) + 0.5) / FIRST, [1.0]])
+    values, slopes = yield places
+    for _ in range(ROUNDS):
+        found, bad = judged(places, values, slopes, tolerance, rounding)
+        room = most - (len(places) - 2)
+        if found.settled or not room:
+            return found
+        which = np.argsort(-bad, kind="stable")[: min(room, int((bad > 0).sum()))]
+        new = (places[which] + places[which + 1]) / 2
+        more, steeper = yield new
+        order = np.argsort(np.concatenate([places, new]), kind="stable")
+        places = np.concatenate([places, new])[order]
+        values = np.concatenate([values, more])[order]
+        slopes = np.concatenate([slopes, steeper])[order]
+    return judged(places, values, slopes, tolerance, rounding)[0]
+
+
+def judged(
+    places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
+) -> tuple[Integral, np.ndarray]:
+    """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
+    parts = stretches(places, ORDER) @ slopes  # [n-1 t]
+    lower = stretches(places, ORDER - 1) @ slopes
+    found = Integral(parts.sum(0), float(values[0]), float(values[-1]), len(places))
+    length = float(np.linalg.norm(found.scores))
+    told = np.abs(np.diff(values) - parts.sum(1))  # [n-1] errors of the sum
+    hidden = np.linalg.norm(parts - lower, axis=1)
+    noise = rounding * float(np.abs(values).max())
+    allowed = max(tolerance * length, noise)
+    errors = np.maximum(told / (TOLD * allowed), hidden / (HIDDEN * allowed)) if allowed else told
+    closed = abs(found.error) <= max(tolerance * found.scale, noise)
+    if errors.sum() <= 1 and closed:
+        return found, np.zeros(len(errors))
+    share = UNEQUAL / len(errors)
+    if errors.sum() <= 1 or errors.max() <= share:
+        # only the total is off, or nothing stands out: the stretches that carry half of what is missing
+        errors = told if not closed else errors
+        order = np.argsort(-errors, kind="stable")
+        half = int(np.searchsorted(np.cumsum(errors[order]), errors.sum() / 2)) + 1
+        bad = np.zeros(len(errors))
+        bad[order[:half]] = errors[order[:half]]
+    else:
+        bad = np.where(errors > share, errors, 0.0)
+    return replace(found, settled=False), bad
+
+
+def stretches(places: np.ndarray, order: int) -> np.ndarray:
+    """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
+    size = len(places)
+    left, right = places[:-1], places[1:]
+    width = right - left
+    first = np.clip(np.arange(size - 1) + 1 - order // 2, 0, size - order)  # of the places around each stretch
+    window = first[:, None] + np.arange(order)  # [n-1 order]
+    power = np.arange(order)
+    # in units of the stretch, from its middle: -1/2 to 1/2
+    local = (places[window] - ((left + right) / 2)[:, None]) / width[:, None]
+    moments = np.where(power % 2 == 0, 0.5**power / (power + 1), 0.0)
+    weights = np.linalg.solve(
+        local[:, None, :] ** power[:, None], np.broadcast_to(moments[:, None], (size - 1, order, 1))
+    )
+    result = np.zeros((size - 1, size))
+    np.put_along_axis(result, window, weights[..., 0] * width[:, None], axis=1)
+    return result
