@@ -27,8 +27,9 @@ def methods_table() -> list[str]:
     for name in methods:
         entry = methods[name]
         about = entry.__doc__.strip().splitlines()[0]
-        gather = "on units" if entry.axis == "unit" else ("sum" if entry.additive else "largest")
-        needs = ", ".join(sorted(methods.build(name).needs)) or "nothing"
+        made = methods.build(name)
+        gather = "on units" if made.axis == "unit" else made.aggregation
+        needs = ", ".join(sorted(made.needs)) or "nothing"
         rows.append(f"| `{name}` | {about} | {needs} | {MARK[entry.signed]} | {gather} | {entry.paper or '–'} |")
     return rows
 
@@ -71,6 +72,38 @@ def families_table() -> list[str]:
             f"| {name} | {', '.join(FAMILIES[name])} | {', '.join(offers)} | {', '.join(removals)} | "
             f"{MARK[exact]} | {MARK[any(m.packs for m in models)]} | {families[name].note} |"
         )
+    return rows
+
+
+def conservation_table() -> list[str]:
+    """How far the sum of relevance is from 1 at any border between blocks, on tiny models of every family."""
+    import numpy as np
+
+    from raison.methods.lrp import ALPHA_BETA
+    from raison.models.probe import subject
+    from raison.models.relevance import Heads
+    from raison.testing import FAMILIES, tiny_model
+    from raison.testing.precision import Float64
+
+    rows = ["| family | borders | all heads | one head of each block |", "|---|---|---|---|"]
+    for name, tasks in FAMILIES.items():
+        worst, borders = [0.0, 0.0], 0
+        for task in tasks:
+            model = tiny_model(name, task)
+            encoding, target = subject(model)
+            chosen = None
+            for kind in range(2):
+                want = frozenset({"relevance", "attention", "cuts"})
+                with Float64():
+                    ((_, trace),) = model.trace([encoding], [target], want=want, rules=ALPHA_BETA.through(chosen))
+                totals = [*trace.cuts, float(trace.relevance.sum())]
+                worst[kind] = max(worst[kind], *(abs(total - 1) for total in totals))
+                borders = max(borders, len(totals))
+                first = np.tile([True, False], (len(trace.maps), 1))
+                chosen = Heads(first, np.zeros_like(first))
+        shown = [next(limit for limit in ("1e-9", "1e-6", "1e-4", "inf") if each < float(limit)) for each in worst]
+        if "inf" not in shown:  # a family that fails is not listed
+            rows.append(f"| {name} | {borders} | < {shown[0]} | < {shown[1]} |")
     return rows
 
 
@@ -136,7 +169,7 @@ def help_text() -> list[str]:
     assemble()
     runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
     parts = []
-    for command in ([], ["explain"], ["rationalize"], ["ls"]):
+    for command in ([], ["explain"], ["rationalize"], ["heads"], ["idf"], ["ls"]):
         shown = runner.invoke(app, [*command, "--help"], prog_name="raison").output.rstrip()
         parts += [
             f"### raison {' '.join(command)}".rstrip(),
@@ -161,6 +194,7 @@ def page() -> str:
         ["## When a context is enough", "", *rules_table()],
         ["## What absence means", "", *removals_table(), "", DEFAULTS],
         ["## Families", "", FAMILIES_TEXT, "", *families_table()],
+        ["## Conservation of relevance", "", CONSERVED, "", *conservation_table()],
         ["## Other architectures", "", OTHERS_TEXT, "", *others_table()],
         ["## Command line", "", *help_text()],
     ]
@@ -174,6 +208,11 @@ probe found to work. Every result records which removal it used."""
 FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = mask` says whether running only the kept
 tokens at their original positions gives the same answer as hiding the others from attention; `shares prefixes`, whether
 a search computes a prefix that several sets have in common only once."""
+
+CONSERVED = """`lrp`, `partial_lrp`, `transformer_attribution` and `masked_lrp` hand 1 back from the answer to the
+words. How far its sum is from 1 at any border between blocks and at the words, in float64, with the heads of all
+tasks of the family, and with relevance passing only one head of each block (masked and renormalised). Every result
+shows its own error in `diagnostics["conservation_error"]`."""
 
 CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated again: at full
 length and masked where the search deleted, and nothing remembered), `irreducible` (no unit can be left out),

@@ -44,15 +44,15 @@ def test_contributing_method_works_as_written(tmp_path, monkeypatch):
     from raison.testing import check_method, tiny_model
 
     (block,) = code_blocks("CONTRIBUTING.md")
-    (tmp_path / "position_plugin.py").write_text(block, encoding="utf-8")
+    (tmp_path / "length_plugin.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     list(methods)
-    importlib.import_module("position_plugin")
+    importlib.import_module("length_plugin")
     try:
-        check_method("position(power=2.0)", tiny_model("bert", "classification"))
-        assert "position" in list(methods)
+        check_method("length(power=2.0)", tiny_model("bert", "classification"))
+        assert "length" in list(methods)
     finally:
-        del methods._entries["position"]
+        del methods._entries["length"]
 
 
 def test_commands_in_the_readme_exist():

@@ -7,16 +7,17 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from importlib.resources import files
+from itertools import product
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from raison.show import render, render_many, to_html
+from raison.show import render, render_many, scale, to_html
 from raison.show.flow import flow
-from raison.show.html import embedded
+from raison.show.html import MODULES, embedded
 from raison.show.look import paper_of
-from raison.show.scale import AGAINST, FOR, INKS, PAPERS, SILENT, background, contrast, ink, weights
+from raison.show.scale import AGAINST, FOR, INKS, LESS, MORE, PAPERS, SILENT, background, contrast, ink, weights
 from raison.show.wording import clean, number
 from raison.types import Encoding, Explanation, Target
 from raison.units import group, words
@@ -240,10 +241,10 @@ def test_narrow_terminals_and_poor_streams():
 
 
 def test_scale_is_readable_everywhere():
-    for paper in PAPERS.values():
-        for weight in np.linspace(-1, 1, 201):
-            if colour := background(float(weight), paper):
-                assert contrast(ink(colour), colour) >= 4.5
+    for paper, hues, weight in product(PAPERS.values(), (scale.SCORES, scale.DIFFERENCES), np.linspace(-1, 1, 201)):
+        if colour := background(float(weight), paper, hues):
+            assert contrast(ink(colour), colour) >= 4.5
+    assert contrast(MORE, LESS) >= 2  # a light green and a dark red
     assert background(SILENT / 2, PAPERS["light"]) is None and background(1, PAPERS["dark"]) == FOR
     assert weights(np.zeros(3)).tolist() == [0, 0, 0] and weights(np.array([1, -4.0])).tolist() == [0.25, -1]
     assert [paper_of(s) for s in ("15;0", "0;15", "0;default;15", "", "x")] == ["dark", "light", "light", None, None]
@@ -251,8 +252,11 @@ def test_scale_is_readable_everywhere():
 
 def test_page_has_the_same_scale():
     script = (files("raison.show") / "page" / "scale.js").read_text("utf-8")
-    found = {name: json.loads(value) for name, value in re.findall(r"const (FOR|AGAINST|INKS|SILENT) = (.*);", script)}
-    assert found == {"FOR": list(FOR), "AGAINST": list(AGAINST), "INKS": [list(i) for i in INKS], "SILENT": SILENT}
+    names = "FOR|AGAINST|MORE|LESS|INKS|SILENT"
+    found = {name: json.loads(value) for name, value in re.findall(rf"const ({names}) = (.*);", script)}
+    colours = {"FOR": FOR, "AGAINST": AGAINST, "MORE": MORE, "LESS": LESS}
+    expected = {name: list(colour) for name, colour in colours.items()}
+    assert found == {**expected, "INKS": [list(i) for i in INKS], "SILENT": SILENT}
     for name, paper in PAPERS.items():
         assert f"{name}: {list(paper)}" in script
         assert f"rgb({' '.join(map(str, paper))})" in (files("raison.show") / "page" / "page.css").read_text("utf-8")
@@ -302,11 +306,17 @@ def test_page_data_is_json_whatever_the_diagnostics():
     assert text.isascii() and "<" not in text
 
 
-def test_page_modules_only_import_each_other():
-    for module in (files("raison.show") / "page").iterdir():
-        source = module.read_text("utf-8")
+def test_page_modules_only_import_those_before_them():
+    page, names = files("raison.show") / "page", []
+    assert {module.name for module in page.iterdir()} == {*MODULES, "page.css"}
+    for place, module in enumerate(MODULES):
+        source = (page / module).read_text("utf-8")
         assert "innerHTML" not in source and "</" not in source and "http" not in source
-        assert set(re.findall(r'from "(.*)"', source)) <= {"./scale.js", "./wording.js", "./flow.js"}
+        assert set(re.findall(r'from "./(.*)"', source)) <= set(MODULES[:place])
+        names += re.findall(r"^(?:export )?(?:const|let|function) (\w+)", source, re.MULTILINE)
+        lists = re.findall(r"^(?:export )?const \[(.*?)\] =", source, re.MULTILINE)
+        names += [name for found in lists for name in re.split(r",\s*", found)]
+    assert len(names) > 60 and len(names) == len(set(names))  # one script, one scope
 
 
 def test_a_browser_draws_the_page(tmp_path):
@@ -314,7 +324,11 @@ def test_a_browser_draws_the_page(tmp_path):
     if browser is None:
         pytest.skip("no chromium here: the page is checked as text only")
     path = tmp_path / "page.html"
-    path.write_text(to_html([case() for case in CASES.values()]), "utf-8")
+    cases = [case() for case in CASES.values()]
+    movies = [case for case in cases if case.encoding.texts == (MOVIE,)]
+    others = [case for case in cases if case.encoding.texts != (MOVIE,)]
+    # no two neighbours explain the same: those would be compared (test_show_compare.py)
+    path.write_text(to_html([case for pair in zip(movies, others, strict=True) for case in pair]), "utf-8")
     flags = (
         "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
         "--disable-sync --no-first-run --virtual-time-budget=4000 --dump-dom"

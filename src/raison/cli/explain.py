@@ -30,16 +30,27 @@ def explain(
     context: options.Context = None,
     seed: options.Seed = 0,
     truncate: options.Truncate = False,
+    difference: options.Difference = False,
     json: options.Json = False,
     html: options.Html = None,
+    figure: options.Figure = None,
     out: options.Out = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
-    """Score the parts of a text by how much they made the model say what it says."""
+    """Score the parts of a text by how much they made the model say what it says.
+
+    Several methods stand side by side, with how far they agree.
+    """
     example = example_of(text, pair, question, context)
-    for path in (html, out):
+    for path in (html, out, figure):
         writable(path)
+    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"A figure is a .png, .svg or .pdf file, not {figure.name!r}.")
+    if difference and len(method or []) < 2:
+        raise InputError("--difference needs two methods: name them with -M A -M B.")
+    if difference and json and figure is None:
+        raise InputError("--difference is a picture of two records, and --json prints records: leave one of them away.")
     if seed < 0:
         raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
     from raison.cli.waiting import waiting
@@ -62,7 +73,7 @@ def explain(
             found = explanations(opened, [example], each, wishes)
             by_method.append(list(found))
         results = [result for same in zip(*by_method, strict=True) for result in same]  # methods beside each other
-    publish(results, json, html, out)
+    publish(results, json, html, out, figure, difference)
 
 
 def example_of(text: str | None, pair: str | None, question: str | None, context: Path | None) -> Any:
@@ -123,7 +134,14 @@ def number_or_text(target: str | None) -> Any:
     return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
 
 
-def publish(results: list[Any], json: bool, html: Path | None, out: Path | None, figure: Path | None = None) -> None:
+def publish(
+    results: list[Any],
+    json: bool,
+    html: Path | None,
+    out: Path | None,
+    figure: Path | None = None,
+    difference: bool = False,
+) -> None:
     """Results to stdout first, so that a full disk loses nothing; then to the files that were asked for."""
     from raison.show import render_many, to_html
 
@@ -133,7 +151,7 @@ def publish(results: list[Any], json: bool, html: Path | None, out: Path | None,
         sys.stdout.buffer.write(lines.encode("utf-8"))  # JSON is UTF-8, whatever the terminal is
         sys.stdout.buffer.flush()
     else:
-        render_many(results)
+        render_many(results, difference=difference)
     if out is not None:
         out.write_text(lines, encoding="utf-8")
     if html is not None:
@@ -142,5 +160,5 @@ def publish(results: list[Any], json: bool, html: Path | None, out: Path | None,
     if figure is not None:
         from raison.show import to_figure
 
-        to_figure(results, figure)
+        to_figure(results, figure, difference=difference)
         print(f"wrote {figure}", file=sys.stderr)

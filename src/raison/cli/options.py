@@ -56,6 +56,10 @@ Answer = Annotated[
     Optional[str], typer.Option("--answer", help="The answer to explain; default: what the model answers.")
 ]
 Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw the result: a .png, .svg or .pdf file.")]
+Difference = Annotated[
+    bool,
+    typer.Option("--difference", help="Show where the first method gives more or less than the others."),
+]
 Question = Annotated[Optional[str], typer.Option("--question", help="A question to be answered from the context.")]
 Pair = Annotated[Optional[str], typer.Option("--pair", help="The second text, for models that read two.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]

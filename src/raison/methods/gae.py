@@ -31,8 +31,9 @@ class GAE(Method):
     """Chefer 2021a: attention ⊙ gradient, positive part, added up block by block, with cross-attention.
 
     R ← I; self-attention: R_qq += Ā R_qq, R_qk += Ā R_qk; cross-attention: R_qk += R̄_qqᵀ Ā R̄_kk, with
-    Ā = mean_h (∇A ⊙ A)⁺; score = the rows of the answer (Chefer et al. 2021a, equations 5 to 11). P4 calls the method
-    of Chefer 2021b "GAE": that one is `transformer_attribution`.
+    Ā = mean_h (∇A ⊙ A)⁺; score = the rows of the answer in R − I (Chefer et al. 2021a, equations 5 to 11; their code
+    sets the answer's own entry to zero instead, which is no use where the answer is read from all rows). P4 calls the
+    method of Chefer 2021b "GAE": that one is `transformer_attribution`.
     """
 
     paper = "Chefer et al. 2021a"
@@ -50,6 +51,6 @@ class GAE(Method):
                     relevance[np.ix_(each.rows, each.cols)] += own.T @ seen @ source
                 else:
                     relevance[each.rows] += seen @ relevance[each.cols]
-            return Answer(at_answer(trace, relevance))
+            return Answer(at_answer(trace, relevance - np.eye(len(relevance))))
 
         return read_traces(model, batch, frozenset({"attention_gradients", "readout"}), answer)

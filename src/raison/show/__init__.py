@@ -15,8 +15,11 @@ from raison.types import Explanation
 __all__ = ["render", "render_many", "to_figure", "to_html"]
 
 
-def to_figure(explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str]) -> None:
-    """Write one explanation, or several rationales of one text, as a PNG, SVG or PDF file."""
+def to_figure(
+    explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str], *, difference: bool = False
+) -> None:
+    """Write one explanation, several methods or several rationales of one text, as a PNG, SVG or PDF file; `difference`
+    draws the first method and where it gives more or less than the others."""
     from raison.show.figure import to_figure as write  # what few need is imported late
 
-    write(explanations, path)
+    write(explanations, path, difference=difference)

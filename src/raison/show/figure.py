@@ -1,6 +1,7 @@
 """Explanations as a picture for a paper or a slide: PNG, SVG or PDF, drawn with matplotlib.
 
-One explanation: its text with the rationale marked and the path of the search. Several of one text: their matrix.
+One explanation: its text with the rationale marked and the path of the search. Several rationales of one text: their
+matrix. Several methods: the text once for each.
 The same explanations give the same file, byte by byte.
 """
 
@@ -13,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError, MissingExtra
+from raison.show.certificate import certificate
+from raison.show.consensus import subject
 from raison.show.grid import grid
 from raison.show.matrix import matrix, sheets
 from raison.show.paper import SMALL
+from raison.show.stack import stack
 from raison.show.typeset import Leaf
 from raison.types import Explanation
 
 __all__ = ["to_figure"]
 
+DPI, TALLEST = 200, 2**16  # dots per inch, and of a bitmap
 # a date would make two files of one explanation differ
 METADATA: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},
@@ -50,8 +55,10 @@ FONTS = (
 )
 
 
-def to_figure(explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str]) -> None:
-    """Write one explanation, or several rationales of one text, as a picture; the ending of `path` says which kind."""
+def to_figure(
+    explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str], *, difference: bool = False
+) -> None:
+    """Write one explanation, or several methods or rationales of one text; the ending of `path` says in which form."""
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in METADATA:
@@ -59,10 +66,14 @@ def to_figure(explanations: Explanation | Sequence[Explanation], path: str | os.
     found = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     if not found:
         raise InputError("There is nothing to draw: give at least one explanation.")
-    if len(found) > 1 and len(sheets(found, least=2)) > 1:
+    methods = len(found) > 1 and len({subject(each) for each in found}) == 1 and not any(map(certificate, found))
+    if len(found) > 1 and not methods and len(sheets(found, least=2)) > 1:
         raise InputError(
-            "One picture shows one explanation, or rationales of several targets in one text: write a file for each."
+            "One picture shows one explanation, several methods about one target, or rationales of several targets in "
+            "one text: write a file for each."
         )
+    if difference and not methods:
+        raise InputError("A difference needs two methods that explain the same: give both explanations.")
     try:
         import matplotlib
         from matplotlib import font_manager
@@ -83,8 +94,15 @@ def to_figure(explanations: Explanation | Sequence[Explanation], path: str | os.
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a character that no font has becomes a box
-        figure = grid(matrix(found)) if len(found) > 1 else Leaf(found[0]).drawn()
+        if methods:
+            figure = stack(found, difference)
+        else:
+            figure = grid(matrix(found)) if len(found) > 1 else Leaf(found[0]).drawn()
+        if ending == ".png" and figure.get_figheight() * DPI > TALLEST:
+            raise InputError(
+                "The text is too long for one picture: end its name in .svg or .pdf, or write a page (HTML)."
+            )
         try:
-            figure.savefig(file, dpi=200, metadata=METADATA[ending], facecolor="white")
+            figure.savefig(file, dpi=DPI, metadata=METADATA[ending], facecolor="white")
         except OSError as error:
             raise InputError(f"{str(file)!r} can't be written ({error.strerror}): choose another place.") from None

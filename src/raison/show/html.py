@@ -21,9 +21,19 @@ from raison.types import Explanation
 
 __all__ = ["embedded", "to_html"]
 
-# each imports only from the first three; START makes the others known to each other
-MODULES = ("scale.js", "wording.js", "flow.js", "rationale.js", "matrix.js", "render.js")
-LINKS = re.compile(r"^import .*\n|^export (?=const|function)", re.MULTILINE)
+# each imports only from those before it; together they are one script, so no two may use a name for two things
+MODULES = (
+    "scale.js",
+    "wording.js",
+    "flow.js",
+    "rationale.js",
+    "matrix.js",
+    "render.js",
+    "agreement.js",
+    "difference.js",
+    "compare.js",
+)
+LINKS = re.compile(r"^import [^;]*;\n|^export (?=const|function)", re.MULTILINE)
 
 START = """
 const page = document.getElementById("page");
@@ -31,9 +41,10 @@ const explanations = JSON.parse(document.getElementById("explanations").textCont
 for (const each of explanations)
   if (typeof each.encoding === "number") each.encoding = explanations[each.encoding].encoding;
 page.replaceChildren();
-for (const sheet of sheets(explanations))
-  if (sheet.length === 1) renderExplanation(sheet[0], page, story(sheet[0]));
-  else renderMatrix(sheet, page, (each, below) => renderExplanation(each, below, story(each, false)));
+for (const group of besides(sheets(explanations)))
+  if (group.length === 1) renderExplanation(group[0], page, story(group[0]));
+  else if (!group[0].diagnostics.certificate) renderComparison(group, page);
+  else renderMatrix(group, page, (each, below) => renderExplanation(each, below, story(each, false)));
 """
 
 PAGE = """<!doctype html>
@@ -57,7 +68,8 @@ script-src '{script_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
 
 
 def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Explanation") -> str:
-    """One self-contained page for one explanation or several."""
+    """One self-contained page for one explanation or several; methods that explain the same thing, in a row, are
+    compared."""
     found = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     page = files("raison.show") / "page"
     style = (page / "page.css").read_text("utf-8")

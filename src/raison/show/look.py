@@ -11,6 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.show import scale
+from raison.show.difference import Difference
 from raison.show.flow import Passage, Piece, selected
 from raison.show.wording import clean
 from raison.types import Explanation
@@ -61,24 +62,24 @@ class Look:
     def warning(self) -> Style:
         return Style(color="yellow", bold=True) if self.coloured else BOLD
 
-    def tint(self, weight: float) -> Style:
+    def tint(self, weight: float, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
             return Style.null()
         if self.paper is None and scale.SILENT <= abs(weight) < FAINT:
-            hue = scale.FOR if weight > 0 else scale.AGAINST
+            hue = hues[0] if weight > 0 else hues[1]
             return Style(color=scale.hexadecimal(mixed(hue, GREY)))
-        colour = scale.background(weight, scale.PAPERS[self.paper] if self.paper else GREY)
+        colour = scale.background(weight, scale.PAPERS[self.paper] if self.paper else GREY, hues)
         if colour is None:
             return Style.null()
         return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
 
-    def bar(self, weight: float, width: int) -> Text:
+    def bar(self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
         full, rest = divmod(eighths, 8)
         blocks = "#" * (full + (rest > 0)) if self.ascii else "█" * full + EIGHTHS[rest].strip()
-        hue = scale.hexadecimal(scale.FOR if weight > 0 else scale.AGAINST)
+        hue = scale.hexadecimal(hues[0] if weight > 0 else hues[1])
         return Text(blocks, Style(color=hue) if self.coloured else Style.null())
 
     def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
@@ -92,6 +93,25 @@ class Look:
             tint = self.tint(max((float(weights[unit]) for unit in piece.units), key=abs))
             style = tint if tint and style == DIM else tint + style  # dim letters would be lost on a tint
             return shown if self.coloured else signed(shown, piece, explanation, marked), style
+
+        return self.joined(passage.pieces, tinted)
+
+    def difference(self, passage: Passage, difference: Difference, marked: frozenset[int]) -> Text:
+        """The flowing text in green, underlined, where the first method gives more, and in red where the second does;
+        without colours the `marked` units carry a sign."""
+        weights = difference.weights
+
+        def tinted(piece: Piece) -> tuple[str, Style]:
+            shown, style = self.dressed(piece)
+            if not piece.units:
+                return shown, style
+            weight = max((float(weights[unit]) for unit in piece.units), key=abs)
+            if not self.coloured:
+                strong = any(unit in marked for unit in piece.units)
+                return (around(shown, f"[{'+' if weight > 0 else '-'}", "]") if strong else shown), style
+            tint = self.tint(weight, scale.DIFFERENCES)
+            style = tint if tint and style == DIM else tint + style
+            return shown, style + Style(underline=True) if tint and weight > 0 else style
 
         return self.joined(passage.pieces, tinted)
 
@@ -125,14 +145,14 @@ class Look:
                 text.append(shown, style)
         return text.append('"', BOLD) if written else text
 
-    def dressed(self, piece: Piece, explanation: Explanation) -> tuple[str, Style]:
-        """Characters and style from what a piece is, apart from its score."""
+    def dressed(self, piece: Piece, explanation: Explanation | None = None) -> tuple[str, Style]:
+        """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
         shown = clean(piece.text)
         if piece.kind in ("unseen", "unread"):
             return (shown if self.coloured else around(shown, "{", "}")), DIM
         if piece.kind == "target":
             shown = around(shown, *("<>" if self.ascii else "‹›"))
-        if selected(piece, explanation):
+        if explanation is not None and selected(piece, explanation):
             return shown, Style(bold=True, underline=True)
         return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, Style.null())
 

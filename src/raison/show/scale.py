@@ -1,20 +1,37 @@
 """One colour scale for scores: blue speaks against the target, orange for it, the paper means nothing.
 
 Blue and orange stay apart under every common colour blindness. A weight is a score divided by the largest
-|score| of its explanation, so 1 is always full colour. page/render.js holds the same numbers; a test
-compares them.
+|score| of its explanation, so 1 is always full colour. Differences of two methods are green and red, a light green
+and a dark red, and never told by colour alone. page/scale.js holds the same numbers; a test compares them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["AGAINST", "FOR", "PAPERS", "SILENT", "background", "hexadecimal", "ink", "signed", "weights"]
+__all__ = [
+    "AGAINST",
+    "DIFFERENCES",
+    "FOR",
+    "LESS",
+    "MORE",
+    "PAPERS",
+    "SCORES",
+    "SILENT",
+    "background",
+    "hexadecimal",
+    "ink",
+    "signed",
+    "weights",
+]
 
 RGB = tuple[int, int, int]
 
 FOR: RGB = (236, 122, 22)
 AGAINST: RGB = (36, 114, 214)
+MORE: RGB = (30, 180, 135)
+LESS: RGB = (184, 34, 28)
+SCORES, DIFFERENCES = (FOR, AGAINST), (MORE, LESS)  # hues above 0 and below
 PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
 INKS: tuple[RGB, RGB] = ((0, 0, 0), (255, 255, 255))
 SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
@@ -31,12 +48,12 @@ def signed(scores: np.ndarray) -> bool:
     return bool((scores < 0).any())
 
 
-def background(weight: float, paper: RGB) -> RGB | None:
+def background(weight: float, paper: RGB, hues: tuple[RGB, RGB] = SCORES) -> RGB | None:
     """The colour behind a unit: the paper, tinted in proportion to |weight|; None where it stays bare."""
     strength = min(1.0, abs(weight))
     if strength < SILENT:
         return None
-    hue = FOR if weight > 0 else AGAINST
+    hue = hues[0] if weight > 0 else hues[1]
     r, g, b = (int(p + (h - p) * strength + 0.5) for p, h in zip(paper, hue, strict=True))
     return r, g, b
 

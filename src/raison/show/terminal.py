@@ -15,11 +15,13 @@ from rich.text import Text
 from raison.show import rationale as rationales
 from raison.show import scale
 from raison.show.certificate import certificate
-from raison.show.compare import comparison
+from raison.show.compare import accord, comparison, contrast
+from raison.show.consensus import subject
+from raison.show.difference import differences
 from raison.show.flow import flow
 from raison.show.look import Look
 from raison.show.matrix import draw, facts, matrix, sheets
-from raison.show.wording import clean, headline, notes, number, provenance
+from raison.show.wording import clean, headline, measured, notes, number, provenance
 from raison.types import Explanation
 
 __all__ = ["render", "render_many"]
@@ -39,10 +41,15 @@ def render(explanation: Explanation, console: Console | None = None, *, paper: s
 
 
 def render_many(
-    explanations: Iterable[Explanation], console: Console | None = None, *, paper: str | None = None
+    explanations: Iterable[Explanation],
+    console: Console | None = None,
+    *,
+    paper: str | None = None,
+    difference: bool = False,
 ) -> None:
-    """Print explanations below each other; methods that explain the same thing end in a table of them all, and
-    rationales of many targets of one text make a matrix."""
+    """Print explanations below each other; methods that explain the same thing end in a table of them all and in how
+    far they agree, and rationales of many targets of one text make a matrix. `difference` adds where the first method
+    gives more or less than the others."""
     console = console or Console()
     look = Look.of(console, paper)
     found = groupby(sheets(list(explanations)), lambda group: subject(group[0]) if len(group) == 1 else id(group))
@@ -56,19 +63,29 @@ def render_many(
         if not others:
             render(first[0], console, paper=paper)
             continue
-        group = [first[0], *(other[0] for other in others)]
-        head(group[0], console, look, shared=True)
-        for explanation in group:
-            say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
-            body(explanation, console, look, table=False)
-        say(console, comparison(group, look))
+        together([first[0], *(other[0] for other in others)], console, look, difference)
+
+
+def together(group: list[Explanation], console: Console, look: Look, difference: bool) -> None:
+    """Methods that explain the same thing: each by itself, all in a table, how far they agree, where they differ."""
+    head(group[0], console, look, shared=True)
+    for explanation in group:
+        say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
+        body(explanation, console, look, table=False)
+    width = console.width - 2
+    for part in comparison(group, look, width):
+        say(console, part)
         console.print()
-
-
-def subject(explanation: Explanation) -> tuple[str, ...]:
-    """What is explained, apart from the method: explanations that agree in it can be compared."""
-    records = explanation.encoding, explanation.units, explanation.target
-    return (explanation.model, *(record.content() for record in records))
+    scored = [explanation for explanation in group if not certificate(explanation)]  # a rationale is in or out
+    if len(scored) < 2:
+        return
+    for part in accord(scored, look, width):
+        say(console, part)
+    console.print()
+    for each in differences(scored) if difference else ():
+        for part in contrast(each, look, width):
+            say(console, part)
+        console.print()
 
 
 def sheet(explanations: list[Explanation], console: Console, look: Look) -> None:
@@ -115,6 +132,8 @@ def body(explanation: Explanation, console: Console, look: Look, table: bool = T
         text = look.passage(passage, explanation, marked)
         grid.add_row(*([clean(passage.name), text] if len(passages) > 1 else [text]))
     say(console, grid)
+    if figures := measured(explanation):
+        say(console, Text(look.dot.join(figures), style="dim"))
     for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
         say(console, Text(note, style="dim italic"))
     console.print()

@@ -1,4 +1,4 @@
-"""One explanation as a picture: words set line by line, with the rationale marked, and the path of the search."""
+"""Explanations as a picture: words set line by line, with the rationale marked, and the path of the search."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from raison.show import certificate as proof
 from raison.show import scale
+from raison.show.difference import Difference
 from raison.show.flow import Piece, flow, grounded, selected, shortened
 from raison.show.paper import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.path import Step, excerpt, measure, path
 from raison.show.wording import clean, headline, provenance
 from raison.types import Explanation
 
-__all__ = ["Leaf"]
+__all__ = ["Leaf", "Word"]
 
 WIDTH = 7.5  # inches
 LINE = 0.29  # inches of a line of TEXT
-LONGEST = 4000  # characters of a text; of a longer one, what is far from the rationale is left out
+LONGEST = 4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Word:
     style: str  # plain | kept | given | quiet | bold | alarm
     colour: scale.RGB | None = None  # behind it
     piece: int = -1  # words of one piece share what is behind them
+    line: int = 0  # 1: a line below it, -1: above
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Box:
     right: float
     top: float
     height: float
+    line: int = 0
 
 
 class Leaf:
@@ -55,13 +60,12 @@ class Leaf:
     def drawn(self) -> Any:
         explanation = self.explanation
         rationale = bool(proof.certificate(explanation))
-        first, *rest = headline(explanation)
-        self.words([Word(f"{clean(explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
+        self.head()
         self.words([Word(" · ".join(provenance(explanation)), "quiet")], SMALL)
         for warning in proof.warnings(explanation) if rationale else ():
             self.words([Word(warning, "alarm")], 10.0)
         self.height += 0.15
-        self.texts()
+        self.texts(explanation)
         if rationale:
             self.height += 0.15
             if steps := path(explanation):
@@ -69,6 +73,15 @@ class Leaf:
                 self.height += 0.1
             self.words([Word(" · ".join(proof.verdict(explanation)), "plain")], 10.0)
             self.words([Word(" · ".join(proof.effort(explanation)), "quiet")], SMALL)
+        return self.figure()
+
+    def head(self) -> None:
+        """The model and what it says."""
+        first, *rest = headline(self.explanation)
+        self.words([Word(f"{clean(self.explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
+
+    def figure(self) -> Any:
+        """The picture of all that was set."""
         figure, axes = canvas(WIDTH, self.height + MARGIN - 0.1)
         from matplotlib.patches import FancyBboxPatch, Rectangle
 
@@ -83,20 +96,24 @@ class Leaf:
             corner, width = (box.left - 0.02, box.top), box.right - box.left + 0.04
             look = {"boxstyle": "round,pad=0,rounding_size=0.04", "edgecolor": "none", "zorder": 1}
             axes.add_patch(FancyBboxPatch(corner, width, box.height, facecolor=scale.hexadecimal(box.colour), **look))
+            if box.line:
+                under = box.top + box.height * (0.97 if box.line > 0 else 0.03)
+                axes.plot([box.left, box.right], [under, under], color=INK, lw=1.1, solid_capstyle="butt", zorder=2)
         return figure
 
-    def texts(self) -> None:
-        """The text, or the passages of an answer under their names."""
-        grounding = self.explanation.diagnostics.get("grounding")
-        if grounding and proof.certificate(self.explanation):
+    def texts(self, explanation: Explanation, difference: Difference | None = None) -> None:
+        """The text, or the passages of an answer under their names; in the colours of a difference, if there is one."""
+        grounding = explanation.diagnostics.get("grounding")
+        rationale = bool(proof.certificate(explanation))
+        if grounding and rationale:
             for name in ("question", "answer"):
                 said = clean(str(grounding.get(name, "")))
                 self.words([Word(f"{name}  ", "quiet"), Word(said, "bold" if name == "answer" else "plain")], 11.0)
             self.words([Word(clean(str(grounding.get("statement", ""))), "bold")], 11.0)
-            facts, passages = grounding["passages"], grounded(self.explanation)
+            facts, passages = grounding["passages"], grounded(explanation)
         else:
-            facts, passages = [], flow(self.explanation)
-        long = sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
+            facts, passages = [], flow(explanation)
+        long = rationale and sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
         for place, passage in enumerate(passages):
             if facts:
                 self.height += 0.12
@@ -104,28 +121,31 @@ class Leaf:
             elif len(passages) > 1:
                 self.words([Word(clean(passage.name), "quiet")], SMALL)
             needed = not facts or bool(facts[place].get("selected") or facts[place].get("necessary"))
-            pieces = shortened(passage.pieces, self.explanation, tail=needed) if long or not needed else passage.pieces
-            words = [self.dressed(piece, number) for number, piece in enumerate(pieces)]
+            pieces = shortened(passage.pieces, explanation, tail=needed) if long or not needed else passage.pieces
+            words = [self.dressed(piece, number, explanation, difference) for number, piece in enumerate(pieces)]
             self.words(words if needed else [replace(word, style="quiet") for word in words], TEXT if needed else 10.0)
 
-    def dressed(self, piece: Piece, place: int) -> Word:
+    def dressed(self, piece: Piece, place: int, explanation: Explanation, difference: Difference | None) -> Word:
         """A piece as it looks."""
-        rationale = bool(proof.certificate(self.explanation))
+        rationale = bool(proof.certificate(explanation))
         style = {"given": "given", "outcome": "bold", "target": "bold"}.get(piece.kind, "plain")
         if piece.kind in ("special", "unseen", "unread"):
             style = "quiet"
-        colour = None
-        if rationale and selected(piece, self.explanation):
+        colour, line = None, 0
+        if rationale and selected(piece, explanation):
             style, colour = "kept", scale.FOR
         elif not rationale and piece.units:
-            weights = scale.weights(self.explanation.scores)
-            colour = scale.background(max((float(weights[u]) for u in piece.units), key=abs), scale.PAPERS["light"])
+            weights = difference.weights if difference else scale.weights(explanation.scores)
+            hues = scale.DIFFERENCES if difference else scale.SCORES
+            weight = max((float(weights[u]) for u in piece.units), key=abs)
+            colour = scale.background(weight, scale.PAPERS["light"], hues)
+            line = int(np.sign(weight)) if difference and colour else 0
         text = clean(piece.text)
         if piece.kind == "outcome":
             text = f' → "{text}"'
         elif piece.kind == "special":
             text = f" {text} "
-        return Word(text, style, colour, place)
+        return Word(text, style, colour, place, line)
 
     def words(self, words: Sequence[Word], size: float = TEXT) -> None:
         """Flowing words with their colours; a word that is too long for a line is broken."""
@@ -147,7 +167,7 @@ class Leaf:
             if word.colour and before == word.piece:
                 self.behind[-1].right = across
             elif word.colour:
-                self.behind.append(Box(word.colour, start, across, top + 0.09 * line, 0.86 * line))
+                self.behind.append(Box(word.colour, start, across, top + 0.09 * line, 0.86 * line, word.line))
             before = word.piece
             self.word(word, start, top, across, size, weight)
         self.height = top + line

@@ -1,7 +1,8 @@
 """What is said about an explanation in words and numbers, for the terminal.
 
 `diagnostics["prediction"]` is read as {"text": str, "probability": float, "same": bool, "target_probability": float};
-every part of it may be missing. `diagnostics["notes"]` is a list of sentences.
+every part of it may be missing. `diagnostics["notes"]` is a list of sentences. Of the other diagnostics, numbers or
+numbers by name, those are shown whose names tell how far the scores can be trusted (TELLING).
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from typing import Any
 
 from raison.types import Explanation, Target
 
-__all__ = ["clean", "headline", "named", "notes", "number", "provenance", "share", "short"]
+__all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short"]
+
+TELLING = ("gap", "error", "fit", "r2")  # words of names, the most telling first
+WORK = ("samples", "evaluations", "steps")  # what that took, said along with it
+FIGURES = 4  # diagnostics in a line
 
 # explicit reordering may show numbers and words in a false order
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -111,3 +116,18 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
         found.append("All scores are zero.")
     extra = explanation.diagnostics.get("notes", ())
     return [clean(str(note)) for note in [*found, *([extra] if isinstance(extra, str) else extra)]]
+
+
+def measured(explanation: Explanation) -> list[str]:
+    """The most telling diagnostics, such as `completeness gap 0.0012`."""
+    if "certificate" in explanation.diagnostics:  # it says more
+        return []
+    flat: dict[str, Any] = {}
+    for name, value in explanation.diagnostics.items():
+        inner = value if isinstance(value, Mapping) else {"": value}
+        flat |= {f"{name} {key}".replace("_", " ").strip(): each for key, each in inner.items()}
+    kinds = {name: value for name, value in flat.items() if type(value) in (int, float) and math.isfinite(value)}
+    telling, work = ([name for word in words for name in kinds if word in name.split()] for words in (TELLING, WORK))
+    order = [*telling, *work] if telling else []
+    said = {name: f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}" for name, value in kinds.items()}
+    return [clean(f"{name} {said[name]}") for name in dict.fromkeys(order)][:FIGURES]

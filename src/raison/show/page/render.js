@@ -3,34 +3,40 @@
 // files; raison/show/html.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, describe, headline, make, notes, number } from "./wording.js";
+import { clean, describe, headline, make, measured, notes, number } from "./wording.js";
 import { flow, grounded } from "./flow.js";
 
-function paint(element, weight) {
+export function paint(element, weight, hues) {
   for (const [theme, paper] of Object.entries(PAPERS)) {
-    const colour = background(weight, paper);
-    if (!colour) return;
+    const colour = background(weight, paper, hues);
+    if (!colour) return false;
     element.style.setProperty(`--${theme}`, css(colour));
     element.style.setProperty(`--${theme}-ink`, css(ink(colour)));
   }
   element.classList.add("tinted");
+  return true;
 }
 
-function head(explanation) {
+export const strongest = (weights, units) => units.map((u) => weights[u])
+  .reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a));
+
+// What is explained; of several methods only what they share.
+export function head(explanation, shared = false) {
   const { what, share: probability, contrast, predicted } = headline(explanation);
   const title = make("h2", {}, make("span", { class: "what" }, what));
   if (probability) title.append(" ", make("span", { class: "share" }, probability));
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
   const output = explanation.target.output.replace("_", " ").replace("prob", "probability");
-  const facts = { predicted, model: explanation.model, method: explanation.method, units: explanation.units.level,
-    removal: explanation.removal, value: output, rule: explanation.diagnostics.certificate?.rule };
+  const { model, method, removal, diagnostics: { certificate } } = explanation;
+  const facts = { predicted, model, method: !shared && method, units: explanation.units.level,
+    removal: !shared && removal, value: output, rule: certificate?.rule };
   const list = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries(facts))
     if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, clean(fact))));
   return make("header", {}, title, list);
 }
 
-function legend(scores, largest) {
+export function legend(scores, largest) {
   const two = scores.some((s) => s < 0);
   const ramp = make("span", { class: two ? "ramp two" : "ramp" });
   for (const [name, hue] of [["--for", FOR], ["--against", AGAINST]]) ramp.style.setProperty(name, css(hue));
@@ -39,7 +45,8 @@ function legend(scores, largest) {
   return make("p", { class: "legend" }, make("span", {}, left), ramp, make("span", {}, right));
 }
 
-function passage({ name, mark, folded, pieces: found }, explanation, weights, ranks, many) {
+// One text of an explanation; `dress` gives a piece that belongs to units its colours and its label.
+export function passage({ name, mark, folded, pieces: found }, many, dress) {
   const text = make("p", { class: "text", dir: "auto" });
   let written = false;
   for (const { text: shown, units, kind } of found) {
@@ -47,15 +54,9 @@ function passage({ name, mark, folded, pieces: found }, explanation, weights, ra
     written = kind === "outcome";
     const piece = make("span", { class: kind }, clean(shown));
     if (units.length) {
-      const label = units.map((unit) => describe(explanation, unit, ranks)).join("; ");
-      for (const [key, value] of Object.entries({ role: "button", tabindex: "-1", "aria-label": label }))
+      for (const [key, value] of Object.entries({ role: "button", tabindex: "-1", "aria-label": dress(piece, units) }))
         piece.setAttribute(key, value);
       piece.classList.add("unit");
-      const selected = units.some((unit) => explanation.selected?.[unit]);
-      const proof = explanation.diagnostics.certificate;
-      piece.classList.toggle(proof ? "kept" : "selected", selected);
-      if (!proof) // a rationale is in or out and has no shades
-        paint(piece, units.map((u) => weights[u]).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
     }
     text.append(piece);
   }
@@ -64,35 +65,55 @@ function passage({ name, mark, folded, pieces: found }, explanation, weights, ra
   return make("div", { class: mark ? "passage needed" : "passage" }, ...(many || mark ? title : []), text);
 }
 
-// Hover, tap or Tab shows a unit's numbers; arrow keys walk along the text, which is a single Tab stop.
-function listen(section) {
-  const units = [...section.querySelectorAll(".unit")];
+// The colours and the label of a piece, by the scores of one explanation.
+export function dressed(explanation, weights, ranks) {
+  const { selected, diagnostics: { certificate: proof } } = explanation;
+  return (piece, units) => {
+    piece.classList.toggle(proof ? "kept" : "selected", units.some((unit) => selected?.[unit]));
+    if (!proof) paint(piece, strongest(weights, units)); // a rationale is in or out and has no shades
+    return units.map((unit) => describe(explanation, unit, ranks)).join("; ");
+  };
+}
+
+const labelled = (unit) => unit.getAttribute("aria-label").split("; ").map((line) => make("div", {}, line));
+
+// Hover, tap or Tab shows a unit's numbers, as `told`; arrow keys walk along the text, which is a single Tab stop, and
+// up and down between the `rows` of a comparison.
+export function listen(section, told = labelled, rows = [section]) {
+  const lines = rows.map((row) => [...row.querySelectorAll(".unit")]);
   const tip = make("div", { class: "tip", "aria-hidden": "true" });
   section.append(tip);
-  if (units.length) units[0].tabIndex = 0;
+  if (lines[0].length) lines[0][0].tabIndex = 0;
   const hide = () => tip.classList.remove("shown");
   const show = (event) => {
     const unit = event.target.closest?.(".unit");
     if (!unit) return hide();
-    tip.replaceChildren(...unit.getAttribute("aria-label").split("; ").map((line) => make("div", {}, line)));
+    tip.replaceChildren(...told(unit));
     const [at, box] = [unit.getClientRects()[0], section.getBoundingClientRect()];
+    const above = at.top - tip.offsetHeight - 6;
     tip.style.left = `${Math.max(0, Math.min(at.left - box.left, box.width - tip.offsetWidth))}px`;
-    tip.style.top = `${at.top - box.top - tip.offsetHeight - 6}px`;
+    tip.style.top = `${(above < 0 && tip.offsetHeight > 60 ? at.bottom + 6 : above) - box.top}px`;
     tip.classList.add("shown");
   };
   for (const name of ["mouseover", "focusin", "click"]) section.addEventListener(name, show);
   for (const name of ["mouseleave", "focusout"]) section.addEventListener(name, hide);
   section.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return hide();
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const at = units.indexOf(document.activeElement);
-    if (!step || at < 0 || !units[at + step]) return;
+    const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+    const [down, right] = steps[event.key] ?? [];
+    const row = lines.findIndex((line) => line.includes(document.activeElement));
+    const next = lines[row + down]?.[lines[row]?.indexOf(document.activeElement) + right];
+    if (!next) return;
     event.preventDefault();
-    units[at].tabIndex = -1;
-    units[at + step].tabIndex = 0;
-    units[at + step].focus();
+    document.activeElement.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
   });
 }
+
+// What must be known about the scores: telling diagnostics in one line, then the notes.
+export const remarks = (explanation) => [measured(explanation).join(" · "), ...notes(explanation)].filter(Boolean)
+  .map((note) => make("p", { class: "note" }, note));
 
 function table({ units, scores, selected }, weights, ranked, largest) {
   const rows = ranked.map((unit) => {
@@ -106,9 +127,9 @@ function table({ units, scores, selected }, weights, ranked, largest) {
   return make("table", { class: "scores" }, make("thead", {}, top), make("tbody", {}, ...rows));
 }
 
-const TOLD = ["certificate", "steps", "grounding", "notes"]; // said above in words
+export const TOLD = ["certificate", "steps", "grounding", "notes"]; // said above in words
 
-function diagnosticsOf(diagnostics) {
+export function diagnosticsOf(diagnostics) {
   const list = make("dl", { class: "diagnostics" });
   for (const [name, value] of Object.entries(diagnostics))
     if (!TOLD.includes(name))
@@ -116,34 +137,39 @@ function diagnosticsOf(diagnostics) {
   return list;
 }
 
-function download(explanation) {
+export function download(explanation) {
   const link = make("a", { download: "explanation.json" });
   link.href = URL.createObjectURL(new Blob([JSON.stringify(explanation)], { type: "application/json" }));
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000); // browsers read it after the click returns
 }
 
-const fold = (title, content) => make("details", {}, make("summary", {}, title), content);
+export const fold = (title, content) => make("details", {}, make("summary", {}, title), content);
 
-// `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
-// `named`. `text: false` leaves the text out where it stands on the page already.
-export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
-  const { scores, diagnostics, selected } = explanation;
+// Scores relative to the largest, units from the strongest on, and the rank of each.
+export function weighed(scores) {
   const largest = scores.reduce((m, s) => Math.max(m, Math.abs(s)), 0);
   const weights = scores.map((s) => (largest ? s / largest : 0));
   const ranked = scores.map((_, u) => u).sort((a, b) => Math.abs(scores[b]) - Math.abs(scores[a]) || a - b);
   const ranks = [];
   ranked.forEach((unit, place) => (ranks[unit] = place + 1));
+  return { largest, weights, ranked, ranks };
+}
+
+// `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
+// `named`. `text: false` leaves the text out where it stands on the page already.
+export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
+  const { scores, diagnostics, selected } = explanation;
+  const { largest, weights, ranked, ranks } = weighed(scores);
   const proof = diagnostics.certificate;
   const passages = named ? grounded(explanation).map((each) => ({ ...each, ...named(each) })) : flow(explanation);
   const text = make("section", { class: "passages", "aria-label": "the explained text" },
-    ...passages.map((each) => passage(each, explanation, weights, ranks, passages.length > 1)));
+    ...passages.map((each) => passage(each, passages.length > 1, dressed(explanation, weights, ranks))));
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
   const chosen = selected && !proof ? `${selected.filter(Boolean).length} of ${selected.length} units selected` : "";
   const article = make("article", { class: "raison" }, head(explanation), ...above, shown ? text : "",
-    ...notes(explanation).map((note) => make("p", { class: "note" }, note)),
-    ...below,
+    ...remarks(explanation), ...below,
     proof ? "" : make("div", { class: "under" }, largest ? legend(scores, largest) : "",
       chosen ? make("p", { class: "legend" }, make("span", { class: "chosen" }, chosen)) : ""),
     fold(`All ${scores.length} units`, table(explanation, weights, ranked, largest)),

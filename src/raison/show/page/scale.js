@@ -2,14 +2,16 @@
 
 export const FOR = [236, 122, 22];
 export const AGAINST = [36, 114, 214];
+export const MORE = [30, 180, 135];
+export const LESS = [184, 34, 28];
 export const PAPERS = { light: [255, 255, 255], dark: [27, 28, 31] };
 const INKS = [[0, 0, 0], [255, 255, 255]];
-const SILENT = 0.04;
+export const SILENT = 0.04;
 
-export function background(weight, paper) {
+export function background(weight, paper, hues = [FOR, AGAINST]) {
   const strength = Math.min(1, Math.abs(weight));
   if (strength < SILENT) return null;
-  const hue = weight > 0 ? FOR : AGAINST;
+  const hue = hues[weight > 0 ? 0 : 1];
   return paper.map((p, i) => Math.floor(p + (hue[i] - p) * strength + 0.5));
 }
 

@@ -12,6 +12,9 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A name of code that may be broken behind its signs.
+export const soft = (name) => name.split(/(?<=[_(,=])/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
+
 export const count = (size, noun) => `${size} ${noun}${size === 1 ? "" : "s"}`;
 
 export function short(text, size) {
@@ -59,12 +62,28 @@ export function notes({ encoding, scores, diagnostics }) {
   return found.concat(diagnostics.notes ?? []).map(clean);
 }
 
+// The most telling diagnostics, such as `completeness gap 0.0012`.
+const [TELLING, WORK] = [["gap", "error", "fit", "r2"], ["samples", "evaluations", "steps"]];
+export function measured({ diagnostics }) {
+  if (diagnostics.certificate) return []; // it says more
+  const flat = Object.entries(diagnostics).flatMap(([name, value]) => (
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.entries(value).map(([key, each]) => [`${name} ${key}`, each]) : [[name, value]]));
+  const numbers = new Map(flat.filter(([, value]) => typeof value === "number")
+    .map(([name, value]) => [name.replaceAll("_", " ").trim(), value]));
+  const [telling, work] = [TELLING, WORK].map((words) => words.flatMap((word) => (
+    [...numbers.keys()].filter((name) => name.split(" ").includes(word)))));
+  const order = telling.length ? telling.concat(work) : []; // what it took is said along with it
+  const said = (value) => (Number.isInteger(value) ? value : Number(value.toPrecision(3)));
+  return [...new Set(order)].slice(0, 4).map((name) => clean(`${name} ${said(numbers.get(name))}`));
+}
+
+export const exact = (score) => (score < 0 ? "−" : "+") + String(Number(Math.abs(score).toPrecision(6)));
+
 // One sentence for each unit, on hover, on focus and for screen readers: the name, the exact score, its rank.
 export function describe({ units, scores, selected, order }, unit, ranks) {
   const side = scores[unit] > 0 ? ", for" : scores[unit] < 0 ? ", against" : "";
   const place = order ? order.indexOf(unit) : -1;
   const chosen = selected?.[unit] ? `, selected${place >= 0 ? ` as number ${place + 1}` : ""}` : "";
-  const sign = scores[unit] < 0 ? "−" : "+";
-  const exact = String(Number(Math.abs(scores[unit]).toPrecision(6)));
-  return `${clean(units.names[unit])}: ${sign}${exact}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
+  return `${clean(units.names[unit])}: ${exact(scores[unit])}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
 }
