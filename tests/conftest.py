@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,23 @@ def smollm2():
 @pytest.fixture(scope="session")
 def stories15m():
     return opened("stories15m")
+
+
+@pytest.fixture(scope="session")
+def opus_at_hand(request):
+    """Skips where opus-mt-zh-en would have to be made within `make test`: a download and some seconds of conversion."""
+    from raison.models.catalog import cache
+    from raison.models.catalog.opus_mt_zh_en import NAME, VERSION
+
+    if "not full" in request.config.option.markexpr and cache.damage(cache.root() / "models" / f"{NAME}-{VERSION}"):
+        pytest.skip(f"{NAME} is not in the cache: run make test-full, or raison.load({NAME!r}), once")
+
+
+@pytest.fixture(scope="session")
+def opus(opus_at_hand):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")
+        return opened("opus-mt-zh-en")
 
 
 def pytest_terminal_summary(terminalreporter):

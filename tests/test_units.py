@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 import unicodedata
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -559,33 +557,28 @@ CHINESE = (
 
 
 @pytest.fixture(scope="module")
-def real():
+def real(request):
     """Tokenizers of real checkpoints by name, opened once."""
-    folder = os.environ.get("RAISON_TEST_MODELS", "")
     opened = {}
 
     def get(name):
         if name not in opened:
-            opened[name] = Codec(tokenizer_named(folder, name))
+            if name == "opus-mt-zh-en":
+                request.getfixturevalue("opus_at_hand")
+            opened[name] = Codec(tokenizer_named(name))
         return opened[name]
 
     return get
 
 
-def tokenizer_named(folder, name):
-    """From RAISON_TEST_MODELS, or from raison's own catalog."""
-    from transformers import AutoTokenizer
-
-    from raison.errors import ModelError
+def tokenizer_named(name):
+    """From raison's own catalog."""
+    from raison.errors import MissingExtra, ModelError
     from raison.models import catalog
 
-    if folder and (Path(folder) / name).is_dir():
-        return AutoTokenizer.from_pretrained(str(Path(folder) / name))
-    if name not in catalog.entries():
-        pytest.skip(f"{name} is not in the catalog: set RAISON_TEST_MODELS to a folder that holds it")
     try:
         return catalog.entries()[name].open()[1]
-    except ModelError as error:
+    except (MissingExtra, ModelError) as error:
         pytest.skip(f"the real model {name} can't be had here: {error}")
 
 

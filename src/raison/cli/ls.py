@@ -42,5 +42,5 @@ def describe(what: str, name: str) -> dict[str, Any]:
 
     entry = SHELVES[what][name]
     about = (entry.__doc__ or "").strip().splitlines()[0] if entry.__doc__ else ""
-    needs = ", ".join(sorted(getattr(entry, "needs", ())))
+    needs = ", ".join(sorted(SHELVES[what].build(name).needs)) if what in ("methods", "searches") else ""
     return {"name": name, "about": f"{about} (needs {needs})" if needs else about}

@@ -12,7 +12,7 @@ import torch
 from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.quadrature import Integral, Rule, adaptive, midpoint, reference
+from raison.methods.quadrature import FIRST, MOST, Integral, Rule, adaptive, midpoint, reference
 from raison.models.base import Model
 from raison.spec import between, whole
 
@@ -43,6 +43,7 @@ class IntegratedGradients(Method):
     baseline: str = "auto"  # zero | pad | mask | mean | text:… | auto: mask, else pad, else mean
     rule: str = "midpoint"  # of equal steps; reference: P0's, steps + 1 places with both ends, all weighted alike
     tolerance: float = 0.01  # of the gap: where the adaptive evaluation ends, and above which a note says so
+    most: int = MOST  # evaluations of one path at most, without steps
     moved: str = "free"  # free: only what may be removed | all: everything that the target may see
     paper = "Sundararajan et al. 2017"
     additive = True
@@ -51,6 +52,7 @@ class IntegratedGradients(Method):
     def __post_init__(self) -> None:
         if self.steps is not None:
             whole("steps", self.steps, 1)
+        whole("most", self.most, FIRST + 2)
         baseline_named(self.baseline)
         between("tolerance", self.tolerance, 0, 1)
         for name, value, known in (("rule", self.rule, RULES), ("moved", self.moved, MOVED)):
@@ -61,7 +63,7 @@ class IntegratedGradients(Method):
 
     def quadrature(self, rounding: float) -> Rule:
         if self.steps is None:
-            return adaptive(self.tolerance, rounding)
+            return adaptive(self.tolerance, rounding, self.most)
         return (midpoint if self.rule == "midpoint" else reference)(self.steps)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
@@ -92,7 +94,7 @@ class IntegratedGradients(Method):
         """Sentences about a path that was not integrated well, or that leads nowhere."""
         found = []
         difference = integral.end - integral.start
-        better = "take more steps" if self.steps is not None else "try another baseline"
+        better = f"try another baseline, or more points (most={self.most})" if self.steps is None else "take more steps"
         if integral.gap > self.tolerance:
             size = f"by {100 * integral.gap:.2g} %, {abs(integral.error):.2g}"
             reason = "the model computes no more exactly" if self.steps is None and integral.settled else better

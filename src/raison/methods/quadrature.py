@@ -18,7 +18,7 @@ __all__ = ["Integral", "Rule", "adaptive", "midpoint", "reference"]
 
 # The adaptive rule; its constants were chosen on paths of SST-2 sentences and tried on others (benchmarks/paths.py)
 FIRST = 7  # midpoints of the first round
-MOST = 243  # places, the two ends aside
+MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
 TOLD, HIDDEN = 4.0, 1.5  # tolerances that the errors of all stretches may add up to: those that F tells, and others
@@ -94,8 +94,8 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     values, slopes = yield places
     for _ in range(ROUNDS):
         found, bad = judged(places, values, slopes, tolerance, rounding)
-        room = most - (len(places) - 2)
-        if found.settled or not room:
+        room = most - len(places)
+        if found.settled or room <= 0:
             return found
         which = np.argsort(-bad, kind="stable")[: min(room, int((bad > 0).sum()))]
         new = (places[which] + places[which + 1]) / 2

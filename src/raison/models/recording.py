@@ -65,8 +65,10 @@ def planned(
         # the target that sees most decides how much of the text runs
         widest = max((targets[i] for i in group), key=lambda t: max(t.positions, default=0))
         plan += pieces(number, encoding, widest, np.ones((1, len(encoding)), bool), False)
+    view = model.view  # once for all: looking whether the weights have moved costs as much as a small batch
     for chunk in chunks(plan, model.layout, row_bytes(model, want)):
         inputs, call = model.tensors(chunk, "mask")
+        call.view = view
         attends = want & {"attention", "attention_gradients", "writes"}
         call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
         call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
@@ -141,7 +143,7 @@ def forward(model: Adapter, inputs: dict[str, Any], call: Call, watch: Products 
     """The forward pass with its graph, maps and leaves recorded in the call."""
     softmaxes = Softmaxes(call) if model.bypasses_tap and "attention" in call.record else nullcontext()
     with torch.enable_grad(), running(call), softmaxes, watch or nullcontext():
-        return model.view(**inputs)
+        return call.view(**inputs)
 
 
 def retargeted(chunk: Chunk, targets: list[Target]) -> Chunk:

@@ -49,7 +49,7 @@ def relate(
         inputs = {**inputs, "output_hidden_states": bool(want & {"cuts", "readout"})}
         mode = Relevance(rules)
         with torch.enable_grad(), running(call), mode:
-            output = model.view(**inputs)
+            output = call.view(**inputs)
         hidden = model.hidden_of(output) if inputs["output_hidden_states"] else []
         sources: dict[str, list[torch.Tensor]] = {"leaves": call.leaves}
         if "attention" in want:
@@ -101,7 +101,7 @@ def rescale(
         both = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
         mode = Relevance(rules)
         with torch.enable_grad(), running(call), mode:
-            output = model.view(**inputs)
+            output = call.view(**inputs)
             value = read(model.columns(output, both), model.outputs_of(both), tensors=True)["value"].sum(-1)  # [2b]
         count = len(numbers)
         found = gradients(value[:count].sum(), {"leaves": call.leaves}, keep=False)["leaves"]

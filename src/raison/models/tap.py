@@ -63,6 +63,7 @@ class Call:
     packed: Any = None  # nodes of a trie: each token attends to its own ancestors (packed.py)
     tail: torch.Tensor | None = None  # [n 1 d]: hidden states from which the model goes on behind its blocks
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
+    view: Any = None  # what runs
     maps: list[Seen] = field(default_factory=list)
     crossing: list[list[torch.Tensor]] = field(default_factory=list)  # keys and values of each cross-attention
     blocks: list[Block] = field(default_factory=list)

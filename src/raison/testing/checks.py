@@ -8,24 +8,26 @@ A broken promise is an AssertionError that names the promise.
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from raison.api import explain
+from raison.api import examples_of, explain
 from raison.methods.base import Method
-from raison.models.base import Model, Question
+from raison.models.base import NO_WISH, Model, Prediction, Question, Wish
 from raison.models.probe import difference, subject
 from raison.registry import methods
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
-from raison.types import Explanation, Target
+from raison.types import Encoding, Explanation, Target
 
-__all__ = ["check_method", "check_model", "example_texts", "state_of"]
+__all__ = ["check_method", "check_model", "example_texts", "known", "remembering", "state_of"]
 
 TEXTS = ["A dull story with good actors.", "The film is a lovely surprise, isn't it?", "Nobody in town expected it."]
 
@@ -57,11 +59,47 @@ def state_of(model: Any) -> str:
     return digest.hexdigest()
 
 
+@functools.cache
+def known(family: str, task: str) -> Any:
+    """A tiny model that is loaded once and remembers, for contracts of methods.
+
+    Loading, predicting and aiming do not depend on the method, and are most of the time of a contract. That one model
+    serves all methods shows, besides, that none of them leaves something behind in it.
+    """
+    return remembering(tiny_model(family, task))
+
+
+def remembering(model: Any) -> Any:
+    """The same adapter, which makes up its mind about a text once: what it predicts, and which targets follow.
+
+    That neither depends on the batch or the padding is promised, and checked without a memory, by `check_model`.
+    """
+    twin = copy.copy(model)
+    said: dict[str, Prediction] = {}
+    aimed: dict[str, list[tuple[Encoding, Target]]] = {}
+
+    def predict(encodings: Sequence[Encoding]) -> list[Prediction]:
+        names = [encoding.content() for encoding in encodings]
+        new = [number for number, name in enumerate(names) if name not in said]
+        answers = model.predict([encodings[number] for number in new]) if new else []
+        said.update({names[number]: answer for number, answer in zip(new, answers, strict=True)})
+        return [said[name] for name in names]
+
+    def aim(encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+        name = f"{encoding.content()} {(wish.target, wish.contrast, wish.output)!r}"
+        if name not in aimed:
+            aimed[name] = model.aim(encoding, wish)
+        return aimed[name]
+
+    twin.predict, twin.aim = predict, aim
+    return twin
+
+
 def able(chosen: Method) -> Iterator[Any]:
     """Tiny models of every family and task that offer what the method needs."""
     for family, tasks in FAMILIES.items():
         for task in tasks:
-            model = tiny_model(family, task)
+            model = known(family, task)
             if chosen.needs <= model.offers:
                 yield model
 
@@ -110,8 +148,6 @@ def flat(model: Any, texts: list[Any], chosen: Method) -> list[Explanation]:
 
 def with_padding(model: Any, side: str) -> Any:
     """The same adapter with padded batches; the view and the user's model are shared."""
-    import copy
-
     padded = copy.copy(model)
     padded.budget = replace(model.budget, padding=side)
     return padded
@@ -127,7 +163,10 @@ def compare(first: list[Explanation], second: list[Explanation], tolerance: floa
 
 
 def check_model(model: Any, *, tolerance: float = 1e-9) -> None:
-    """View = eager exactly, delete = mask where claimed, batched = single, gradients = finite differences."""
+    """View = eager exactly, delete = mask where claimed, batched = single, gradients = finite differences.
+
+    Batched = single holds for predictions and targets too, with and without padding.
+    """
     with precisely(model):
         check_model_exactly(model, tolerance)
 
@@ -153,6 +192,22 @@ def check_model_exactly(model: Any, tolerance: float) -> None:
         assert gap <= tolerance, f"{model.name}: delete differs from mask by {gap:.1e}"
     if "gradients" in model.offers:
         check_gradient(model, encoding, target)
+    check_predictions(model, tolerance)
+
+
+def check_predictions(model: Any, tolerance: float) -> None:
+    """What the model says of a text, and the targets that follow, whatever stands beside it in a batch."""
+    encodings = model.encode(examples_of(example_texts(model)))
+    alone = [model.predict([encoding])[0] for encoding in encodings]
+    aims = [model.aim(encoding) for encoding in encodings]
+    for side in model.paddings:
+        padded = with_padding(model, side)
+        for one, other in zip(alone, padded.predict(encodings), strict=True):
+            where = f"{model.name}: a prediction depends on the batch ({side} padding)"
+            assert one.target == other.target and one.outcomes == other.outcomes, where
+            assert abs(one.value - other.value) <= tolerance, where
+        for aim, encoding in zip(aims, encodings, strict=True):
+            assert aim == padded.aim(encoding), f"{model.name}: a target depends on the padding ({side})"
 
 
 def check_gradient(model: Any, encoding: Any, target: Target, step: float = 1e-5, tolerance: float = 1e-5) -> None:

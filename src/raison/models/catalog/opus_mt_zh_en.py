@@ -8,6 +8,7 @@ import math
 import struct
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,7 @@ BYTES = 314_000_000
 ROOM = 480_000_000  # the finished folder, the zip and the eight-bit weights
 LAYERS, HEADS, WIDTH, INNER, LONGEST = 6, 8, 512, 2048, 512
 
-# what CTranslate2 calls the parts of a block, and the modules of transformers whose weights lie in them, one below the
-# other
+# what CTranslate2 calls the parts of a block, and whose rows of transformers lie in them, one below the other
 PARTS = {
     "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "self_attention/linear_1": ("self_attn.out_proj",),
@@ -96,8 +96,9 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
     order of their frequency, and by Zipf's law the probability of the r-th is 1 / r, over the sum of all 1 / r. The
     model's own writings are cut the same way again in more than 98 of 100 tokens.
     """
-    from sentencepiece import sentencepiece_model_pb2 as format
+    from sentencepiece import sentencepiece_model_pb2
 
+    format: Any = sentencepiece_model_pb2  # its classes are made when it is imported
     (folder / "source.spm").write_bytes(source.read_bytes())
     spm = format.ModelProto.FromString(source.read_bytes())  # whose way to normalise text is that of the target too
     controls = [piece for piece in spm.pieces if piece.type != piece.NORMAL]
@@ -113,12 +114,7 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
     (folder / "target.spm").write_bytes(spm.SerializeToString())
     numbers = {word: number for number, word in enumerate(vocabulary)}
     (folder / "vocab.json").write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
-    settings = {
-        "tokenizer_class": "MarianTokenizer",
-        "source_lang": "zho",
-        "target_lang": "eng",
-        "model_max_length": LONGEST,
-    }
+    settings = dict(tokenizer_class="MarianTokenizer", source_lang="zho", target_lang="eng", model_max_length=LONGEST)
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
@@ -149,16 +145,13 @@ def convert_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder:
         decoder_start_token_id=padding,  # the text begins with a row of zeros, which is the padding's
         forced_eos_token_id=end,
     )
-    state = {}
-    for side in ("encoder", "decoder"):
-        for layer in range(LAYERS):
-            for part, modules in PARTS.items():
-                here = {leaf: f"{side}/layer_{layer}/{part}/{leaf}" for leaf in LEAVES}
-                for leaf, name in here.items():
-                    if name in found:
-                        rows = numbers_of(found, name).chunk(len(modules))
-                        keys = [f"model.{side}.layers.{layer}.{module}.{LEAVES[leaf]}" for module in modules]
-                        state |= {key: value.contiguous() for key, value in zip(keys, rows, strict=True)}
+    state: dict[str, torch.Tensor] = {}
+    for side, layer, part, leaf in product(("encoder", "decoder"), range(LAYERS), PARTS, LEAVES):
+        name = f"{side}/layer_{layer}/{part}/{leaf}"
+        if name in found:
+            keys = [f"model.{side}.layers.{layer}.{module}.{LEAVES[leaf]}" for module in PARTS[part]]
+            rows = numbers_of(found, name).chunk(len(keys))
+            state |= {key: value.contiguous() for key, value in zip(keys, rows, strict=True)}
     # both halves share their words and positions with the decoder's, and the padding is a row of zeros behind them
     table = torch.cat([numbers_of(found, "decoder/embeddings/weight"), torch.zeros(1, WIDTH)])
     bias = torch.cat([numbers_of(found, "decoder/projection/bias"), torch.zeros(1)])

@@ -1,0 +1,143 @@
+"""raison heads: which attention heads look at syntax or at fixed positions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.explain import writable
+from raison.errors import InputError
+
+DEFAULT_MODEL = "sentiment"
+PICTURES = (".png", ".svg", ".pdf")
+
+Data = Annotated[
+    Optional[Path], typer.Option("--data", help="A treebank in CoNLL-U (.conllu, .gz), or with --parse any text.")
+]
+Parse = Annotated[
+    bool, typer.Option("--parse", help="The file is plain text, one text in each line: parse it (spaCy).")
+]
+Parser = Annotated[Optional[str], typer.Option("--parser", help="The spaCy model; default: en_core_web_sm.")]
+Made = Annotated[Optional[Path], typer.Option("--heads", help="Show this file, made before, instead of counting anew.")]
+Limit = Annotated[int, typer.Option("--limit", help="Read only the first so many sentences; 0: all.")]
+Corpus = Annotated[Optional[str], typer.Option("--corpus", help="What to call the corpus; default: the file's name.")]
+Kinds = Annotated[str, typer.Option("--kinds", help="Heads to show: synt, pos or both.")]
+Top = Annotated[int, typer.Option("--top", help="Show at least so many heads of each kind in every block.")]
+Syntactic = Annotated[
+    float, typer.Option("--syntactic", help="A syntactic head exceeds the best fixed position by this.")
+]
+Positional = Annotated[
+    float, typer.Option("--positional", help="A positional head looks at one position in such a share.")
+]
+Subtypes = Annotated[bool, typer.Option("--subtypes/--no-subtypes", help="Count nsubj:pass as nsubj.")]
+Specials = Annotated[
+    bool, typer.Option("--specials", help="Count special tokens and the token itself as positions, as P4's code does.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the file of heads instead of tables.")]
+Out = Annotated[Optional[Path], typer.Option("--out", help="Write the statistics here, for masked_lrp(heads=…).")]
+Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw blocks and heads: a .png, .svg or .pdf file.")]
+Positions = Annotated[Optional[Path], typer.Option("--positions", help="Draw the relative positions of the relations.")]
+
+
+def heads(
+    model: options.Model = DEFAULT_MODEL,
+    data: Data = None,
+    parse: Parse = False,
+    parser: Parser = None,
+    heads: Made = None,
+    limit: Limit = 1000,
+    corpus: Corpus = None,
+    kinds: Kinds = "both",
+    top: Top = 0,
+    syntactic: Syntactic = 0.1,
+    positional: Positional = 0.8,
+    subtypes: Subtypes = True,
+    specials: Specials = False,
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    positions: Positions = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+) -> None:
+    """Count which attention heads look at a syntactic relation or at a fixed relative position.
+
+    The file that --out writes holds the statistics; thresholds, kinds and top are choices at use.
+    """
+    if (data is None) == (heads is None):
+        raise InputError("Name a treebank or a text with --data, or a file made before with --heads.")
+    if parser is not None and not parse:
+        raise InputError("--parser is for plain text: add --parse.")
+    if limit < 0:
+        raise InputError(f"A limit is a whole number from 0 up, not {limit}.")
+    for path in (out, figure, positions):
+        writable(path)
+    for path in (figure, positions):
+        if path is not None and path.suffix.lower() not in PICTURES:
+            raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.methods.headmask import check_rule, head_masks
+
+        check_rule(kinds, top, syntactic, positional)
+        if heads is not None:
+            found = opened(heads)
+        else:
+            assert data is not None
+            wait(f"reading {data.name}")
+            sentences = read(data, parse, parser, limit or None)
+            from raison.models.load import load
+            from raison.studies.heads import head_statistics
+
+            wait(f"opening {model}")
+            loaded = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+            wait(f"watching the heads of {loaded.name}")
+            named = corpus or data.name.removesuffix(".gz").removesuffix(".conllu")
+            found = head_statistics(loaded, sentences, subtypes=subtypes, specials=specials, corpus=named)
+        synt, pos = head_masks(found, kinds, top, syntactic, positional)
+    publish(found, (synt, pos), (syntactic, positional, top), json, out, figure, positions)
+
+
+def opened(path: Path) -> Any:
+    from raison.artifact import Artifact
+
+    return Artifact.open(path, "heads")
+
+
+def read(data: Path, parse: bool, parser: str | None, limit: int | None) -> Any:
+    """Sentences with trees, from a treebank or by parsing."""
+    if not parse:
+        from raison.datasets.conllu import read as from_treebank
+
+        return from_treebank(data, limit)
+    from raison.datasets.parse import read as from_text
+
+    return from_text(data, limit, parser=parser)
+
+
+def publish(
+    found: Any, masks: Any, rule: Any, json: bool, out: Path | None, figure: Path | None, positions: Path | None
+) -> None:
+    """The statistics to the file first, then tables or JSON to stdout, then the pictures."""
+    from raison.show.heads import Chosen, draw_heads, draw_positions, render_heads
+
+    chosen = Chosen(found, *masks, *rule)
+    if out is not None:
+        found.save(out)
+    if json:
+        sys.stdout.flush()
+        sys.stdout.buffer.write((found.to_json() + "\n").encode("utf-8"))
+        sys.stdout.buffer.flush()
+    else:
+        render_heads(chosen)
+    for path, draw in ((figure, draw_heads), (positions, draw_positions)):
+        if path is not None:
+            draw(chosen, path)
+    for path in (out, figure, positions):
+        if path is not None:
+            print(f"wrote {path}", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""raison idf: in how many texts each word occurs, for the control `idf`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from raison.cli.explain import read_file, writable
+from raison.errors import InputError
+
+Data = Annotated[
+    Path, typer.Option("--data", help="Texts: one in each line, or .jsonl with the field text in each line.")
+]
+Out = Annotated[Path, typer.Option("--out", help="Write the table here, for idf(table=…).")]
+Words = Annotated[Optional[int], typer.Option("--words", help="Keep only so many words, those of most texts.")]
+Corpus = Annotated[Optional[str], typer.Option("--corpus", help="What to call the texts; default: the file's name.")]
+
+
+def idf(data: Data, out: Out, words: Words = None, corpus: Corpus = None) -> None:
+    """Count in how many texts each word occurs: the table of the control idf."""
+    writable(out)
+    if words is not None and words < 1:
+        raise InputError(f"The number of words is a whole number from 1 up, not {words}.")
+    texts = texts_of(data)
+    from raison.studies.idf import fit_idf
+
+    table = fit_idf(texts, largest=words, corpus=corpus or data.name)
+    table.save(out)
+    documents, counted = table.data["documents"], len(table.data["counts"])
+    print(f"{counted} words of {documents} text{'s' if documents > 1 else ''}")
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def texts_of(path: Path) -> list[str]:
+    """The texts of a file; blank lines are none."""
+    lines = [(number, line) for number, line in enumerate(read_file(path).split("\n"), 1) if line.strip()]
+    if not lines:
+        raise InputError(f"{str(path)!r} is empty: give at least one text.")
+    if path.suffix != ".jsonl":
+        return [line for _, line in lines]
+    import json
+
+    texts = []
+    for number, line in lines:
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            raise InputError(f"Line {number} of {str(path)!r} is not JSON: write one object in each line.") from None
+        text = found.get("text") if isinstance(found, dict) else None
+        if not isinstance(text, str):
+            raise InputError(f"Line {number} of {str(path)!r} has no text: give each object a field 'text'.")
+        texts.append(text)
+    return texts

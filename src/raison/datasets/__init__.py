@@ -1,0 +1,1 @@
+"""Texts that come with something known about them: trees, labels, rationales of people."""

@@ -1,0 +1,155 @@
+"""Treebanks in CoNLL-U, the format of Universal Dependencies: ten columns, a blank line between sentences.
+
+Words are known by their characters in the text, never by what they spell: a word that stands twice in a sentence is
+two words. Words of a multiword token ("didn't" = "did" + "n't") get their own characters where they spell the token,
+else all of its characters. Empty nodes (8.1) stand in no text and are left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from raison.errors import InputError
+
+__all__ = ["Sentence", "Word", "lines_of", "read"]
+
+COLUMNS = 10
+Line = tuple[int, list[str]]  # its number in the file, and its columns
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a sentence and what it depends on."""
+
+    start: int  # first character in the text
+    end: int  # one past the last
+    head: int  # number of the word it depends on, counted from 0; -1: the root
+    relation: str  # of Universal Dependencies, e.g. nsubj or nsubj:pass
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text and its dependency tree."""
+
+    text: str
+    words: tuple[Word, ...]
+    id: str = ""
+
+
+def read(path: str | Path, limit: int | None = None) -> list[Sentence]:
+    """The first `limit` sentences (by default all) of a CoNLL-U file, plain or compressed (.gz)."""
+    found = list(islice(sentences(Path(path)), limit))
+    if not found:
+        raise InputError(f"{str(path)!r} holds no sentence: name a CoNLL-U file.")
+    return found
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a text file in UTF-8, plain or compressed (.gz)."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(path)!r}: check the path.") from None
+    except IsADirectoryError:
+        raise InputError(f"{str(path)!r} is a folder: name a file in it.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{str(path)!r} is not UTF-8 text: re-encode it.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{str(path)!r} can't be unpacked ({error}): get the file again.") from None
+
+
+def sentences(path: Path) -> Iterator[Sentence]:
+    """Sentences one by one, so that nobody waits for the end of a large treebank."""
+    notes: dict[str, str] = {}
+    rows: list[Line] = []
+    number = 0
+    for number, line in enumerate(lines_of(path), 1):
+        if line.startswith("#"):
+            name, _, value = line[1:].partition("=")
+            notes.setdefault(name.strip(), value.strip())
+        elif line.strip():
+            rows.append((number, line.split("\t")))
+        elif rows:
+            yield sentence(path, rows, notes)
+            notes, rows = {}, []
+    if rows:
+        yield sentence(path, rows, notes)
+
+
+def broken(path: Path, number: int, why: str) -> InputError:
+    return InputError(
+        f"Line {number} of {path.name!r} is not CoNLL-U ({why}): mend the line, or have plain text parsed (--parse)."
+    )
+
+
+def sentence(path: Path, rows: list[Line], notes: dict[str, str]) -> Sentence:
+    """One block of lines."""
+    words: list[Line] = []
+    groups: dict[int, tuple[int, int, Line]] = {}  # multiword tokens by their first word
+    for number, columns in rows:
+        if len(columns) != COLUMNS:
+            raise broken(path, number, f"{len(columns)} columns between tabs, not {COLUMNS}")
+        if re.fullmatch(r"[0-9]+\.[0-9]+", columns[0]):
+            continue
+        if span := re.fullmatch(r"([0-9]+)-([0-9]+)", columns[0]):
+            first, last = int(span[1]), int(span[2])
+            if first != len(words) + 1 or last < first:
+                raise broken(path, number, f"the token {columns[0]} does not begin with the next word")
+            groups[first] = (first, last, (number, columns))
+        elif columns[0] != str(len(words) + 1):
+            raise broken(path, number, f"a word has the number {columns[0]!r}, not {len(words) + 1}")
+        else:
+            words.append((number, columns))
+    if not words:
+        raise broken(path, rows[0][0], "a sentence without words")
+    for _, last, (number, columns) in groups.values():
+        if last > len(words):
+            raise broken(path, number, f"the token {columns[0]} goes beyond the last word, {len(words)}")
+    text, spans = placed(path, words, groups, notes.get("text"))
+    found = []
+    for (number, columns), (start, end) in zip(words, spans, strict=True):
+        if not re.fullmatch(r"[0-9]+", columns[6]) or int(columns[6]) > len(words):
+            raise broken(path, number, f"the head {columns[6]!r} is no word of a sentence of {len(words)}")
+        found.append(Word(start, end, int(columns[6]) - 1, columns[7]))
+    return Sentence(text, tuple(found), notes.get("sent_id", ""))
+
+
+def placed(
+    path: Path, words: list[Line], groups: dict[int, tuple[int, int, Line]], text: str | None
+) -> tuple[str, list[tuple[int, int]]]:
+    """The text and the characters of each word in it; a file without texts has them put together from its words."""
+    surface: list[tuple[Line, list[Line]]] = []  # what stands in the text, and the words in it
+    place = 1
+    while place <= len(words):
+        first, last, token = groups.get(place, (place, place, words[place - 1]))
+        surface.append((token, words[first - 1 : last]))
+        place = last + 1
+    if text is None:
+        text = "".join(c[1] + ("" if "SpaceAfter=No" in c[9].split("|") else " ") for (_, c), _ in surface).rstrip()
+    spans: list[tuple[int, int]] = []
+    cursor = 0
+    for (number, columns), inside in surface:
+        form = columns[1]
+        start = cursor + len(text[cursor:]) - len(text[cursor:].lstrip())
+        if not form or not text.startswith(form, start):
+            raise broken(path, number, f"the word {form!r} does not stand next in the text of the sentence")
+        cursor = start + len(form)
+        spans += shared(form, [c[1] for _, c in inside], start)
+    return text, spans
+
+
+def shared(form: str, words: list[str], start: int) -> list[tuple[int, int]]:
+    """The characters of the words of one token: their own where they spell it, else all of them."""
+    if "".join(words) != form:
+        return [(start, start + len(form))] * len(words)
+    ends = [start + sum(map(len, words[: k + 1])) for k in range(len(words))]
+    return list(zip([start, *ends[:-1]], ends, strict=True))

@@ -1,0 +1,37 @@
+"""Document frequencies of words, counted from texts: the table that the method `idf` reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from raison.artifact import Artifact
+from raison.errors import InputError
+from raison.methods.idf import entry
+from raison.spec import whole
+from raison.units import words
+
+__all__ = ["fit_idf"]
+
+
+def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "") -> Artifact:
+    """Count in how many texts each word occurs, whatever its case, and keep the `largest` counts (all, by default).
+
+    Words are split as everywhere in raison; among words of one count those of the alphabet's start stay, so that the
+    same texts give the same table in whatever order they come. `corpus` is noted in the artifact.
+    """
+    if largest is not None:
+        whole("largest", largest, 1)
+    documents = 0
+    counts: Counter[str] = Counter()
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"A text must be a string, not {type(text).__name__}.")
+        if found := {entry(text[a:b]) for a, b in words(text)}:
+            documents += 1
+            counts.update(found)
+    if not documents:
+        raise InputError("There are no words to count: give at least one text.")
+    kept = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:largest]
+    about = {"corpus": corpus, "words": len(kept), "different words": len(counts)}
+    return Artifact("idf", {"documents": documents, "counts": dict(kept)}, about=about)
