@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import combinations, permutations
 
@@ -35,8 +36,9 @@ TEXT = "The film is a lovely surprise, isn't it?"
 
 
 @pytest.fixture(autouse=True)
-def precise():
-    with Float64():
+def precise(request):
+    real = "registry" in request.keywords  # real models are what they are: float32
+    with nullcontext() if real else Float64():
         yield
 
 
