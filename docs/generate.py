@@ -210,8 +210,8 @@ tokens at their original positions gives the same answer as hiding the others fr
 a search computes a prefix that several sets have in common only once."""
 
 CONSERVED = """`lrp`, `partial_lrp`, `transformer_attribution` and `masked_lrp` hand 1 back from the answer to the
-words. How far its sum is from 1 at any border between blocks and at the words, in float64, with the heads of all
-tasks of the family, and with relevance passing only one head of each block (masked and renormalised). Every result
+words. How far its sum is from 1 at any border between blocks and at the words, in float64, the worst of all tasks
+of the family: through all heads, and through only one head of each block (masked and renormalised). Every result
 shows its own error in `diagnostics["conservation_error"]`."""
 
 CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated again: at full
