@@ -88,7 +88,9 @@ def section(args: argparse.Namespace) -> list[str]:
         for name in names:
             rows.append((f"raison {name}", lambda name=name: raison.explain(model, texts, name), limit))
     named = [raison.Example(text, target=target) for text, target in zip(texts, targets, strict=True)]
-    rows.append(("raison input_x_gradient, target given", lambda: raison.explain(model, named, "input_x_gradient"), 1.2))
+    rows.append(
+        ("raison input_x_gradient, target given", lambda: raison.explain(model, named, "input_x_gradient"), 1.2)
+    )
     for name, action in (
         ("Captum LayerGradientXActivation, equal lengths", lambda: captum_input_x_gradient(model, work)),
         ("Interpreto InputXGradient, batch 16", lambda: interpreto_input_x_gradient(model, texts)),
@@ -113,7 +115,7 @@ def section(args: argparse.Namespace) -> list[str]:
     return [
         "## Looking inside: one forward and backward pass",
         "",
-        f"{len(texts)} SST-2 sentences, `sentiment` model, the whole `explain` call (tokens, prediction, passes, record).",
+        f"{len(texts)} SST-2 sentences, `sentiment` model, the whole `explain` call (prediction, passes, record).",
         "",
         *lines,
     ]

@@ -14,7 +14,7 @@ from raison.testing.checks import known
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 # promises do not depend on how often a method draws; the defaults have their turn in the long version
 FEWER = {"samples": 4, "permutations": 1, "steps": 4}
-ENOUGH = {"kernel_shap": {"samples": 160}}  # where so few are refused
+ENOUGH = {"kernel_shap": {"samples": 100}}  # where so few are refused
 
 
 def light(name: str) -> str:
@@ -25,13 +25,14 @@ def light(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", list(methods))
-def test_method_keeps_its_contract_on_every_family(name):
-    check_method(light(name))
+def test_method_keeps_its_contract(name):
+    """On a third of the families and tasks, other ones for each method; all have their turn in the long version."""
+    check_method(light(name), every=3)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in methods if light(name) != name])
-def test_method_keeps_its_contract_with_its_defaults(name):
+@pytest.mark.parametrize("name", list(methods))
+def test_method_keeps_its_contract_on_every_family(name):
     check_method(name)
 
 
