@@ -337,13 +337,10 @@ def sampled(model: Any, texts: Sequence[str], samples: int) -> list[tuple[str, l
         for title, kind, count in (("KernelSHAP", "KernelShap", samples), ("LIME", "Lime", samples),
                                    ("Shapley sampling", "ShapleyValueSampling", 2 * orders)):  # fmt: skip
             how = {"n_samples": count}
-            extra = {} if kind == "ShapleyValueSampling" else {"show_progress": False}
-            wide = [Side(f"Captum {kind}, {n} at once",
-                         partial(captum_side, attr, kind, {**how, **extra, "perturbations_per_eval": n}, hf, absent, False))
-                    for n in WIDE]  # fmt: skip
+            run = lambda kind=kind, **how: partial(captum_side, attr, kind, how, hf, absent, False)  # noqa: E731
+            wide = [Side(f"Captum {kind}, {n} at once", run(**how, perturbations_per_eval=n)) for n in WIDE]
             compare[title].append(best(wide, work[:2]))
-            single = partial(captum_side, attr, kind, {**how, **extra}, hf, absent, False)
-            compare[title].append(Side(f"Captum {kind}", single, slow=True))
+            compare[title].append(Side(f"Captum {kind}", run(**how), slow=True))
     if (interpreto := library("interpreto")) is not None:
         classifier = named_as_classifier(hf)
         for title, kind in (("KernelSHAP", "KernelShap"), ("LIME", "Lime")):
@@ -397,7 +394,7 @@ def section(args: argparse.Namespace) -> list[str]:
         for name, these in (("sentiment", prepared(model, args, 20)[1]), ("smollm2", sides)):
             rows += [(name, side.name, peak_of(args, f"{name}/{side.name}")) for side in these if not side.slow]
         lines += ["### Memory", "", *table(("model", "side", "MB"), rows), ""]
-        lines += ["Growth of the largest resident size (ru_maxrss) while leave_one_out runs, on 20 sentences or 2 texts, "
+        lines += ["Growth of the largest resident size (ru_maxrss) in leave_one_out on 20 sentences or 2 texts, "
                   "each side in a process of its own, after one text as a warm-up.", ""]  # fmt: skip
     lines += table(("required", "measured", "met"), [(a, b, "yes" if c else "**NO**") for a, b, c in checks])
     return lines

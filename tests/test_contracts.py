@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
+from lightly import light
 from raison.registry import families, methods
-from raison.spec import Spec
 from raison.testing import FAMILIES, check_method, check_model, tiny_model
 from raison.testing.checks import known
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
-# promises do not depend on how often a method draws; the defaults have their turn in the long version
-FEWER = {"samples": 4, "permutations": 1, "steps": 4}
-ENOUGH = {"kernel_shap": {"samples": 100}}  # where so few are refused
-
-
-def light(name: str) -> str:
-    """The method with fewer samples, where it draws more of them."""
-    found = {item.name: item.default for item in fields(methods[name])}
-    fewer = {key: few for key, few in FEWER.items() if isinstance(found.get(key), int) and found[key] > few}
-    return str(Spec(name, fewer | ENOUGH.get(name, {})))
 
 
 @pytest.mark.parametrize("name", list(methods))

@@ -824,11 +824,11 @@ def test_deeplift_is_complete(models, family, value):
 def test_deeplift_rules_by_hand():
     # a curve: exp from 0 to ln 3: (3 − 1)/ln 3
     near(lit.rescale_curve(lit.EXP, np.array([math.log(3)]), np.zeros(1)), [2 / math.log(3)], 1e-15)
-    # softmax of (ln 3, 0) against (0, 0), for p_0: 3/4 − 1/2. e = (3, 1), e' = (1, 1), r = 1/4, r' = 1/2
-    # m(e_0) = (1/4 + 1/2)/2 = 3/8, m(r) = (3 + 1)/2 = 2, m(S) = −2/(4·2) = −1/4: m(e_0) = 3/8 − 1/4 = 1/8
+    # softmax of (ln 3, 0) against (0, 0), for p_0: 3/4 − 1/2. L = ln 4, L' = ln 2, so z_0 − L goes from −ln 2 to ln 3/4
+    # m(z_0 − L) = (1/4) / ln 3/2; L = ln S: ln 2 / (4 − 2) for each e; e_1 does not move, exp'(0) = 1
     m = lit.rescale_softmax(np.array([1.0, 0.0]), np.array([math.log(3), 0.0]), np.zeros(2))
     near(m[0] * math.log(3), 0.25, 1e-15)
-    near(m[1], -0.25, 1e-6)  # exp'(0)·m(S), times a change of 0
+    near(m[1], -0.25 / math.log(1.5) * math.log(2) / 2, 1e-6)
     # products: 3·5 − 1·2 = (3 − 1)·(5 + 2)/2 + (5 − 2)·(3 + 1)/2
     m_a, m_b = lit.midpoint_product(*(np.array([[x]]) for x in (1.0, 3.0, 5.0, 1.0, 2.0)))
     near((m_a[0, 0], m_b[0, 0]), (3.5, 2.0), 0)

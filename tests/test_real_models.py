@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import raison
+from lightly import light, rough
 from raison.registry import methods
 from raison.testing import check_model
 from raison.testing.checks import state_of, with_padding
@@ -24,8 +25,9 @@ PROMPTS = [
 ]
 
 
-def close(one, other, relative=1e-4):
+def close(one, other):
     for a, b in zip(one, other, strict=True):
+        relative = 1e-2 if rough(a.method) else 1e-4
         scale = max(float(np.abs(a.scores).max()), 1e-12)
         assert np.abs(a.scores - b.scores).max() <= relative * scale, a.method
 
@@ -33,6 +35,7 @@ def close(one, other, relative=1e-4):
 @pytest.mark.registry
 @pytest.mark.parametrize("name", list(methods))
 def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
+    name = light(name)
     together = raison.explain(sentiment, REVIEWS, method=name)
     close(together, [raison.explain(sentiment, text, method=name) for text in REVIEWS])
     close(together, raison.explain(with_padding(sentiment, "right"), REVIEWS, method=name))
@@ -41,6 +44,7 @@ def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
 @pytest.mark.registry
 @pytest.mark.parametrize("name", list(methods))
 def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
+    name = light(name)
     together = raison.explain(smollm2, PROMPTS, method=name)
     close(together, [raison.explain(smollm2, text, method=name) for text in PROMPTS])
     for side in ("left", "right"):
@@ -53,7 +57,7 @@ def test_contracts_of_the_defaults(sentiment, smollm2):
         before = state_of(model)
         check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
         assert state_of(model) == before
-        assert model.offers == {"score", "gradients", "attention", "hidden"} and model.removals[0] == "delete"
+        assert model.offers == {"score", "gradients", "attention", "hidden", "heads"} and model.removals[0] == "delete"
 
 
 @pytest.mark.registry

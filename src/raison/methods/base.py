@@ -118,13 +118,12 @@ def check_needs(chosen: Method, model: Model) -> None:
     missing = chosen.needs - model.offers
     if not missing:
         return
+    able = ", ".join(name for name in methods if methods.build(name).needs <= model.offers)
     if missing == {"heads"}:
         raise Unsupported(
-            f"{chosen.name} needs to know which heads of {model.name} matter: find out with `raison heads`, and pass "
-            "its file as heads=FILE."
+            f"{chosen.name} needs to know which heads of {model.name} matter: find out with `raison heads` and pass "
+            f"its file as heads=FILE, or use one of {able}."
         )
-    able = [name for name in methods if methods.build(name).needs <= model.offers]
     raise Unsupported(
-        f"{chosen.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer: "
-        f"use one of {', '.join(able)}."
+        f"{chosen.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer: use one of {able}."
     )
