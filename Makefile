@@ -25,7 +25,7 @@ demo: $(DEMO_VENV)/ready  ## explain a language model and a classifier, in the t
 	@$(DEMO_VENV)/bin/python examples/demo.py --out $(OUT)
 
 test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
-	$(TEST_VENV)/bin/python -m pytest -m "not full" -n $(WORKERS)
+	$(TEST_VENV)/bin/python -m pytest -m "not full" -n $(WORKERS) --dist worksteal
 
 test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
 	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest
