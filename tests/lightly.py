@@ -10,7 +10,7 @@ from raison.spec import Spec
 __all__ = ["fitting", "light", "rough"]
 
 # promises do not depend on how often a method draws; the defaults have their turn in the long version
-FEWER = {"samples": 80, "permutations": 4, "steps": 8}
+FEWER = {"samples": 120, "permutations": 4, "steps": 8}
 
 
 def light(name: str) -> str:

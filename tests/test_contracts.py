@@ -7,7 +7,7 @@ import pytest
 from lightly import light
 from raison.registry import families, methods
 from raison.testing import FAMILIES, check_method, check_model, tiny_model
-from raison.testing.checks import known
+from raison.testing.checks import able, known
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 
@@ -16,6 +16,18 @@ PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 def test_method_keeps_its_contract(name):
     """On a third of the families and tasks, other ones for each method; all have their turn in the long version."""
     check_method(light(name), every=3)
+
+
+def test_a_third_has_every_task():
+    """Whatever the method; and the thirds together are all families and tasks."""
+    thirds = {name: [(model.name, model.task) for model in able(methods.build(name), 3)] for name in methods}
+    everything = [(model.name, model.task) for model in able(methods.build("random"))]
+    free = [pairs for name, pairs in thirds.items() if methods.build(name).needs <= known("bert", "qa").offers]
+    for pairs in free:
+        assert {task for _, task in pairs} == {"classification", "tagging", "qa", "causal", "seq2seq"}
+        assert len(pairs) == len(everything) // 3 == len(PAIRS) // 3
+    distinct = {tuple(sorted(pairs)) for pairs in free}
+    assert sorted(pair for pairs in distinct for pair in pairs) == sorted(everything)
 
 
 @pytest.mark.full

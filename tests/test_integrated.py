@@ -674,9 +674,9 @@ def sentences(data_dir, count):
 
 @pytest.mark.registry
 def test_adaptive_on_a_real_classifier(sentiment):
-    texts = ["a wonderful surprise .", "the jokes are stale , but the ending is lovely ."]
+    texts = ["a wonderful surprise .", "the jokes are stale ."]
     found = raison.explain(sentiment, texts, "integrated_gradients")
-    fine = raison.explain(sentiment, texts, "integrated_gradients(steps=150)")
+    fine = raison.explain(sentiment, texts, "integrated_gradients(steps=100)")
     for one, other in zip(found, fine, strict=True):
         assert one.diagnostics["baseline"] == "mask" and one.diagnostics["completeness_gap"] <= 0.01
         assert one.diagnostics["points"] < 45

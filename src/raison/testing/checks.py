@@ -96,8 +96,11 @@ def remembering(model: Any) -> Any:
 
 
 def able(chosen: Method, every: int = 1) -> Iterator[Any]:
-    """Tiny models of every family and task that offer what the method needs; or every so-manyth of them."""
-    pairs = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
+    """Tiny models of every family and task that offer what the method needs; or every so-manyth of them.
+
+    Sorted by task: three tasks of each encoder, counted by threes, would be the same task of all of them.
+    """
+    pairs = sorted(((family, task) for family, tasks in FAMILIES.items() for task in tasks), key=lambda pair: pair[1])
     first = sum(chosen.name.encode()) % every
     for family, task in pairs[first::every]:
         model = known(family, task)
