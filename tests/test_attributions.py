@@ -435,3 +435,17 @@ def test_masked_lrp_keeps_its_contract(name, tmp_path):
 def test_masked_lrp_without_heads_says_how_to_make_them():
     with pytest.raises(raison.errors.Unsupported, match="raison heads"):
         raison.explain(tiny_model("bert", "classification"), TEXT, "masked_lrp")
+
+
+def test_heads_of_another_model_are_refused(tmp_path):
+    model = tiny_model("bert", "classification")
+    path = some_heads(model, tmp_path, np.ones((3, 2), bool), np.zeros((3, 2), bool))
+    with pytest.raises(raison.errors.InputError, match="3 x 2 heads"):
+        raison.explain(model, TEXT, f'masked_lrp(heads="{path}")')
+
+
+def test_corruption_keeps_the_kind_of_chosen_heads():
+    synt, pos = np.array([[1, 0], [0, 0]], bool), np.array([[0, 1], [0, 0]], bool)
+    more = methods.build("masked_lrp(corruption=1.0)").varied((synt, pos), np.random.default_rng(0))
+    np.testing.assert_array_equal(more[0], synt)
+    np.testing.assert_array_equal(more[1], [[False, True], [True, True]])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from raison.artifact import Artifact
+from raison.errors import InputError
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.gradients import numpy
 from raison.methods.headmask import check_rule, corrupted, head_masks, random_masks
@@ -35,6 +36,8 @@ def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> 
     """Both passes for every example: gradients of the attention weights, and their relevance."""
     wanted = frozenset({"attention_gradients"})
     slopes = {index: trace.maps for index, trace in model.trace(batch.encodings, batch.targets, want=wanted)}
+    if heads is not None:
+        fits(heads, next(iter(slopes.values())), model)
     answers: list[Answer | None] = [None] * len(batch)
     rules = ALPHA_BETA.through(heads)
     # with a mask the published code does not halve what it saves for the roll-out
@@ -46,6 +49,17 @@ def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> 
             told = {"relevance_sum": told["relevance_sum"]}  # it does not conserve, and does not claim to
         answers[index] = Answer(rollout(trace, slopes.pop(index), factor), diagnostics={**told, **said})
     return answers  # type: ignore[return-value]
+
+
+def fits(heads: Heads, maps: Sequence[Map], model: Model) -> None:
+    """Refuse heads of another model."""
+    shape = (len(maps), len(maps[0].weights))
+    if heads.syntactic.shape != shape:
+        other = " x ".join(map(str, heads.syntactic.shape))
+        raise InputError(
+            f"This file has {other} heads, but {model.name} has {shape[0]} x {shape[1]}: make one with "
+            f"`raison heads -m {model.name}`."
+        )
 
 
 @method("transformer_attribution")
@@ -126,7 +140,8 @@ class MaskedLRP(Method):
         if self.random:
             masks = random_masks(*masks, generator)
         if self.corruption:
-            masks = (masks[0], masks[1] | corrupted(masks[0] | masks[1], self.corruption, generator))
+            either = masks[0] | masks[1]  # heads that were chosen keep their kind
+            masks = (masks[0], masks[1] | (corrupted(either, self.corruption, generator) & ~either))
         return masks
 
 

@@ -151,7 +151,7 @@ class Model(Protocol):
 
     name: str
     task: str
-    offers: frozenset[str]  # of {"gradients", "attention", "hidden", "score", "own"}
+    offers: frozenset[str]  # of {"gradients", "attention", "hidden", "score", "heads", "own"}
     removals: tuple[str, ...]  # what absence may mean here; the first is the default
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
