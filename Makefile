@@ -40,6 +40,7 @@ types: $(TEST_VENV)/ready
 bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmarks/results
 	$(TEST_VENV)/bin/python benchmarks/foundation.py
 	$(TEST_VENV)/bin/python benchmarks/rationales.py
+	$(TEST_VENV)/bin/python benchmarks/attributions.py
 
 clean:
 	rm -rf $(DEMO_VENV) $(TEST_VENV) $(OUT) build dist

@@ -10,33 +10,21 @@ batches of the same shape, and nothing else.
 from __future__ import annotations
 
 import argparse
-import gzip
-import os
 import statistics
-import time
-from pathlib import Path
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import torch
+from measure import HERE, cpu, data_option, sentences
 
 import raison
 from raison.models.base import Question
 from raison.models.layout import chunks, pieces
 
-HERE = Path(__file__).resolve().parent
 TEXT = (
     "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise that nobody in the audience "
     "expected, and the actors, who had little to do until then, suddenly seem to enjoy themselves as much as we did, "
     "so that in the end one leaves the old theatre with a smile."
 )
-
-
-def cpu(action) -> float:
-    start = time.process_time()
-    action()
-    return time.process_time() - start
 
 
 def bare(model, work) -> None:
@@ -66,18 +54,9 @@ def compare(name, model, ours, work, repeats):
     return f"| {name} | {tokens:,} | {mine:.2f} | {theirs:.2f} | {ratio:.2f} |"
 
 
-def sentences(data: Path, count: int) -> list[str]:
-    path = data / "sst2" / "dev.tsv.gz"
-    if not path.is_file():
-        raise SystemExit("SST-2 is needed: pass its parent folder with --data or set RAISON_DATA")
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.split("\t")[0] for line in file][:count]
-
-
 def main() -> None:
-    beside = HERE.parents[1] / "shared" / "data"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAISON_DATA", beside)))
+    data_option(parser)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,6 +1,6 @@
 """Methods that look inside a forward and a backward pass: what they cost next to the bare passes, and next to peers.
 
-    python benchmarks/insides.py                    # prints the section; attributions.py puts it into the results
+    python benchmarks/insides.py                    # prints the section; attributions.py writes it into the results
 
 One thread, CPU time, the sides interleaved in one run, medians of ratios. "bare" is one forward and one backward pass
 of the plain transformers model to its word embeddings, for its own prediction, in batches of equal length.
@@ -9,18 +9,13 @@ of the plain transformers model to its word embeddings, for its own prediction, 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import torch
-from foundation import HERE, sentences
+from measure import cpu, data_option, log, sentences, table
 
 import raison
 
@@ -31,12 +26,6 @@ METHODS = {
     ),
     5.0: ("lrp", "partial_lrp", "attn_lrp", "cp_lrp", "transformer_attribution", "masked_lrp", "deeplift"),
 }  # fmt: skip
-
-
-def cpu(action: Callable[[], Any]) -> float:
-    start = time.process_time()
-    action()
-    return time.process_time() - start
 
 
 def peak() -> float:
@@ -73,9 +62,11 @@ def captum_input_x_gradient(model: Any, work: Sequence[torch.Tensor]) -> None:
 
 
 def interpreto_input_x_gradient(model: Any, texts: Sequence[str]) -> None:
-    from interpreto import InputXGradient
+    from interpreto import Granularity, Saliency
+    from perturbation import named_as_classifier
 
-    InputXGradient(model.hf, model.tokenizer, batch_size=16)(list(texts))
+    hf = named_as_classifier(model.hf)
+    Saliency(hf, model.tokenizer, batch_size=16, granularity=Granularity.TOKEN).explain(list(texts))
 
 
 def section(args: argparse.Namespace) -> list[str]:
@@ -93,16 +84,15 @@ def section(args: argparse.Namespace) -> list[str]:
     )
     for name, action in (
         ("Captum LayerGradientXActivation, equal lengths", lambda: captum_input_x_gradient(model, work)),
-        ("Interpreto InputXGradient, batch 16", lambda: interpreto_input_x_gradient(model, texts)),
+        ("Interpreto Saliency (input x gradient), batches of 16", lambda: interpreto_input_x_gradient(model, texts)),
     ):
         try:
             action()
         except Exception as error:
-            print(f"{name} is left out: {type(error).__name__}: {error}")
+            log(f"{name} is left out: {type(error).__name__}: {error}")
         else:
             rows.append((name, action, 0.0))
-    lines = ["| what | CPU s | of one forward and backward pass | peak memory so far, MB | required | met |"]
-    lines.append("|---|---|---|---|---|---|")
+    found = []
     bare(model, work)
     for name, action, limit in rows:
         action()
@@ -110,27 +100,26 @@ def section(args: argparse.Namespace) -> list[str]:
         ratio = statistics.median(a / b for a, b in pairs)
         needed, met = (f"≤ {limit} ×", "yes" if ratio <= limit else "**NO**") if limit else ("", "")
         seconds = statistics.median(a for a, _ in pairs)
-        lines.append(f"| {name} | {seconds:.2f} | {ratio:.2f} × | {peak():,.0f} | {needed} | {met} |")
-        print(lines[-1], flush=True)
+        found.append((name, f"{seconds:.2f}", f"{ratio:.2f} ×", f"{peak():,.0f}", needed, met))
+        log(found[-1])
+    head = ("what", "CPU s", "of one forward and backward pass", "peak memory so far, MB", "required", "met")
     return [
-        "## Looking inside: one forward and backward pass",
+        "## 1. Looking inside: one forward and backward pass",
         "",
         f"{len(texts)} SST-2 sentences, `sentiment` model, the whole `explain` call (prediction, passes, record).",
         "",
-        *lines,
+        *table(head, found),
     ]
 
 
-def main() -> None:
-    beside = HERE.parents[1] / "shared" / "data"
+def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAISON_DATA", beside)))
-    parser.add_argument("--sentences", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=3)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    section(args)
+    data_option(parser)
+    parser.add_argument("--sentences", type=int, default=10 if quick else 100)
+    parser.add_argument("--repeats", type=int, default=1 if quick else 5)
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    print("\n".join(section(options())))

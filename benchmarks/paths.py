@@ -1,7 +1,6 @@
 """Integrated gradients: what a path costs and how far the scores are from complete, next to peers and the bare model.
 
-    python benchmarks/paths.py                      # prints the section; attributions.py puts it into the results
-    python benchmarks/paths.py --quick              # a few sentences
+    python benchmarks/paths.py                      # prints the section; attributions.py writes it into the results
 
 One thread, CPU time, the sides interleaved in one run, medians of ratios. All sides start from the texts: tokens,
 prediction and path are part of the time. "bare" is the same number of forward and backward passes of the plain
@@ -16,24 +15,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TQDM_DISABLE", "1")
 
 import numpy as np
 import torch
-from foundation import HERE, sentences
+from measure import cpu, data_option, grown, log, peak_of, sentences, table, verdicts
 
 import raison
 
@@ -50,16 +40,6 @@ PROMPTS = (
 )
 
 
-def log(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
-
-
-def cpu(action: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.process_time()
-    found = action()
-    return found, time.process_time() - start
-
-
 @dataclass
 class Side:
     """Something that explains texts: its scores [t] per text, or None where they are not comparable."""
@@ -67,8 +47,11 @@ class Side:
     name: str
     run: Callable[[Sequence[str]], list[np.ndarray] | None]
     seconds: list[float] = field(default_factory=list)
-    scores: list[np.ndarray] | None = None
+    found: list[Any] | None = None
     points: float | None = STEPS
+
+    def work(self, texts: Sequence[str]) -> None:
+        self.found = self.run(texts)
 
 
 # -- the sides -----------------------------------------------------------------------------------------------
@@ -176,7 +159,7 @@ def sides_of(model: Any, few: Sequence[str]) -> list[Side]:
         except Exception as error:  # not installed, or not for this model
             log(f"{library} is left out: {type(error).__name__}: {error}")
             continue
-        times = {side.name: min(cpu(lambda side=side: side.run(few))[1] for _ in range(2)) for side in made[1:]}
+        times = {side.name: min(cpu(lambda side=side: side.run(few)) for _ in range(2)) for side in made[1:]}
         log(times)
         best = min(made[1:], key=lambda side: times[side.name])
         found += [made[0], Side(best.name + BEST, best.run)]
@@ -208,30 +191,12 @@ def token_scores(found: Sequence[Any]) -> list[np.ndarray]:
     return [np.array(one.parts["token_scores"]) for one in found]
 
 
-def peak_of(args: argparse.Namespace, name: str) -> str:
-    """MB that one side adds to the process, in a process of its own."""
-    told = ["--data", str(args.data), "--sentences", str(args.sentences)]
-    command = [sys.executable, str(Path(__file__).resolve()), "--peak", name, *told]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode:
-        log(found.stderr)
-        return "-"
-    return f"{json.loads(found.stdout.splitlines()[-1]):.0f}"
-
-
-def peak(args: argparse.Namespace) -> None:
-    """Run one side by itself and print by how many MB the largest resident size has grown."""
+def peak(args: argparse.Namespace) -> float:
+    """By how many MB the largest resident size grows when one side runs by itself."""
     model = raison.load("sentiment")
     texts = sentences(args.data, args.sentences)
     run = next(s.run for made in candidates(model).values() for s in made if s.name == args.peak.removesuffix(BEST))
-    run(texts[:1])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    run(texts)
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
+    return grown(lambda: run(texts[:1]), lambda: run(texts))
 
 
 # -- the section -------------------------------------------------------------------------------------------------
@@ -247,23 +212,22 @@ def section(args: argparse.Namespace) -> list[str]:
         side.run(texts[:2])  # warm up
     for _ in range(args.repeats):
         for side in sides:
-            found, seconds = cpu(lambda side=side: side.run(texts))
-            side.seconds.append(seconds)
-            if found is not None:
-                if side.name.startswith("raison"):
-                    side.points = statistics.mean(one.cost["forwards"] for one in found)
-                    found = token_scores(found)
-                side.scores = found
-            log(f"{side.name}: {seconds:.1f} s")
+            side.seconds.append(cpu(lambda side=side: side.work(texts)))
+            log(f"{side.name}: {side.seconds[-1]:.1f} s")
+    for side in sides:
+        if side.name.startswith("raison"):
+            side.points = statistics.mean(one.cost["forwards"] for one in side.found)
+            side.found = token_scores(side.found)
     fine = token_scores(ours(model, f"integrated_gradients(steps={FINE})", texts))
     totals = ends(model, texts)
     first = sides[0]
     rows = []
     for side in sides:
-        told = ["-"] * 4 if side.scores is None else quality(side.scores, fine, totals)
+        told = ["-"] * 4 if side.found is None else quality(side.found, fine, totals)
         ratio = statistics.median(a / b for a, b in zip(side.seconds, first.seconds, strict=True))
         points = "-" if side.points is None else f"{side.points:.1f}"
-        memory = peak_of(args, side.name) if args.memory else "-"
+        told_too = ("--peak", side.name, "--data", str(args.data), "--sentences", str(args.sentences))
+        memory = peak_of(__file__, *told_too) if args.memory else "-"
         rows.append((side.name, points, f"{statistics.median(side.seconds):.1f}", f"{ratio:.2f} ×", memory, *told))
     head = (
         "side",
@@ -276,7 +240,7 @@ def section(args: argparse.Namespace) -> list[str]:
         f"from {FINE} steps %, mean",
         "largest",
     )
-    lines = ["## Integrated gradients", "", *table(head, rows), ""]
+    lines = ["## 2. Integrated gradients", "", *table(head, rows), ""]
     lines += [
         f"{len(texts)} SST-2 (dev) sentences, `sentiment` model. Points: passes forward and back per sentence. Gap: "
         "|Σ scores − (f(x) − f(x′))| / |f(x) − f(x′)|.",
@@ -296,7 +260,9 @@ def required(sides: Sequence[Side], rows: Sequence[Sequence[str]]) -> list[str]:
     """What was asked of this release, and whether it is so."""
     at = {side.name.partition(",")[0] + ("*" if side.name.endswith(BEST) else ""): side for side in sides[2:]}
     first, equal, plain = sides[0], sides[1], sides[2]
+    # the two more points are the ends of the path, for the gap
     over = statistics.median(a / b for a, b in zip(equal.seconds, plain.seconds, strict=True))
+    over *= plain.points / equal.points
     checks = [("at most 1.1 × the bare model per step", f"{over:.2f} ×", over <= 1.1)]
     for name, side in at.items():
         if name.startswith("Captum"):
@@ -307,7 +273,7 @@ def required(sides: Sequence[Side], rows: Sequence[Sequence[str]]) -> list[str]:
         ("adaptive: every gap below 1 %, mean at most 0.3 %", f"{largest} %, {mean} %", largest < 1 and mean <= 0.3)
     )
     checks.append((f"adaptive: scores within 1 % of {FINE} steps", f"{apart} %", apart < 1))
-    return table(("required", "measured", "met"), [(a, b, "yes" if c else "**NO**") for a, b, c in checks])
+    return verdicts(checks)
 
 
 def rules(model: Any, args: argparse.Namespace) -> list[str]:
@@ -383,32 +349,21 @@ def baselines(args: argparse.Namespace) -> list[str]:
     ]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    beside = HERE.parents[1] / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAISON_DATA", beside)))
-    parser.add_argument("--sentences", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--few", type=int, default=8, help="sentences on which batch sizes are tried")
-    parser.add_argument("--rules", type=int, default=20, help="sentences of the comparison of rules")
-    parser.add_argument("--prompts", type=int, default=4)
-    parser.add_argument("--coarse", type=int, default=27, help="equal steps of the comparison of baselines")
-    parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=True)
-
-
-def main() -> None:
+def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options(parser)
-    parser.add_argument("--quick", action="store_true")
+    data_option(parser)
+    parser.add_argument("--sentences", type=int, default=8 if quick else 100)
+    parser.add_argument("--repeats", type=int, default=1 if quick else 3)
+    parser.add_argument("--few", type=int, default=2 if quick else 8, help="sentences on which batch sizes are tried")
+    parser.add_argument("--rules", type=int, default=3 if quick else 20, help="sentences of the comparison of rules")
+    parser.add_argument("--prompts", type=int, default=1 if quick else 4)
+    parser.add_argument("--coarse", type=int, default=27, help="equal steps of the comparison of baselines")
+    parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=not quick)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    if args.peak:
-        peak(args)
-        return
-    if args.quick:
-        args.sentences, args.repeats, args.few, args.rules, args.prompts, args.memory = 8, 1, 2, 3, 1, False
-    print("\n".join(section(args)))
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    asked = options()
+    print(json.dumps(peak(asked)) if asked.peak else "\n".join(section(asked)))

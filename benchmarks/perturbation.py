@@ -1,7 +1,6 @@
 """Methods that remove words: CPU time and memory against the bare model and against other libraries.
 
-    python benchmarks/perturbation.py            # prints the tables; needs SST-2 (--data or RAISON_DATA)
-    python benchmarks/perturbation.py --quick    # a few sentences
+    python benchmarks/perturbation.py            # prints the section; attributions.py writes it into the results
 
 One thread, CPU time, the sides interleaved in one run, medians of ratios: timings of a busy machine are noisy, ratios
 within one run are not. What is timed on our side is the whole `raison.explain` call on the list of texts; on the other
@@ -16,33 +15,22 @@ from __future__ import annotations
 
 import argparse
 import copy
-import gzip
 import importlib
 import json
-import os
-import resource
 import statistics
-import subprocess
-import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TQDM_DISABLE", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import numpy as np
 import torch
+from measure import cpu, data_option, grown, log, peak_of, sentences, table, verdicts
 
 import raison
 from raison.units import group
 
-HERE = Path(__file__).resolve().parent
 SAMPLES = 256  # evaluations of each sampling method; enough for the longest sentence's units
 WIDE = (32, 128)  # batch sizes from which each library may have its best
 PASSAGE = (
@@ -50,10 +38,6 @@ PASSAGE = (
     "expected, and the actors, who had little to do until then, suddenly seem to enjoy themselves as much as we did, "
     "so that in the end one leaves the old theatre with a smile, and"
 )
-
-
-def log(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
 
 
 def library(name: str) -> Any:
@@ -77,6 +61,11 @@ class Side:
     run: Callable[[Sequence[Any]], Any]
     slow: bool = False
     peer: bool = True
+    share: float = 1.0  # of the evaluations that were asked for
+
+    def work(self, texts: Sequence[Any]) -> None:
+        found = self.run(texts)
+        self.share = found if isinstance(found, float) else 1.0
 
 
 @dataclass
@@ -173,18 +162,25 @@ def kernel_side(shap: Any, hf: Any, absent: int, samples: int, work: Sequence[Wo
 
 
 def text_side(
-    shap: Any, algorithm: str, hf: Any, tokenizer: Any, samples: int, wide: int, work: Sequence[Work]
-) -> None:
-    """SHAP's explainers of texts: they cut the text up and call the model with strings."""
+    shap: Any, algorithm: str, hf: Any, tokenizer: Any, samples: Callable[[Work], int], wide: int, work: Sequence[Work]
+) -> float:
+    """SHAP's explainers of texts: they cut the text up and call the model with strings.
+
+    They round the number of evaluations that they may make, so the share that they made is returned.
+    """
+    made = 0
 
     def forward(texts: Any) -> np.ndarray:
+        nonlocal made
+        made += len(texts)
         batch = tokenizer(list(map(str, texts)), return_tensors="pt", padding=True)
         with torch.inference_mode():
             return hf(**batch).logits.numpy()
 
     explainer = shap.Explainer(forward, shap.maskers.Text(tokenizer), algorithm=algorithm, silent=True)
     for one in work:
-        explainer([one.text], max_evals=max(samples, 2 * (one.size + 8) + 1), batch_size=wide, silent=True)
+        explainer([one.text], max_evals=max(samples(one), 2 * (one.size + 8) + 1), batch_size=wide, silent=True)
+    return made / sum(map(samples, work))
 
 
 def llm_side(attr: Any, hf: Any, tokenizer: Any, work: Sequence[Work]) -> None:
@@ -198,25 +194,16 @@ def llm_side(attr: Any, hf: Any, tokenizer: Any, work: Sequence[Work]) -> None:
 # -- measuring -----------------------------------------------------------------------------------------------
 
 
-def cpu(action: Callable[[], Any]) -> float:
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        action()
-    return time.process_time() - start
-
-
 def best(sides: Sequence[Side], work: Sequence[Any]) -> Side:
     """The fastest of the same library's sides on a few texts."""
     return min(sides, key=lambda side: cpu(lambda: side.run(work)))
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
-
-
 def compared(title: str, sides: Sequence[Side], work: Sequence[Any], few: int, repeats: int) -> tuple[list, dict]:
-    """A row for each side; ratios are medians over the repeats of this side's time by ours on the same texts."""
+    """A row for each side; ratios are medians over the repeats of this side's time by ours on the same texts.
+
+    The time of a side that says which share of the evaluations it made is divided by that share for the ratio.
+    """
     for side in sides:  # warm up
         cpu(lambda side=side: side.run(work[:1]))
     spent: dict[str, list[float]] = {side.name: [] for side in sides}
@@ -224,7 +211,7 @@ def compared(title: str, sides: Sequence[Side], work: Sequence[Any], few: int, r
     slow = any(side.slow for side in sides)
     for _ in range(repeats):
         for side in sides:
-            seconds = cpu(lambda side=side: side.run(work[:few] if side.slow else work))
+            seconds = cpu(lambda side=side: side.work(work[:few] if side.slow else work))
             spent[side.name].append(seconds)
             log(f"{title}: {side.name} {seconds:.2f} s")
             if side is sides[0]:
@@ -233,45 +220,26 @@ def compared(title: str, sides: Sequence[Side], work: Sequence[Any], few: int, r
                     base[True].append(cpu(lambda side=side: side.run(work[:few])))
     rows, ratios = [], {}
     for side in sides:
-        ratios[side.name] = statistics.median(a / b for a, b in zip(spent[side.name], base[side.slow], strict=True))
+        pairs = zip(spent[side.name], base[side.slow], strict=True)
+        ratios[side.name] = statistics.median(a / b / side.share for a, b in pairs)
         count = min(few, len(work)) if side.slow else len(work)
         seconds = statistics.median(spent[side.name])
-        rows.append((title if side is sides[0] else "", side.name, str(count), f"{seconds:.2f}",
+        name = side.name if side.share == 1 else f"{side.name} ({side.share:.0%} of the evaluations)"
+        rows.append((title if side is sides[0] else "", name, str(count), f"{seconds:.2f}",
                      "" if side is sides[0] else f"{ratios[side.name]:.2f} ×"))  # fmt: skip
     return rows, ratios
 
 
-def peak_of(args: argparse.Namespace, which: str) -> str:
-    """MB that one side adds to the process (ru_maxrss), in a process of its own."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--peak", which, "--data", str(args.data)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode:
-        log(found.stderr)
-        return "-"
-    return f"{json.loads(found.stdout.splitlines()[-1]):.0f}"
-
-
-def peak(args: argparse.Namespace) -> None:
-    """Run one side by itself and print by how many MB the largest resident size has grown."""
+def peak(args: argparse.Namespace) -> float:
+    """By how many MB the largest resident size grows when one side runs by itself."""
     model_name, _, name = args.peak.partition("/")
     model = raison.load(model_name)
     work, sides = prepared(model, args, 20)
     side = next(side for side in sides if side.name == name)
-    cpu(lambda: side.run(work[:1]))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    cpu(lambda: side.run(work))
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    return grown(lambda: side.run(work[:1]), lambda: side.run(work))
 
 
 # -- what is compared ----------------------------------------------------------------------------------------
-
-
-def sentences(data: Path, count: int) -> list[str]:
-    path = data / "sst2" / "dev.tsv.gz"
-    if not path.is_file():
-        raise SystemExit("SST-2 is needed: pass its parent folder with --data or set RAISON_DATA")
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [line.split("\t")[0] for line in file][:count]
 
 
 def named_as_classifier(hf: Any) -> Any:
@@ -351,9 +319,11 @@ def sampled(model: Any, texts: Sequence[str], samples: int) -> list[tuple[str, l
             compare[title].append(Side(f"Interpreto {kind}", partial(interpreto_side, made[4]), slow=True))
     if (shap := library("shap")) is not None:
         compare["KernelSHAP"].append(Side("SHAP Kernel", partial(kernel_side, shap, hf, absent, samples)))
-        for name in ("permutation", "partition"):
-            side = partial(text_side, shap, name, hf, tokenizer, samples, WIDE[0])
-            title = "Shapley sampling" if name == "permutation" else "KernelSHAP"
+        for name, title, made in (
+            ("permutation", "Shapley sampling", lambda one: 2 * orders * one.size),
+            ("partition", "KernelSHAP", lambda one: samples),
+        ):
+            side = partial(text_side, shap, name, hf, tokenizer, made, WIDE[0])
             compare[title].append(Side(f"SHAP {name.capitalize()}, on texts", side))
     return [(title, work, sides) for title, sides in compare.items()]
 
@@ -374,7 +344,7 @@ def section(args: argparse.Namespace) -> list[str]:
         found, ratios = compared(title, others, some, args.few, max(1, args.repeats - 1))
         rows += found
         checks.append(ahead(f"{title} at least 1.7 × faster than any library", others, ratios, 1.7))
-    lines = ["### Removing words from sentences", "", *table(head, rows), ""]
+    lines = ["## 3. Removing words", "", "### From sentences", "", *table(head, rows), ""]
     lines += [
         f"SST-2 (dev) with the `sentiment` model: leave_one_out by tokens on {args.sentences} sentences, the others by "
         f"words on {args.sampled}, {SAMPLES} samples (16 orders). Slow defaults run on {args.few} sentences and are "
@@ -386,17 +356,20 @@ def section(args: argparse.Namespace) -> list[str]:
     work, sides = prepared(writer, args, 2)
     rows, ratios = compared("leave_one_out", sides, work, args.few, args.repeats)
     checks.append(ahead("smollm2: leave_one_out at least 1.5 × faster than any library", sides, ratios, 1.5))
-    lines += ["### Removing tokens from the context of a language model", "", *table(head, rows), ""]
+    lines += ["### From the context of a language model", "", *table(head, rows), ""]
     lines += [f"The next token after {args.length} tokens, `smollm2`, {len(work)} texts.", ""]
 
     if args.memory:
         rows = []
         for name, these in (("sentiment", prepared(model, args, 20)[1]), ("smollm2", sides)):
-            rows += [(name, side.name, peak_of(args, f"{name}/{side.name}")) for side in these if not side.slow]
+            for side in these:
+                if not side.slow:
+                    told = ("--peak", f"{name}/{side.name}", "--data", str(args.data))
+                    rows.append((name, side.name, peak_of(__file__, *told)))
         lines += ["### Memory", "", *table(("model", "side", "MB"), rows), ""]
         lines += ["Growth of the largest resident size (ru_maxrss) in leave_one_out on 20 sentences or 2 texts, "
                   "each side in a process of its own, after one text as a warm-up.", ""]  # fmt: skip
-    lines += table(("required", "measured", "met"), [(a, b, "yes" if c else "**NO**") for a, b, c in checks])
+    lines += verdicts(checks)
     return lines
 
 
@@ -409,31 +382,21 @@ def ahead(what: str, sides: Sequence[Side], ratios: dict[str, float], least: flo
     return what, f"{ratios[fastest]:.2f} × ({fastest})", ratios[fastest] >= least
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    beside = HERE.parents[1] / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAISON_DATA", beside)))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sentences", type=int, default=100, help="for leave_one_out")
-    parser.add_argument("--sampled", type=int, default=20, help="sentences for the sampling methods")
-    parser.add_argument("--few", type=int, default=5, help="sentences on which slow defaults run")
-    parser.add_argument("--length", type=int, default=60, help="tokens of the language model's context")
-    parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=True)
-
-
-def main() -> None:
+def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options(parser)
-    parser.add_argument("--quick", action="store_true")
+    data_option(parser)
+    few = "sentences on which slow defaults run"
+    parser.add_argument("--repeats", type=int, default=1 if quick else 3)
+    parser.add_argument("--sentences", type=int, default=10 if quick else 100, help="for leave_one_out")
+    parser.add_argument("--sampled", type=int, default=3 if quick else 20, help="sentences for the sampling methods")
+    parser.add_argument("--few", type=int, default=1 if quick else 5, help=few)
+    parser.add_argument("--length", type=int, default=60, help="tokens of the language model's context")
+    parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=not quick)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    if args.peak:
-        peak(args)
-        return
-    if args.quick:
-        args.repeats, args.sentences, args.sampled, args.few, args.memory = 1, 10, 3, 1, False
-    print("\n".join(section(args)))
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    asked = options()
+    print(json.dumps(peak(asked)) if asked.peak else "\n".join(section(asked)))

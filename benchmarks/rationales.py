@@ -16,23 +16,19 @@ from __future__ import annotations
 import argparse
 import copy
 import gzip
-import os
-import re
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TQDM_DISABLE", "1")
-
 import numpy as np
 import torch
-import transformers
+from measure import HERE, data_option, log, table, verdicts, write
 
 import raison
 from raison.models.base import Question
@@ -40,23 +36,17 @@ from raison.rationales import search as searching
 from raison.rationales.grounded import INSTRUCTION
 from raison.rationales.sufficient import rule_of
 
-HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from prompts import OPENINGS, PASSAGES, continued, prompts  # noqa: E402
+from prompts import OPENINGS, PASSAGES, continued, prompts
 
-from literal import Literal, greedy_causal  # noqa: E402
+from literal import Literal, greedy_causal
 
-RESULTS = HERE / "results" / "rationales.md"
 SPELLED = 12  # prompts on which the literal algorithm, which is slow, runs in section 2
 QUESTIONS = 2  # asked in section 4: context-cite takes minutes for each
 AT_MOST = 4  # tokens of a rationale in section 1, the previous one included
 EVERY, FIRST = 3_011, 1_000  # windows of real text: a stride and a start that no structure of the text shares
 ABLATIONS = 64  # context-cite's own default
-
-
-def log(*words: object) -> None:
-    print(*words, file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -101,15 +91,6 @@ def positions_of(explanation: Any, units: Sequence[int]) -> list[int]:
 
 
 # -- what a section writes ---------------------------------------------------------------------------------
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
-
-
-def required(checks: Sequence[tuple[str, str, bool]]) -> list[str]:
-    rows = [(what, measured, "yes" if passed else "**NO**") for what, measured, passed in checks]
-    return ["", *table(("required", "measured", "met"), rows)]
 
 
 def notes(*sentences: str) -> list[str]:
@@ -288,7 +269,7 @@ def section_1(model: Any, args: argparse.Namespace) -> list[str]:
             "",
             *told,
         ),
-        *required(checks),
+        *verdicts(checks),
     ]
 
 
@@ -428,7 +409,7 @@ def section_2_text(head: Sequence[str], rows: list, told: list[str], checks: lis
             "",
             *told,
         ),
-        *required(checks),
+        *verdicts(checks),
     ]
 
 
@@ -470,7 +451,7 @@ def section_3(model: Any, args: argparse.Namespace) -> list[str]:
             "affordable:",
             f"{len(runs)} tried, {len(proved)} proved by exact(evaluations=20000). Means over the proved ones.",
         ),
-        *required(
+        *verdicts(
             [
                 ("at least 40 proved", str(len(proved)), len(proved) >= 40),
                 ("refined's length at most 1.08 of the minimum, on average", f"{excess:.3f}", excess <= 1.08),
@@ -668,40 +649,12 @@ def section_4(model: Any, args: argparse.Namespace) -> list[str]:
     return ["## 4. Ten passages, one of which holds the answer", "", *table(head, rows), *notes(*told)]
 
 
-def version(package: str) -> str:
-    from importlib.metadata import version as of
-
-    return of(package)
-
-
 # -- all ---------------------------------------------------------------------------------------------------------
 
 
-def machine() -> str:
-    path = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.*)", path.read_text()) if path.is_file() else None
-    return found.group(1) if found else "an unknown processor"
-
-
-def write(number: int, lines: list[str]) -> None:
-    """Put a section into the file; the others stay as they are."""
-    sections: dict[int, str] = {}
-    if RESULTS.is_file():
-        for part in RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]:
-            sections[int(part.split(".")[0])] = "## " + part.strip()
-    sections[number] = "\n".join(lines).strip()
-    head = (
-        "# Rationales: how short, how sure, at what price\n\n"
-        "`python benchmarks/rationales.py` on the `smollm2` model; one thread, CPU seconds.\n"
-        f"{machine()}, torch {torch.__version__}, transformers {transformers.__version__}."
-    )
-    RESULTS.write_text("\n\n".join([head, *(sections[n] for n in sorted(sections))]) + "\n", encoding="utf-8")
-
-
 def main() -> None:
-    beside = HERE.parents[1] / "shared" / "data"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAISON_DATA", beside)))
+    data_option(parser)
     parser.add_argument("--sections", type=int, nargs="*", choices=(1, 2, 3, 4), default=(1, 2, 3, 4))
     parser.add_argument("--quick", action="store_true", help="a few examples of each; prints and writes no file")
     args = parser.parse_args()
@@ -714,7 +667,11 @@ def main() -> None:
         log(f"section {number}: {seconds:,.0f} CPU seconds")
         print("\n".join(lines), end="\n\n", flush=True)
         if not args.quick:
-            write(number, lines)
+            title, about = (
+                "Rationales: how short, how sure, at what price",
+                "on the `smollm2` model; one thread, CPU seconds.",
+            )
+            write("rationales", title, about, number, lines)
 
 
 if __name__ == "__main__":

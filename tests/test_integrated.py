@@ -16,6 +16,7 @@ from raison.methods.base import Batch
 from raison.methods.baselines import Absent, Words
 from raison.methods.integrated import Points
 from raison.models.base import Wish
+from raison.models.load import load
 from raison.registry import methods
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
@@ -696,3 +697,14 @@ def test_adaptive_on_a_hundred_sentences(sentiment, data_dir, record_property):
     record_property("from 500 steps, largest", f"{max(apart):.4f}")
     record_property("points, mean", f"{np.mean([a.diagnostics['points'] for a in found]):.1f}")
     assert max(gaps) < 0.01 and np.mean(gaps) <= 0.003 and max(apart) < 0.01
+
+
+def test_a_baseline_at_which_the_gradient_is_not_finite_is_refused():
+    hf, tokenizer = tiny_hf("llama", "causal")
+    for module in hf.modules():
+        if hasattr(module, "variance_epsilon"):
+            module.variance_epsilon = 0.0  # an RMS norm of zeros is then 0 / 0
+    with pytest.raises(InputError, match="not finite on the way from the baseline 'zero'.*steps=50"):
+        raison.explain(load(hf, tokenizer), "the film is", "integrated_gradients(baseline=zero)")
+    found = raison.explain(load(hf, tokenizer), "the film is", "integrated_gradients(baseline=zero, steps=5)")
+    assert np.isfinite(found.scores).all()

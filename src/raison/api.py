@@ -11,6 +11,7 @@ from raison import units as grouping
 from raison.errors import InputError, TooLong
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.base import Model, Prediction, Wish
+from raison.models.keeping import keeping
 from raison.models.load import load
 from raison.rationales import grounded
 from raison.rationales.search import Interrupted, Search
@@ -32,7 +33,7 @@ __all__ = [
 
 DEFAULT_METHOD = "leave_one_out"  # works on every model, and its scores mean something by themselves
 DEFAULT_SEARCH = "refined"
-GROUP = 64  # texts answered together: enough to fill batches, few enough to bound memory
+GROUP = 128  # texts answered together: enough to fill batches, few enough to bound memory
 
 
 def explain(
@@ -186,7 +187,9 @@ def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
 def explanations(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> Iterator[Explanation]:
     """Explanations of many examples in order, a group of texts at a time."""
     for start in range(0, len(examples), GROUP):
-        yield from explained(model, examples[start : start + GROUP], method, wishes)
+        with keeping(method.watches):  # what the prediction computes, the method need not compute again
+            found = explained(model, examples[start : start + GROUP], method, wishes)
+        yield from found
 
 
 def explained(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> list[Explanation]:

@@ -33,13 +33,14 @@ class AttentionLast(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = SEEN
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
             size = len(trace.encoding)
             return Answer(at_answer(trace, sum(lifted(size, m, weights_of(m)) for m in last_of_each(trace.maps))))  # type: ignore[arg-type]
 
-        return read_traces(model, batch, SEEN, answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("attention_mean")
@@ -54,6 +55,7 @@ class AttentionMean(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = SEEN
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -65,7 +67,7 @@ class AttentionMean(Method):
                     total += lifted(size, each, weights_of(each)) / layers
             return Answer(at_answer(trace, total))
 
-        return read_traces(model, batch, SEEN, answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("attention_rollout")
@@ -81,6 +83,7 @@ class AttentionRollout(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = SEEN
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -88,7 +91,7 @@ class AttentionRollout(Method):
             steps = (normalised(lifted(size, m, weights_of(m)) + np.eye(size)) for m in trace.maps)
             return Answer(at_answer(trace, rolled_out(steps, size)))
 
-        return read_traces(model, batch, SEEN, answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("attention_x_gradient")
@@ -103,6 +106,7 @@ class AttentionXGradient(Method):
     paper = "Serrano & Smith 2019"
     additive = True
     needs = frozenset({"attention"})
+    watches = frozenset({"attention_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -111,4 +115,4 @@ class AttentionXGradient(Method):
                 scores[each.cols] += numpy((each.weights * each.gradient).sum((0, 1)))  # type: ignore[operator]
             return Answer(scores)
 
-        return read_traces(model, batch, frozenset({"attention_gradients"}), answer)
+        return read_traces(model, batch, self.watches, answer)

@@ -65,6 +65,7 @@ class Method(ABC):
     additive: ClassVar[bool] = False  # scores add up, so that the score of a word is the sum over its tokens
     pooling: ClassVar[str] = "max"  # where they do not: max, the largest in size, or mean
     needs: ClassVar[frozenset[str]] = frozenset()  # of what a model offers; an instance may need more
+    watches: ClassVar[frozenset[str]] = frozenset()  # what it reads in a plain trace of the whole text, if it does
 
     @abstractmethod
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:

@@ -25,6 +25,7 @@ class CAM(Method):
     paper = "P4, from Zhou et al. 2016"
     signed = False
     needs = frozenset({"attention"})
+    watches = frozenset({"attention_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -33,7 +34,7 @@ class CAM(Method):
                 scores[last.cols] += numpy(last.gradient.mean((0, 1)).clamp_min(0))  # type: ignore[union-attr]
             return Answer(scores)
 
-        return read_traces(model, batch, frozenset({"attention_gradients"}), answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("gradcam")
@@ -48,6 +49,7 @@ class GradCAM(Method):
     paper = "P4, from Selvaraju et al. 2017"
     signed = False
     needs = frozenset({"attention"})
+    watches = frozenset({"attention_gradients", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -61,7 +63,7 @@ class GradCAM(Method):
                 scores[last.cols] += trace.readout[last.rows] @ found  # type: ignore[index]
             return Answer(scores)
 
-        return read_traces(model, batch, frozenset({"attention_gradients", "readout"}), answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("attcat")
@@ -76,6 +78,7 @@ class AttCAT(Method):
     paper = "Qiang et al. 2022"
     additive = True
     needs = frozenset({"attention", "hidden"})
+    watches = frozenset({"attention", "hidden_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -88,4 +91,4 @@ class AttCAT(Method):
                 scores[each.cols] += numpy(each.weights.mean((0, 1))) * impact[layer][each.cols]
             return Answer(scores)
 
-        return read_traces(model, batch, frozenset({"attention", "hidden_gradients"}), answer)
+        return read_traces(model, batch, self.watches, answer)

@@ -40,6 +40,7 @@ class GAE(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = frozenset({"attention_gradients", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
@@ -53,4 +54,4 @@ class GAE(Method):
                     relevance[each.rows] += seen @ relevance[each.cols]
             return Answer(at_answer(trace, relevance - np.eye(len(relevance))))
 
-        return read_traces(model, batch, frozenset({"attention_gradients", "readout"}), answer)
+        return read_traces(model, batch, self.watches, answer)

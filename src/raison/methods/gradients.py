@@ -14,9 +14,12 @@ from raison.models.base import Model, Trace
 __all__ = ["GradientNorm", "InputXGradient"]
 
 
+GRADIENTS = frozenset({"gradients"})
+
+
 def traced(model: Model, batch: Batch, score: Callable[[Trace], torch.Tensor]) -> list[Answer]:
     """One trace per example; `score(trace)` gives [t] scores."""
-    return read_traces(model, batch, frozenset({"gradients"}), lambda trace: Answer(numpy(score(trace))))
+    return read_traces(model, batch, GRADIENTS, lambda trace: Answer(numpy(score(trace))))
 
 
 def numpy(tensor: torch.Tensor) -> np.ndarray:
@@ -33,7 +36,7 @@ class GradientNorm(Method):
 
     paper = "Simonyan et al. 2014"
     signed = False
-    needs = frozenset({"gradients"})
+    needs = watches = GRADIENTS
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         return traced(model, batch, lambda trace: trace.gradient.norm(dim=-1))  # type: ignore[union-attr]
@@ -50,7 +53,7 @@ class InputXGradient(Method):
 
     paper = "Shrikumar et al. 2017"
     additive = True
-    needs = frozenset({"gradients"})
+    needs = watches = GRADIENTS
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def product(trace: Trace) -> torch.Tensor:

@@ -22,6 +22,9 @@ from raison.spec import between, one_of
 __all__ = ["MaskedLRP", "TransformerAttribution"]
 
 
+SLOPES = frozenset({"attention_gradients"})
+
+
 def rollout(trace: Trace, slopes: Sequence[Map], factor: float = 1.0) -> np.ndarray:
     """Ā_l = mean_h (∇A ⊙ R)⁺ + I with rows normalised, multiplied from the last block to the first, at the answer."""
     size = len(trace.encoding)
@@ -34,8 +37,7 @@ def rollout(trace: Trace, slopes: Sequence[Map], factor: float = 1.0) -> np.ndar
 
 def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> list[Answer]:
     """Both passes for every example: gradients of the attention weights, and their relevance."""
-    wanted = frozenset({"attention_gradients"})
-    slopes = {index: trace.maps for index, trace in model.trace(batch.encodings, batch.targets, want=wanted)}
+    slopes = {index: trace.maps for index, trace in model.trace(batch.encodings, batch.targets, want=SLOPES)}
     if heads is not None:
         fits(heads, next(iter(slopes.values())), model)
     answers: list[Answer | None] = [None] * len(batch)
@@ -75,6 +77,7 @@ class TransformerAttribution(Method):
     signed = False
     additive = True
     needs = frozenset({"gradients", "attention"})
+    watches = SLOPES
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         return attributed(model, batch, None)
@@ -94,6 +97,7 @@ class MaskedLRP(Method):
     paper = "P4: Song et al. 2024"
     signed = False
     additive = True
+    watches = SLOPES
 
     heads: str | None = None  # a file made by `raison heads`; None: what comes with the model
     kinds: str = "both"  # synt | pos | both

@@ -75,6 +75,11 @@ class IntegratedGradients(Method):
         found = driven(model, batch, paths, rules)
         answers = []
         for index, (integral, asked) in enumerate(found):
+            if not np.isfinite(integral.scores).all():
+                raise InputError(
+                    f"The gradient of {words.model.name} is not finite on the way from the baseline {absent.name!r}: "
+                    "use another one, or equal steps (steps=50), which keep off the baseline itself."
+                )
             notes = [*absent.notes(batch.encodings[index], moved[index]), *self.doubts(integral)]
             read = int(batch.targets[index].inputs(len(batch.encodings[index])).sum())
             diagnostics = {

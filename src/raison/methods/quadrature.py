@@ -95,7 +95,7 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     for _ in range(ROUNDS):
         found, bad = judged(places, values, slopes, tolerance, rounding)
         room = most - len(places)
-        if found.settled or room <= 0:
+        if found.settled or room <= 0 or not bad.any():  # nothing to halve where G is not even finite
             return found
         which = np.argsort(-bad, kind="stable")[: min(room, int((bad > 0).sum()))]
         new = (places[which] + places[which + 1]) / 2

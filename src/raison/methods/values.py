@@ -32,6 +32,7 @@ class ValueWeightedAttention(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = frozenset({"writes", "readout"})
 
     layers: str = "rollout"  # last | mean | rollout
 
@@ -57,7 +58,7 @@ class ValueWeightedAttention(Method):
                     total += lifted(size, each, norm)
             return Answer(at_answer(trace, total))
 
-        return read_traces(model, batch, frozenset({"writes", "readout"}), answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 @method("value_zeroing")
@@ -111,13 +112,14 @@ class ALTI(Method):
     signed = False
     additive = True
     needs = frozenset({"attention"})
+    watches = frozenset({"writes", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
             size = len(trace.encoding)
             return Answer(at_answer(trace, rolled_out(contributions(trace, size), size)))
 
-        return read_traces(model, batch, frozenset({"writes", "readout"}), answer)
+        return read_traces(model, batch, self.watches, answer)
 
 
 def contributions(trace: Trace, size: int) -> Iterator[np.ndarray]:

@@ -17,11 +17,12 @@ import torch
 
 from raison import progress
 from raison.errors import InputError, TooLong, Unsupported
+from raison.models import keeping
 from raison.models.base import NO_WISH, REMOVALS, Budget, Prediction, Question, Scored, Trace, Wish
 from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.halves import install_tail
-from raison.models.layout import Chunk, chunks, pieces
+from raison.models.layout import Chunk, Piece, chunks, pieces
 from raison.models.memory import Memory
 from raison.models.reading import Columns, read
 from raison.models.sharing import answer
@@ -345,16 +346,29 @@ class Adapter(ABC):
             for number, (encoding, target) in enumerate(zip(encodings, targets, strict=True))
             for piece in pieces(number, encoding, target, np.ones((1, len(encoding)), bool), False)
         ]
-        view = self.view
-        for chunk in chunks(plan, self.layout, self.row_bytes):
-            inputs, call = self.tensors(chunk, "mask")
-            self.narrow(chunk, call)
-            with torch.inference_mode(), running(call):
-                found = self.columns(view(**inputs), chunk).logits
+        for chunk, columns in self.told(plan):
+            found = columns.logits.detach()
             for row, part in enumerate(chunk.parts):
                 start = chunk.offset(part, len(chunk.lengths) - 1)
                 results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).double()
         return results
+
+    def told(self, plan: list[Piece]) -> Iterator[tuple[Chunk, Columns]]:
+        """What forward passes of whole texts tell; they are kept where a trace will want the same ones."""
+        from raison.models.recording import row_bytes, watched
+
+        keeper, view = keeping.current(), self.view
+        for chunk in chunks(plan, self.layout, self.row_bytes if keeper is None else row_bytes(self, keeper.want)):
+            inputs, call = self.tensors(chunk, "mask")
+            self.narrow(chunk, call)
+            call.view = view
+            if keeper is not None and keeper.room(chunk, self.budget.tokens):
+                keeper.keep(run := watched(self, chunk, inputs, call, keeper.want))
+                yield chunk, self.columns(run.output, chunk)
+            else:
+                with torch.inference_mode(), running(call):
+                    columns = self.columns(view(**inputs), chunk)
+                yield chunk, columns
 
     def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
         """The outcomes [m v] of one whole text without those that padding would have."""

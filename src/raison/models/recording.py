@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from raison.models import keeping
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece, chunks, pieces
 from raison.models.products import Products
@@ -41,8 +42,16 @@ def record(
     """Yield (index, trace) for each pair of encoding and target; `want` is a subset of WANTS."""
     if unknown := want - WANTS:
         raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
-    for chunk, inputs, call, members in planned(model, encodings, targets, want, embeddings, heads):
-        yield from traced(model, chunk, inputs, call, members, targets, want)
+    groups, plan = rows_to_run(encodings, targets, embeddings is not None)
+    keeper = keeping.current()
+    if keeper is not None and embeddings is None and heads is None:
+        passes, plan = keeper.recalled(plan, want)
+        while passes:  # not held here any longer than it is needed
+            yield from traced(model, passes.pop(0), groups, targets, want)
+    for chunk, inputs, call in batches(model, plan, groups, want, embeddings, heads):
+        if all(len(groups[part.owner]) == 1 for part in chunk.parts):  # else every target has rows of its own
+            model.narrow(chunk, call)
+        yield from traced(model, watched(model, chunk, inputs, call, want), groups, targets, want)
 
 
 def planned(
@@ -54,10 +63,18 @@ def planned(
     heads: np.ndarray | None = None,
 ) -> Iterator[tuple[Chunk, dict[str, Any], Call, list[list[int]]]]:
     """Forward passes that cover all texts: a chunk, its arguments, its call, and the targets of each of its rows."""
+    groups, plan = rows_to_run(encodings, targets, embeddings is not None)
+    for chunk, inputs, call in batches(model, plan, groups, want, embeddings, heads):
+        yield chunk, inputs, call, [groups[part.owner] for part in chunk.parts]
+
+
+def rows_to_run(
+    encodings: Sequence[Encoding], targets: Sequence[Target], moved: bool
+) -> tuple[list[list[int]], list[Piece]]:
+    """Which pairs share a row of a forward pass, and one piece for each such group."""
     members: dict[int, list[int]] = {}
     for number, encoding in enumerate(encodings):
-        # replaced embeddings make even equal texts different
-        members.setdefault(number if embeddings is not None else id(encoding), []).append(number)
+        members.setdefault(number if moved else id(encoding), []).append(number)  # moved: even equal texts differ
     groups = list(members.values())
     plan: list[Piece] = []
     for number, group in enumerate(groups):
@@ -65,16 +82,51 @@ def planned(
         # the target that sees most decides how much of the text runs
         widest = max((targets[i] for i in group), key=lambda t: max(t.positions, default=0))
         plan += pieces(number, encoding, widest, np.ones((1, len(encoding)), bool), False)
+    return groups, plan
+
+
+def batches(
+    model: Adapter,
+    plan: list[Piece],
+    groups: list[list[int]],
+    want: frozenset[str],
+    embeddings: Sequence[torch.Tensor] | None = None,
+    heads: np.ndarray | None = None,
+) -> Iterator[tuple[Chunk, dict[str, Any], Call]]:
+    """Forward passes that cover all rows of a plan: a chunk, its arguments, and its call."""
     view = model.view  # once for all: looking whether the weights have moved costs as much as a small batch
     for chunk in chunks(plan, model.layout, row_bytes(model, want)):
         inputs, call = model.tensors(chunk, "mask")
         call.view = view
-        attends = want & {"attention", "attention_gradients", "writes"}
-        call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
         call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
         if embeddings is not None:
             call.replace = stacked(chunk, [embeddings[groups[part.owner][0]] for part in chunk.parts])
-        yield chunk, inputs, call, [groups[part.owner] for part in chunk.parts]
+        yield chunk, inputs, call
+
+
+@dataclass
+class Pass:
+    """A forward pass with its graph, and what was seen in it."""
+
+    chunk: Chunk
+    call: Call
+    output: Any
+    hidden: list[list[torch.Tensor]]  # per stream, per layer [b t d]
+    writes: Writes | None
+
+
+def watched(model: Adapter, chunk: Chunk, inputs: dict[str, Any], call: Call, want: frozenset[str]) -> Pass:
+    """Run a chunk and see what is wanted of it."""
+    attends = want & {"attention", "attention_gradients", "writes"}
+    call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
+    deep = bool(want & {"hidden", "hidden_gradients", "readout"})
+    if deep:
+        inputs = {**inputs, "output_hidden_states": True}
+    writes = Writes() if "writes" in want else None
+    output = forward(model, inputs, call, writes)
+    if len(call.leaves) != len(chunk.lengths):
+        raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
+    return Pass(chunk, call, output, model.hidden_of(output) if deep else [], writes)
 
 
 @dataclass
@@ -91,25 +143,10 @@ class Recorded:
 
 
 def traced(
-    model: Adapter,
-    chunk: Chunk,
-    inputs: dict[str, Any],
-    call: Call,
-    members: list[list[int]],
-    targets: Sequence[Target],
-    want: frozenset[str],
+    model: Adapter, run: Pass, groups: list[list[int]], targets: Sequence[Target], want: frozenset[str]
 ) -> Iterator[tuple[int, Trace]]:
-    """Run a chunk; `members` are the targets of each of its rows. Round k asks for every row's k-th target."""
-    if want & {"hidden", "hidden_gradients", "readout"}:
-        inputs = {**inputs, "output_hidden_states": True}
-    rounds = max(map(len, members))
-    if rounds == 1:
-        model.narrow(chunk, call)
-    writes = Writes() if "writes" in want else None
-    output = forward(model, inputs, call, writes)
-    if len(call.leaves) != len(chunk.lengths):
-        raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
-    hidden = model.hidden_of(output) if "output_hidden_states" in inputs else []
+    """The traces of a pass: round k asks for every row's k-th target."""
+    call, hidden = run.call, run.hidden
     sources: dict[str, list[torch.Tensor]] = {}
     if "gradients" in want:
         sources["leaves"] = call.leaves
@@ -117,14 +154,16 @@ def traced(
         sources["maps"] = [seen.weights for seen in call.maps]
     if "hidden_gradients" in want:
         sources["hidden"] = [state for stream in hidden for state in stream]
-    for number, (chosen, aimed) in enumerate(aims(chunk, members, targets)):
-        columns = model.columns(output, aimed)
+    members = [groups[part.owner] for part in run.chunk.parts]
+    rounds = max(map(len, members))
+    for number, (chosen, aimed) in enumerate(aims(run.chunk, members, targets)):
+        columns = model.columns(run.output, aimed)
         value = read(columns, model.outputs_of(aimed), tensors=True)["value"]
         active = torch.tensor([i is not None for i in chosen], device=value.device)
         more = number < rounds - 1 or "readout" in want
         slopes = gradients(value[active].sum(), sources, keep=more)
         rows = readout(model, columns, aimed, hidden, active) if "readout" in want else None
-        found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows, writes)
+        found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows, run.writes)
         for row, index in enumerate(chosen):
             if index is not None:
                 yield index, sliced(aimed, row, found, want)

@@ -90,6 +90,7 @@ def rescale(
     """
     inner = [pair[0] for pair in embeddings]
     for chunk, inputs, call, members in planned(model, encodings, targets, frozenset({"attention_gradients"}), inner):
+        call.record = frozenset({"embeddings"})
         model.narrow(chunk, call)
         twice = lambda v: torch.cat([v, v]) if isinstance(v, torch.Tensor) else v  # noqa: E731
         inputs = {name: twice(value) for name, value in inputs.items()}

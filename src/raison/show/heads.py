@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.artifact import Artifact
-from raison.errors import InputError, MissingExtra
+from raison.errors import InputError
 from raison.show import scale
-from raison.show.figure import FONTS, METADATA
 from raison.show.look import Look
 from raison.show.paper import ALARM, FAINT, INK, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
+from raison.show.press import press
 from raison.show.wording import clean
 
 __all__ = ["Chosen", "draw_heads", "draw_positions", "render_heads"]
@@ -115,43 +112,12 @@ def signed(offset: int) -> str:
     return f"{offset:+d}".replace("-", "−") if offset else "0"
 
 
-def saved(draw: Callable[[], Any], path: str | os.PathLike[str]) -> None:
-    """Draw in raison's fonts and write the picture; the ending of `path` says in which form."""
-    file = Path(path)
-    if file.suffix.lower() not in METADATA:
-        raise InputError(f"A picture ends in .png, .svg or .pdf, not in {file.suffix or 'nothing'!r}: name it so.")
-    try:
-        import matplotlib
-        from matplotlib import font_manager
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "A picture") from None
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    settings: dict[Any, Any] = {
-        "font.family": [name for name in FONTS if name in installed],
-        "font.size": SMALL,
-        "svg.hashsalt": "raison",
-        "svg.fonttype": "path",
-        "pdf.fonttype": 42,
-        "text.usetex": False,
-        "text.hinting": "no_hinting",
-        "text.parse_math": False,
-        "savefig.bbox": None,
-    }
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a character that no font has becomes a box
-        figure = draw()
-        try:
-            figure.savefig(file, dpi=200, metadata=METADATA[file.suffix.lower()], facecolor="white")
-        except OSError as error:
-            raise InputError(f"{str(file)!r} can't be written ({error.strerror}): choose another place.") from None
-
-
 # -- heads by blocks ------------------------------------------------------------------------------------------
 
 
 def draw_heads(chosen: Chosen, path: str | os.PathLike[str]) -> None:
     """Blocks down, heads across: which heads are syntactic and which positional (P4 Figure 5)."""
-    saved(lambda: heads_picture(chosen), path)
+    press(lambda: heads_picture(chosen), path)
 
 
 def heads_picture(chosen: Chosen) -> Any:
@@ -264,7 +230,7 @@ def joined(names: list[str]) -> str:
 
 def draw_positions(chosen: Chosen, path: str | os.PathLike[str]) -> None:
     """Where dependents stand relative to their head words, for each relation (P4 Figure 1)."""
-    saved(lambda: positions_picture(chosen), path)
+    press(lambda: positions_picture(chosen), path)
 
 
 def positions_picture(chosen: Chosen) -> Any:
