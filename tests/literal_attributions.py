@@ -1018,9 +1018,14 @@ def partial_lrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int
 
 
 def relevance_rollout(gradient: Array, maps: Array) -> Array:
-    """Ā_b = rows to one(mean_h((∇A_b ⊙ R_b)⁺) + I);  Ā_L ··· Ā_1. [l h s t] → [s t]"""
-    bars = [np.maximum(0, g * r).mean(0) + np.eye(r.shape[-1]) for g, r in zip(gradient, maps, strict=True)]
-    return chain([rows_to_one(bar) for bar in bars])
+    """Ā_b = rows to one(mean_h((∇A_b ⊙ R_b)⁺) + I);  Ā_L ··· Ā_1 less the path of identities alone. [l h s t] → [s t]
+
+    The path that takes the + I of every block is the product of what normalising leaves of those identities.
+    """
+    seen = [np.maximum(0, g * r).mean(0) for g, r in zip(gradient, maps, strict=True)]
+    one = np.eye(maps.shape[-1])
+    around = chain([one / (s + one).sum(1, keepdims=True) for s in seen])
+    return chain([rows_to_one(s + one) for s in seen]) - around
 
 
 def transformer_attribution(

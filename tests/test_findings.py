@@ -9,8 +9,12 @@ import pytest
 import torch
 
 import raison
+from raison.artifact import Artifact
 from raison.errors import InputError, ModelError
 from raison.models.base import Question, Wish
+from raison.models.layout import chunks, pieces
+from raison.models.load import load
+from raison.registry import methods
 from raison.show.wording import headline
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import with_padding
@@ -284,3 +288,94 @@ def test_examples_may_change_their_budget():
     small = with_padding(model, "exact")
     small.budget = replace(model.budget, tokens=16)
     np.testing.assert_allclose(raison.explain(small, TEXT).scores, raison.explain(model, TEXT).scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("name", ["gae", "gradient_norm", "attention_last", "lrp", "deeplift", "value_zeroing", "lime"])
+def test_gradients_do_not_depend_on_the_mode_of_the_caller(mode, name):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    with mode():
+        inside = raison.explain(raison.load(hf, tokenizer), "The film is lovely", name)
+    outside = raison.explain(raison.load(hf, tokenizer), "The film is lovely", name)
+    np.testing.assert_allclose(inside.scores, outside.scores, rtol=1e-9, atol=1e-12)
+
+
+def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    _, tokenizer = tiny_hf("bart", "seq2seq")
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=len(tokenizer), d_model=16, encoder_layers=4, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.eos_token_id, forced_eos_token_id=None,
+    )  # fmt: skip
+    model = load(BartForConditionalGeneration(config).eval(), tokenizer)
+    encoding, target = model.aim(model.encode([raison.Example("The film is lovely")])[0], Wish(" good"))[0]
+    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"hidden"}))
+    assert len(trace.hidden) == 5
+    source = encoding.segment == encoding.segments.index("source")
+    plan = list(pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False))
+    inputs, _ = model.tensors(next(chunks(plan, model.layout, model.row_bytes)), "mask")
+    with torch.no_grad():
+        states = model.hf.get_encoder()(inputs["input_ids"], inputs["attention_mask"]).last_hidden_state[0]
+    np.testing.assert_allclose(trace.hidden[-1][source], states, atol=1e-5)
+    assert np.isfinite(raison.explain(model, "The film is lovely", "attcat", target=" good").scores).all()
+
+
+def test_weights_that_are_not_numbers_give_no_explanation_of_zeros():
+    hf, tokenizer = tiny_hf("bert", "classification")
+    model = load(hf, tokenizer)
+    with torch.no_grad():
+        hf.classifier.weight[0, 0] = float("nan")
+    for name in ("gradient_norm", "cam", "gradcam", "input_x_gradient"):
+        with pytest.raises(InputError, match="not finite"):
+            raison.explain(model, "The film is lovely", name, target=0)
+
+
+def test_heads_that_are_not_chosen_make_a_difference_where_all_rows_are_read(sentiment):
+    text = "i hated every minute of this pointless mess of a movie ."
+    some = raison.explain(sentiment, text, "masked_lrp")
+    none = raison.explain(sentiment, text, "masked_lrp(top=0, syntactic=1, positional=1)")
+    every = raison.explain(sentiment, text, "transformer_attribution")
+    assert not none.scores.any()  # without attention no token says anything about another
+    assert some.scores.any()
+    assert abs(some.scores - every.scores).max() > 0.01 * every.scores.max()
+
+
+def test_a_hook_that_is_added_later_is_seen():
+    hf, tokenizer = tiny_hf("bert", "classification")
+    model = load(hf, tokenizer)
+    before = raison.explain(model, "The film is lovely", "gradient_norm").scores
+    handle = hf.bert.encoder.layer[0].register_forward_hook(
+        lambda module, args, out: out / 2 if isinstance(out, torch.Tensor) else (out[0] / 2, *out[1:])
+    )
+    after = raison.explain(model, "The film is lovely", "gradient_norm").scores
+    fresh = raison.explain(load(hf, tokenizer), "The film is lovely", "gradient_norm").scores
+    handle.remove()
+    assert abs(after - before).max() > 1e-6
+    np.testing.assert_array_equal(after, fresh)
+
+
+def test_a_window_longer_than_the_text_is_the_text():
+    model = tiny_model("bert", "classification")
+    wide = raison.explain(model, "The film is lovely", "occlusion(window=1000000000)")
+    whole = raison.explain(model, "The film is lovely", "occlusion(window=4)")
+    np.testing.assert_array_equal(wide.scores, whole.scores)
+
+
+@pytest.mark.parametrize("spec", ["masked_lrp(heads=5)", "masked_lrp(heads='')", "masked_lrp(random='no')"])
+def test_parameters_of_masked_lrp_are_checked(spec):
+    with pytest.raises(InputError):
+        methods.build(spec)
+
+
+def test_a_broken_artifact_is_named(tmp_path):
+    path = tmp_path / "heads.json"
+    for text in ("", "{", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(InputError, match="heads.json.*raison heads"):
+            Artifact.open(path, "heads")
+    with pytest.raises(InputError):
+        Artifact.open("\x00", "heads")

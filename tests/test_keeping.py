@@ -101,11 +101,23 @@ def test_what_is_kept_is_no_larger_than_one_pass(monkeypatch):
     model.budget = Budget(tokens=20)
     held = []
     keep = keeping.Keeper.keep
-    monkeypatch.setattr(keeping.Keeper, "keep", lambda self, run: (keep(self, run), held.append(self.tokens)))
+    monkeypatch.setattr(keeping.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.tokens)))
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "gradient_norm")
     same(ours, others)
     assert max(held) <= 20
     assert few < many < 2 * len(texts) + 1
+
+
+def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
+    model = tiny_model("bert", "classification")
+    model.budget = Budget(bytes=200_000)
+    held = []
+    keep = keeping.Keeper.keep
+    monkeypatch.setattr(keeping.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.bytes)))
+    (ours, _), (others, _) = twice(monkeypatch, model, [" ".join(["good"] * size) for size in range(10, 30)], "gae")
+    same(ours, others)
+    assert held
+    assert max(held) <= 200_000
 
 
 def test_nothing_is_kept_afterwards_or_for_methods_that_do_not_look_inside():

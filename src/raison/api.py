@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from raison import units as grouping
 from raison.errors import InputError, TooLong
 from raison.methods.base import Answer, Batch, Method, check_needs
@@ -192,14 +194,26 @@ def explanations(model: Model, examples: Sequence[Example], method: Method, wish
         yield from found
 
 
-def explained(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> list[Explanation]:
-    """One batch: encode, aim, group, ask the method, and put the answers on record."""
+def explained(
+    model: Model,
+    examples: Sequence[Example],
+    method: Method,
+    wishes: Wishes,
+    known: tuple[Sequence[Encoding], Sequence[Prediction | None]] | None = None,
+) -> list[Explanation]:
+    """One batch: encode, aim, group, ask the method, and put the answers on record.
+
+    `known` are the encodings and predictions of the examples, where somebody has them already.
+    """
     aims: list[tuple[Encoding, Target]] = []
     said: list[Prediction | None] = []
     if wishes.removal is not None and wishes.removal not in model.removals:
         model.score([], removal=wishes.removal)  # refuses with the sentence that names what works
-    encodings = model.encode(examples, truncate=wishes.truncate)
-    asked = predictions(model, examples, encodings, wishes)
+    if known is None:
+        encodings: Sequence[Encoding] = model.encode(examples, truncate=wishes.truncate)
+        asked = predictions(model, examples, encodings, wishes)
+    else:
+        encodings, asked = known
     for example, encoding, prediction in zip(examples, encodings, asked, strict=True):
         found = model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
         if not any(goal.free(longer).any() for longer, goal in found):
@@ -224,6 +238,13 @@ def explained(model: Model, examples: Sequence[Example], method: Method, wishes:
         return record(enumerate(method(model, batch)))
     except Interrupted as stop:
         raise Interrupted(record(stop.partial)) from None
+
+
+def once_more(model: Model, method: Method, explanation: Explanation, seed: int = 0) -> np.ndarray:
+    """[u] scores of the same method for the same text, target and units, by another model of the same tokens."""
+    batch = Batch([explanation.encoding], [explanation.target], [explanation.units], explanation.removal, seed)
+    (answer,) = method(model, batch)
+    return answer.scores if method.axis == "unit" else method.gathered(answer.scores, explanation.units)
 
 
 def predictions(
@@ -275,6 +296,11 @@ def recorded(
     """The record of one answer."""
     encoding, target, units = batch.encodings[index], batch.targets[index], batch.units[index]
     scores, parts = answer.scores, dict(answer.parts)
+    if not np.isfinite(scores).all():
+        raise InputError(
+            f"{method.name} gives scores that are not finite: look for NaN in the weights of {model.name}, or use a "
+            "wider dtype."
+        )
     diagnostics = {**diagnostics, **answer.diagnostics}
     if method.axis == "token":
         parts["token_scores"] = scores

@@ -41,9 +41,14 @@ class Artifact(Record):
             text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             raise InputError(f"There is no file {str(path)!r}: make it with `raison {kind}`.") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # UnicodeDecodeError, or a name that no file can have
             raise InputError(f"{str(path)!r} can't be read ({error}): make it anew with `raison {kind}`.") from None
-        found = cls.from_json(text)
+        try:
+            found = cls.from_json(text)
+        except (InputError, RecursionError) as error:
+            raise InputError(
+                f"{str(path)!r} is no file of `raison {kind}` ({str(error).partition(':')[0]}): make it anew."
+            ) from None
         if found.kind != kind:
             raise InputError(f"{str(path)!r} holds {found.kind!r}, not {kind!r}: name a file made by `raison {kind}`.")
         return found

@@ -59,6 +59,9 @@ def guarded(command: F) -> F:
             say("out of memory: shorten the text or use a smaller model.")
             raise SystemExit(1) from None
         except Exception as error:
+            if "can't allocate memory" in str(error) or "out of memory" in str(error):  # as torch says it
+                say("out of memory: shorten the text or use a smaller model.")
+                raise SystemExit(1) from None
             if os.environ.get("RAISON_DEBUG"):
                 raise
             say(

@@ -33,6 +33,9 @@ RESCALE = Rules(
 )
 
 
+GAP = 0.05  # of the change: more than rounding, so worth a note
+
+
 @method("deeplift")
 @dataclass(frozen=True)
 class DeepLIFT(Method):
@@ -70,7 +73,13 @@ class DeepLIFT(Method):
                 "completeness_error": error,
                 "completeness_gap": abs(error) / max(abs(trace.cuts[0]), abs(scores).sum() / 100, 1e-300),
             }
-            if notes := strange(trace):
+            notes = strange(trace)
+            if told["completeness_gap"] > GAP:
+                notes = [
+                    *notes,
+                    f"The scores miss {told['completeness_gap']:.0%} of the change: the dtype is too narrow.",
+                ]
+            if notes:
                 told["notes"] = notes
             return Answer(scores, diagnostics=told)
 

@@ -59,9 +59,15 @@ def measured(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
         trees = np.array([kind in data["parsed"] for kind in data["kinds"]])
         for relation in data["relations"]:
             if data["counts"][relation]:
-                margin = np.array(data["alpha"][relation], dtype=np.float64) - data["lambda_max"][relation]
+                alpha = np.array(data["alpha"][relation], dtype=np.float64)
+                if alpha.shape != pos.shape or alpha.min() < 0 or alpha.max() > 1:
+                    raise ValueError(f"the shares of {relation} are no table of {len(pos)} maps, from 0 to 1")
+                margin = alpha - data["lambda_max"][relation]
                 synt[trees] = np.maximum(synt, margin)[trees]
-        if pos.ndim != 2 or len(pos) != len(data["kinds"]) or not np.isfinite(pos).all() or np.isnan(synt).any():
+        proper = (
+            pos.ndim == 2 and len(pos) == len(data["kinds"]) and np.isfinite(pos).all() and not np.isnan(synt).any()
+        )
+        if not proper or pos.min() < 0 or pos.max() > 1:
             raise ValueError("the tables do not fit each other")
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"This file of heads is not complete ({error}): make it anew with `raison heads`.") from None

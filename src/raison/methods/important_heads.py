@@ -21,35 +21,40 @@ from raison.spec import between, one_of
 
 __all__ = ["MaskedLRP", "TransformerAttribution"]
 
+SLOPES = frozenset({"attention_gradients", "readout"})
 
-SLOPES = frozenset({"attention_gradients"})
 
+def rollout(trace: Trace, plain: Trace, factor: float = 1.0) -> np.ndarray:
+    """Ā_l = mean_h (∇A ⊙ R)⁺ + I with rows normalised, multiplied from the last block to the first, at the answer.
 
-def rollout(trace: Trace, slopes: Sequence[Map], factor: float = 1.0) -> np.ndarray:
-    """Ā_l = mean_h (∇A ⊙ R)⁺ + I with rows normalised, multiplied from the last block to the first, at the answer."""
+    Less the path that no attention takes: row i has Π_l 1 / Σ_j Ā_lij of itself whatever the heads do, which is nearly
+    everything where an answer is read from all rows. (The published code sets the entry of [CLS] to zero.)
+    """
     size = len(trace.encoding)
-    steps = []
-    for each, other in zip(trace.maps, slopes, strict=True):
+    steps, stays = [], np.ones(size)
+    for each, other in zip(trace.maps, plain.maps, strict=True):
         seen = (other.gradient * each.relevance * factor).clamp_min(0).mean(0)  # type: ignore[operator]
-        steps.append(normalised(lifted(size, each, numpy(seen)) + np.eye(size)))
-    return at_answer(trace, rolled_out(steps, size))
+        mixed = lifted(size, each, numpy(seen)) + np.eye(size)
+        stays /= mixed.sum(1)
+        steps.append(normalised(mixed))
+    return at_answer(plain, rolled_out(steps, size) - np.diag(stays))
 
 
 def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> list[Answer]:
     """Both passes for every example: gradients of the attention weights, and their relevance."""
-    slopes = {index: trace.maps for index, trace in model.trace(batch.encodings, batch.targets, want=SLOPES)}
+    plain = dict(model.trace(batch.encodings, batch.targets, want=SLOPES))
     if heads is not None:
-        fits(heads, next(iter(slopes.values())), model)
+        fits(heads, next(iter(plain.values())).maps, model)
     answers: list[Answer | None] = [None] * len(batch)
     rules = ALPHA_BETA.through(heads)
     # with a mask the published code does not halve what it saves for the roll-out
     factor = 2.0 if heads is not None and heads.released else 1.0
-    want = frozenset({"relevance", "attention", "readout"})
+    want = frozenset({"relevance", "attention"})
     for index, trace in model.trace(batch.encodings, batch.targets, want=want, rules=rules):
         told = conservation(trace)
         if heads is not None and heads.released:
             told = {"relevance_sum": told["relevance_sum"]}  # it does not conserve, and does not claim to
-        answers[index] = Answer(rollout(trace, slopes.pop(index), factor), diagnostics={**told, **said})
+        answers[index] = Answer(rollout(trace, plain.pop(index), factor), diagnostics={**told, **said})
     return answers  # type: ignore[return-value]
 
 
@@ -69,8 +74,8 @@ def fits(heads: Heads, maps: Sequence[Map], model: Model) -> None:
 class TransformerAttribution(Method):
     """Chefer 2021b: gradient ⊙ relevance of the attention weights, positive part, rolled out.
 
-    Ā_l = mean_h (∇A^l ⊙ R^l)⁺ + I, rows normalised; C = Ā_L ··· Ā_1; score = the rows of the answer. R by the rules of
-    `lrp`. (The code of P4 calls this one GAE.)
+    Ā_l = mean_h (∇A^l ⊙ R^l)⁺ + I, rows normalised; C = Ā_L ··· Ā_1; score = the rows of the answer in C, less
+    the path around all attention. R by the rules of `lrp`. (The code of P4 calls this one GAE.)
     """
 
     paper = "Chefer et al. 2021b"
@@ -113,6 +118,10 @@ class MaskedLRP(Method):
         one_of("variant", self.variant, ("paper", "released"))
         if self.corruption:
             between("corruption", self.corruption, 0, 1)
+        if self.random not in (True, False):
+            raise InputError(f"random is True or False, not {self.random!r}.")
+        if self.heads is not None and not (isinstance(self.heads, str) and self.heads):
+            raise InputError(f"heads is a file made by `raison heads`, not {self.heads!r}.")
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -132,6 +141,8 @@ class MaskedLRP(Method):
                 single = Batch([batch.encodings[index]], [batch.targets[index]], [batch.units[index]])
                 answers += attributed(model, single, heads)
         told = said(masks)
+        if artifact.model and artifact.model != model.name:
+            told["notes"].append(f"The heads were measured on {artifact.model!r}, not on {model.name!r}.")
         for answer in answers:
             answer.artifacts["heads"] = artifact.content()
             answer.diagnostics |= told | {"notes": answer.diagnostics.get("notes", []) + told["notes"]}

@@ -90,7 +90,7 @@ class LRP(Method):
 
     Linear: α1β0; additions: in proportion, rescaled per example; products of two signals: half to each; softmax,
     activations, norms and constants: identity (Bach et al. 2015; Chefer et al. 2021; Song et al. 2024, section 3).
-    The relevance of the words adds up to 1. Several target tokens: the mean of their passes.
+    The relevance of all tokens, special ones included, adds up to 1. Several target tokens: the mean of their passes.
     """
 
     paper = "P4: Song et al. 2024; Chefer et al. 2021"
@@ -117,16 +117,20 @@ class PartialLRP(Method):
     signed = False
     additive = True
     needs = frozenset({"gradients", "attention"})
+    watches = frozenset({"readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        def answer(trace: Trace) -> Answer:
+        # where the answer is read is a matter of gradients, which the rules would bend
+        plain = dict(model.trace(batch.encodings, batch.targets, want=self.watches))
+        answers: list[Answer | None] = [None] * len(batch)
+        want = frozenset({"relevance", "attention"})
+        for index, trace in model.trace(batch.encodings, batch.targets, want=want, rules=ALPHA_BETA):
             scores = np.zeros(len(trace.encoding))
             for last in last_of_each(trace.maps):
                 seen = numpy(last.relevance.clamp_min(0).mean(0))  # type: ignore[union-attr]
-                scores[last.cols] += trace.readout[last.rows] @ seen  # type: ignore[index]
-            return Answer(scores, diagnostics=conservation(trace))
-
-        return read_traces(model, batch, frozenset({"relevance", "attention", "readout"}), answer, rules=ALPHA_BETA)
+                scores[last.cols] += plain[index].readout[last.rows] @ seen  # type: ignore[index]
+            answers[index] = Answer(scores, diagnostics=conservation(trace))
+        return answers  # type: ignore[return-value]
 
 
 def by_gradients(model: Model, batch: Batch, rules: Rules) -> list[Answer]:

@@ -93,8 +93,8 @@ class Occlusion(Method):
 
     score_u = mean over windows W ∋ u of f(x) − f(x without W) (Zeiler & Fergus 2014, with units for pixels and removal
     for the grey square). Windows begin at every `stride`-th unit and at as many places before the first, and are
-    clipped at both ends of a text; so with stride 1 every unit is covered by `window` of them, and window 1 is
-    leave_one_out. A window does not reach from one text of a pair into the other.
+    clipped at both ends of a text (one longer than the text is as long as it); so with stride 1 every unit is covered
+    by `window` of them, and window 1 is leave_one_out. A window does not reach from one text of a pair into the other.
     """
 
     window: int = 3  # units removed together
@@ -129,9 +129,10 @@ class Occlusion(Method):
         found = [np.zeros((0, len(units)), bool)]
         for number in np.unique(segment):
             inside = np.flatnonzero(segment == number)
-            before = (self.window - 1) // self.stride * self.stride  # the first window that reaches the first unit
+            window = min(self.window, len(inside))
+            before = (window - 1) // self.stride * self.stride  # the first window that reaches the first unit
             starts = np.arange(-before, len(inside), self.stride)
-            place = np.full(len(units), -self.window - before)  # of each unit in its text; the others are far away
+            place = np.full(len(units), -window - before)  # of each unit in its text; the others are far away
             place[inside] = np.arange(len(inside))
-            found.append((starts[:, None] <= place) & (place < starts[:, None] + self.window))
+            found.append((starts[:, None] <= place) & (place < starts[:, None] + window))
         return np.concatenate(found)

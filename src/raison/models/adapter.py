@@ -17,7 +17,7 @@ import torch
 
 from raison import progress
 from raison.errors import InputError, TooLong, Unsupported
-from raison.models import keeping
+from raison.models import keeping, meter
 from raison.models.base import NO_WISH, REMOVALS, Budget, Prediction, Question, Scored, Trace, Wish
 from raison.models.codec import Codec
 from raison.models.families import Family
@@ -33,6 +33,13 @@ from raison.types import Encoding, Example, Target
 __all__ = ["Adapter"]
 
 STRIDE = 16  # tokens: targets at different places of a text run together when their lengths are multiples of this
+
+
+@torch.inference_mode(False)
+@torch.enable_grad()
+def differentiable(traces: Iterator[tuple[int, Trace]]) -> Iterator[tuple[int, Trace]]:
+    """The traces, made with gradients even where the caller has switched them off for itself."""
+    yield from traces
 
 
 class Adapter(ABC):
@@ -198,6 +205,7 @@ class Adapter(ABC):
             inputs["token_type_ids"] = put(chunk.fill(0, types, 0))
         if "use_cache" in self._accepts:
             inputs["use_cache"] = False
+        meter.count(chunk.rows, tokens=chunk.tokens)  # whatever is built is run
         known = positions if self.family.positions != "none" else None
         return inputs, Call(positions=known, present=present if removal == "zero" else None)
 
@@ -325,12 +333,12 @@ class Adapter(ABC):
         from raison.models.zeroing import zeroed
 
         if "zeroed" in want:
-            return zeroed(self, encodings, targets)
+            return differentiable(zeroed(self, encodings, targets))
         if rules is not None and rules.paired:
-            return rescale(self, encodings, targets, rules, embeddings or ())
+            return differentiable(rescale(self, encodings, targets, rules, embeddings or ()))
         if rules is not None:
-            return relate(self, encodings, targets, want, rules, embeddings, heads)
-        return record(self, encodings, targets, want, embeddings, heads)
+            return differentiable(relate(self, encodings, targets, want, rules, embeddings, heads))
+        return differentiable(record(self, encodings, targets, want, embeddings, heads))
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
         """Per stream the hidden states [b t d], from the first block's input to the last output."""
@@ -353,17 +361,21 @@ class Adapter(ABC):
                 results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).double()
         return results
 
+    @torch.inference_mode(False)
+    @torch.enable_grad()
     def told(self, plan: list[Piece]) -> Iterator[tuple[Chunk, Columns]]:
         """What forward passes of whole texts tell; they are kept where a trace will want the same ones."""
         from raison.models.recording import row_bytes, watched
 
         keeper, view = keeping.current(), self.view
-        for chunk in chunks(plan, self.layout, self.row_bytes if keeper is None else row_bytes(self, keeper.want)):
+        cost = self.row_bytes if keeper is None else row_bytes(self, keeper.want)
+        for chunk in chunks(plan, self.layout, cost):
             inputs, call = self.tensors(chunk, "mask")
             self.narrow(chunk, call)
             call.view = view
-            if keeper is not None and keeper.room(chunk, self.budget.tokens):
-                keeper.keep(run := watched(self, chunk, inputs, call, keeper.want))
+            size = chunk.rows * cost(chunk.lengths, 1)
+            if keeper is not None and keeper.room(chunk, size, self.budget):
+                keeper.keep(run := watched(self, chunk, inputs, call, keeper.want), size)
                 yield chunk, self.columns(run.output, chunk)
             else:
                 with torch.inference_mode(), running(call):

@@ -9,6 +9,7 @@ import numpy as np
 
 from raison import progress
 from raison.errors import InputError, ModelError, Unsupported
+from raison.models import meter
 from raison.models.base import NO_WISH, Prediction, Question, Scored, Trace, Wish
 from raison.models.memory import Memory
 from raison.types import Encoding, Example, Target
@@ -147,6 +148,7 @@ class Function:
         for start in range(0, len(texts), BATCH):
             part = texts[start : start + BATCH]
             rows.update(zip(part, self.ask(part), strict=True))
+            meter.count(len(part))
             progress.report(start + len(part), len(texts), "texts")
         return rows
 

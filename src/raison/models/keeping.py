@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from raison.models.base import Budget
 from raison.models.layout import Chunk, Piece
 
 if TYPE_CHECKING:
@@ -27,19 +28,21 @@ class Keeper:
     def __init__(self, want: frozenset[str]):
         self.want = want
         self.tokens = 0
+        self.bytes = 0
         self.passes: list[Pass] = []
 
-    def room(self, chunk: Chunk, most: int) -> bool:
-        """Whether this chunk's pass may be kept too."""
-        return self.tokens + chunk.tokens <= most
+    def room(self, chunk: Chunk, size: int, budget: Budget) -> bool:
+        """Whether this chunk's pass, of so many bytes, may be kept too."""
+        return self.tokens + chunk.tokens <= budget.tokens and self.bytes + size <= budget.bytes
 
-    def keep(self, run: Pass) -> None:
+    def keep(self, run: Pass, size: int) -> None:
         self.tokens += run.chunk.tokens
+        self.bytes += size
         self.passes.append(run)
 
     def recalled(self, plan: Sequence[Piece], want: frozenset[str]) -> tuple[list[Pass], list[Piece]]:
         """Kept passes all of whose rows are in the plan, now with its pieces, and what is left of it to run."""
-        kept, self.passes, self.tokens = self.passes, [], 0  # a graph serves once
+        kept, self.passes, self.tokens, self.bytes = self.passes, [], 0, 0  # a graph serves once
         if want != self.want:
             return [], list(plan)
         picked = any(run.chunk.picked for run in kept)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from raison.models import keeping
+from raison.models import keeping, meter
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece, chunks, pieces
 from raison.models.products import Products
@@ -123,7 +123,8 @@ def watched(model: Adapter, chunk: Chunk, inputs: dict[str, Any], call: Call, wa
     if deep:
         inputs = {**inputs, "output_hidden_states": True}
     writes = Writes() if "writes" in want else None
-    output = forward(model, inputs, call, writes)
+    graph = bool(want & {"gradients", "attention_gradients", "hidden_gradients", "readout"})
+    output = forward(model, inputs, call, writes, graph)
     if len(call.leaves) != len(chunk.lengths):
         raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
     return Pass(chunk, call, output, model.hidden_of(output) if deep else [], writes)
@@ -178,10 +179,12 @@ def aims(chunk: Chunk, members: list[list[int]], targets: Sequence[Target]) -> I
         yield chosen, retargeted(chunk, wanted)
 
 
-def forward(model: Adapter, inputs: dict[str, Any], call: Call, watch: Products | None = None) -> Any:
-    """The forward pass with its graph, maps and leaves recorded in the call."""
+def forward(
+    model: Adapter, inputs: dict[str, Any], call: Call, watch: Products | None = None, graph: bool = True
+) -> Any:
+    """The forward pass, with its graph unless nobody goes back, maps and leaves recorded in the call."""
     softmaxes = Softmaxes(call) if model.bypasses_tap and "attention" in call.record else nullcontext()
-    with torch.enable_grad(), running(call), softmaxes, watch or nullcontext():
+    with torch.set_grad_enabled(graph), running(call), softmaxes, watch or nullcontext():
         return call.view(**inputs)
 
 
@@ -213,6 +216,8 @@ def gradients(total: torch.Tensor, sources: dict[str, list[torch.Tensor]], keep:
     if not flat:
         return {}
     asked = [tensor for tensor in flat if tensor.requires_grad]  # rules may have made constants of some
+    if asked:
+        meter.count(backwards=len(asked[0]))
     slopes = iter(torch.autograd.grad(total, asked, retain_graph=keep, allow_unused=True))
     found = [next(slopes) if tensor.requires_grad else None for tensor in flat]
     filled = iter([torch.zeros_like(t) if g is None else g for t, g in zip(flat, found, strict=True)])
@@ -257,13 +262,15 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Tra
     if "gradients" in want:
         trace.gradient = on_axis(found.slopes["leaves"])
     if want & {"hidden", "hidden_gradients"}:
-        # source and prefix have blocks of their own; where their numbers differ the shorter stack ends early
-        depth = min(map(len, found.hidden))
-        trace.hidden = [on_axis([stream[k] for stream in found.hidden]) for k in range(depth)]
+        # source and prefix have blocks of their own; where their numbers differ the shorter stack stays at its end
+        depth = max(map(len, found.hidden))
+        trace.hidden = [on_axis([stream[min(k, len(stream) - 1)] for stream in found.hidden]) for k in range(depth)]
         slopes = iter(found.slopes.get("hidden", []))
         by_stream = [[next(slopes) for _ in stream] for stream in found.hidden] if "hidden" in found.slopes else []
         trace.hidden_gradient = (
-            [on_axis([stream[k] for stream in by_stream]) for k in range(depth)] if by_stream else []
+            [on_axis([stream[min(k, len(stream) - 1)] for stream in by_stream]) for k in range(depth)]
+            if by_stream
+            else []
         )
     if want & {"attention", "attention_gradients", "writes"}:
         trace.maps = maps(part, row, spans, found)

@@ -16,7 +16,7 @@ import torch
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece
 from raison.models.reading import Columns, read
-from raison.models.recording import aims, gradients, planned, readout, sliced_readout, stacked
+from raison.models.recording import aims, gradients, planned, stacked
 from raison.models.relevance import Relevance, Rules
 from raison.models.tap import Call, running
 from raison.types import Encoding, Target
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RELATES", "relate", "rescale"]
 
-RELATES = frozenset({"relevance", "attention", "cuts", "readout"})
+RELATES = frozenset({"relevance", "attention", "cuts"})
 
 
 def relate(
@@ -46,7 +46,7 @@ def relate(
         call.record = frozenset({"embeddings", "attention", "crossing"})
         if max(map(len, members)) == 1:
             model.narrow(chunk, call)
-        inputs = {**inputs, "output_hidden_states": bool(want & {"cuts", "readout"})}
+        inputs = {**inputs, "output_hidden_states": "cuts" in want}
         mode = Relevance(rules)
         with torch.enable_grad(), running(call), mode:
             output = call.view(**inputs)
@@ -65,14 +65,12 @@ def relate(
                 name: [tell(r, t, rules) for r, t in zip(part, sources[name], strict=True)]
                 for name, part in relevance(columns, active, sources, rules).items()
             }
-            rows = readout(model, columns, aimed, hidden, active) if "readout" in want else None
             value = read(columns, model.outputs_of(aimed), tensors=True)["value"].detach()
             for row, index in enumerate(chosen):
                 if index is not None:
                     trace = told(aimed, row, call, found, [len(stream) for stream in hidden])
                     trace.value = float(value[row].sum())
                     trace.strange = tuple(sorted(mode.strange))
-                    trace.readout = None if rows is None else sliced_readout(aimed, row, rows)
                     yield index, trace
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from raison import progress
+from raison.models import meter
 from raison.models.base import Question, Scored
 from raison.models.halves import blocks_of, tail
 from raison.models.packed import Packed, chains_of
@@ -64,6 +65,7 @@ def answer(model: Any, questions: Sequence[Question], trie: Trie, limit: int) ->
         start = stop
     for result in results:
         result.forwards = len(result.value)
+        meter.count(result.forwards, tokens=result.tokens)
     return results
 
 

@@ -179,6 +179,7 @@ def register() -> None:
     ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, attention_mask)
 
 
+@torch.inference_mode(False)  # else the aliases could never be differentiated
 def clone(model: nn.Module) -> Any:
     """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
     memo: dict[int, Any] = {}
@@ -314,9 +315,14 @@ def fingerprint(model: nn.Module) -> tuple:
     tensors = [*model.parameters(), *model.buffers()]
     places = tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)
     modules = list(model.modules())
-    settings = tuple((id(m), tuple(simple(vars(m)))) for m in modules)
+    settings = tuple((id(m), hooks(m), tuple(simple(vars(m)))) for m in modules)
     configs = {id(m.config): m.config for m in modules if hasattr(m, "config")}
     return places, settings, tuple((key, repr(sorted(simple(vars(c))))) for key, c in configs.items())
+
+
+def hooks(module: nn.Module) -> tuple:
+    """The functions that run with a module: a view copies them when it is made."""
+    return tuple(id(h) for table in (module._forward_pre_hooks, module._forward_hooks) for h in table.values())
 
 
 def simple(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:

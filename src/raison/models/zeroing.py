@@ -69,7 +69,7 @@ def moved(model: Adapter, block: Block, kinds: list[str], call: Call, places: li
     """[1 s c] cosine distance of each row from where it was, for each token whose value is zero."""
     own = int(kinds[0] == "decoder")
     rows, columns, parts = places[own], [], []
-    before = torch.nn.functional.normalize(block.output.detach(), dim=-1)  # [1 s d]
+    before = torch.nn.functional.normalize(block.output.detach().double(), dim=-1)  # [1 s d]
     for which, kind in enumerate(kinds):
         stream = int(kind == "decoder") if kind != "cross" else 0
         size = len(places[stream])
@@ -78,7 +78,7 @@ def moved(model: Adapter, block: Block, kinds: list[str], call: Call, places: li
         for start in range(0, size, step):
             tokens = torch.arange(start, min(size, start + step), device=before.device)
             after = again(block, len(tokens), call, Silenced(which, tokens))
-            parts.append(1 - (torch.nn.functional.normalize(after, dim=-1) * before).sum(-1).T)  # [s n]
+            parts.append(1 - (torch.nn.functional.normalize(after.double(), dim=-1) * before).sum(-1).T)  # [s n]
         columns.append(places[stream])
     matrix = torch.cat(parts, 1).clamp_min(0)
     kind = kinds[0] if len(kinds) == 1 else "cross"

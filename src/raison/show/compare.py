@@ -143,7 +143,7 @@ def pairs(names: Sequence[str], found: Mapping[tuple[int, int], Agreement], size
     for measure in ("r", "rho", "tau"):
         if not beside and left + sum(columns.values()) > width:
             columns.pop(measure)
-    left = min(left, width - sum(columns.values()))
+    left = min(max(left, len("agreement")), width - sum(columns.values()))
     made = table("agreement"[:left], *[""] * beside, *(HEADS[measure] for measure in columns))
     made.columns[1].justify = "left" if beside else "right"
     dots = look.either("…", "~")

@@ -90,7 +90,7 @@ def footnotes(explanations: Sequence[Explanation], found: Mapping[tuple[int, int
         return []
     least, said = alike(size), []
     if least <= 1:
-        said.append(f"Alike: tau-b of {least:.2f} or more, which unrelated orders of {size} {level}s rarely reach.")
+        said.append(f"Alike: tau-b of {least:.3f} or more, which unrelated orders of {size} {level}s rarely reach.")
     if least <= 1 and len(explanations) > 2 and apart(found, size):
         said.append("Apart: alike to none, and sharing no more of the strongest with any than chance would.")
     plain = [name for name, each in zip(names, explanations, strict=True) if not scale.signed(each.scores)]

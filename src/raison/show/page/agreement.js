@@ -155,7 +155,7 @@ export function footnotes(explanations, pairs) {
   if (pairs.every(({ tau }) => tau === null)) return [];
   const least = alike(size);
   const said = least > 1 ? []
-    : [`Alike: tau-b of ${least.toFixed(2)} or more, which unrelated orders of ${size} ${level}s rarely reach.`];
+    : [`Alike: tau-b of ${least.toFixed(3)} or more, which unrelated orders of ${size} ${level}s rarely reach.`];
   if (least <= 1 && explanations.length > 2 && apart(pairs, size).length)
     said.push("Apart: alike to none, and sharing no more of the strongest with any than chance would.");
   const plain = names.filter((_, at) => !signed(explanations[at].scores));

@@ -1,0 +1,168 @@
+"""Word alignments as rationales: links between source and target words, and rationales that cross a boundary.
+
+A link is a pair (source word, target word). Pooled numbers are `Share`s: add them up over a corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from raison.errors import InputError
+from raison.metrics.base import Share
+
+__all__ = [
+    "Crossover",
+    "aer",
+    "aer_per_word",
+    "crossover",
+    "crossover_rates",
+    "link_scores",
+    "mean_link_iou",
+    "top_1_of_subwords",
+    "top_1_of_words",
+]
+
+Links = Collection[tuple[int, int]]  # (source, target)
+
+
+def aer(found: Links, sure: Links, possible: Links = ()) -> Share:
+    """Alignment error rate: 1 − (|A∩S| + |A∩P|) / (|A| + |S|) (Och & Ney 2000); 0 is best.
+
+    A sure link is also a possible one: P := P ∪ S, whatever the file says. The shares of all sentence pairs, added up,
+    are the error rate of the corpus. A pair without found and sure links adds nothing.
+    """
+    a, s = set(found), set(sure)
+    p = set(possible) | s
+    total = len(a) + len(s)
+    return Share(total - len(a & s) - len(a & p), total)
+
+
+def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]:
+    """The error rate of each target word as P0 computes it, where possible links exclude sure ones (P0, Table 4).
+
+    1 − (|A∩P| + |A∩S|) / (|S| + |A|) with the links of one target word, for each target word that has gold links; P0
+    reports the mean over all words of all pairs. It is not the standard error rate: a found sure link counts once
+    instead of twice, so finding exactly the sure links is an error of 1/2. A word with possible links only, for which
+    nothing was found, has 1, as in the released code.
+    """
+    s = set(sure)
+    p = set(possible) - s
+    rates = []
+    for word in sorted({target for _, target in s | p}):
+        a, sw, pw = (of_word(links, word) for links in (found, s, p))
+        total = len(a) + len(sw)
+        rates.append(1 - (len(a & pw) + len(a & sw)) / total if total else 1.0)
+    return rates
+
+
+def of_word(links: Links, target: int) -> set[int]:
+    return {i for i, j in links if j == target}
+
+
+def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Share]:
+    """Precision and recall of links, pooled.
+
+    precision, recall and f1 take sure and possible links alike as gold (P0): |A∩G| / |A|, |A∩G| / |G| and
+    2|A∩G| / (|A| + |G|). precision_possible = |A∩P| / |A| and recall_sure = |A∩S| / |S| are those of Och & Ney, with
+    S ⊆ P, so that precision_possible = precision.
+    """
+    a, s = set(found), set(sure)
+    gold = set(possible) | s
+    both = len(a & gold)
+    return {
+        "precision": Share(both, len(a)),
+        "recall": Share(both, len(gold)),
+        "f1": Share(2 * both, len(a) + len(gold)),
+        "precision_possible": Share(both, len(a)),
+        "recall_sure": Share(len(a & s), len(s)),
+    }
+
+
+def mean_link_iou(found: Links, gold: Links) -> Share:
+    """The IOU of found and gold source words, averaged over the target words that have gold links (P0, Table 4)."""
+    words = {target for _, target in gold}
+    values = [len(of_word(found, w) & of_word(gold, w)) / len(of_word(found, w) | of_word(gold, w)) for w in words]
+    return Share(sum(values), len(values))
+
+
+def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
+    """For how many of the target words with gold links the most important source word is linked to it.
+
+    `first` gives the best source word of each target word; a word that has none is a miss.
+    """
+    words = {target for _, target in gold}
+    links = set(gold)
+    return Share(sum((first[w], w) in links for w in words if w in first), len(words))
+
+
+def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
+    """P0's top-1: one entry for each subword of a target word, which hits if any subword up to it did.
+
+    `first` gives for each target word the best source word of each of its subwords, in order. A target word of several
+    subwords counts several times, and once it was hit it stays so; hence not below what single subwords have. P0 skips
+    words without subwords in the output.
+    """
+    links = set(gold)
+    hits = total = 0
+    for word in {target for _, target in gold}:
+        seen = False
+        for source in first.get(word, ()):
+            seen = seen or (source, word) in links
+            hits += seen
+            total += 1
+    return Share(hits, total)
+
+
+# -- crossovers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """How many tokens of a rationale are on the wrong side of the boundary between two unrelated sentences."""
+
+    source: int
+    target: int | None  # None: not defined for a target before the boundary, which can't see what comes later
+
+
+def crossover(
+    source: Collection[int],
+    target: Collection[int],
+    *,
+    index: int,
+    source_break: int,
+    target_break: int,
+    end: int | None = None,
+) -> Crossover:
+    """Count the crossovers of one target token in a pair of concatenated sentences (P0, Table 3).
+
+    `source` and `target` are the positions in the rationale of target token `index`, counted from 0 on the source side,
+    and on the target side with 0 for the start token, so that token i stands at i + 1. The second sentences begin at
+    source token `source_break` and target token `target_break`. `end` is the position of the source's end token, which
+    belongs to neither half.
+
+    index < target_break: source positions ≥ source_break count; else source positions < source_break count, and target
+    positions 1 … target_break. The start token does not, nor the token before the target, always in the rationale.
+    """
+    if min(index, source_break, target_break) < 0:
+        raise InputError("A target index and the breaks of a pair are counted from 0 on.")
+    kept = {i for i in source if i != end}
+    if index < target_break:
+        return Crossover(sum(i >= source_break for i in kept), None)
+    seen = {j for j in target if j not in (0, index)}
+    return Crossover(sum(i < source_break for i in kept), sum(j <= target_break for j in seen))
+
+
+def crossover_rates(found: Collection[Crossover]) -> dict[str, Share]:
+    """Mean number of crossovers, and the share of rationales with at least one, per side (P0, Table 3).
+
+    The source side is averaged over all target tokens, the target side over those behind the boundary.
+    """
+    sources = [c.source for c in found]
+    targets = [c.target for c in found if c.target is not None]
+    return {
+        "mean_source": Share(sum(sources), len(sources)),
+        "mean_target": Share(sum(targets), len(targets)),
+        "rate_source": Share(sum(n > 0 for n in sources), len(sources)),
+        "rate_target": Share(sum(n > 0 for n in targets), len(targets)),
+    }

@@ -1,0 +1,59 @@
+"""Do people agree among themselves? Kappa of token labels: agreement beyond chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from raison.errors import InputError
+
+__all__ = ["cohen_kappa", "fleiss_kappa"]
+
+
+def cohen_kappa(first: Any, second: Any) -> float:
+    """Agreement of two annotators beyond chance: κ = (p_o − p_e) / (1 − p_e) (Cohen 1960).
+
+    first, second [t]: the label of each token by each annotator, of any kind. p_o: share of tokens with the same label;
+    p_e = Σ_c p₁(c) p₂(c). If both give one and the same label to everything, p_e = 1 and κ is 1: they agree on all
+    tokens, and one more token with another label that they agree on would give 1 as well. NaN without tokens.
+    """
+    a, b = np.asarray(first), np.asarray(second)
+    if a.shape != b.shape or a.ndim != 1:
+        raise InputError(f"Two annotators must label the same tokens, not {a.shape} and {b.shape}.")
+    if not len(a):
+        return float("nan")
+    codes = coded(np.stack([a, b]))
+    shares = np.stack([np.bincount(row, minlength=codes.max() + 1) for row in codes]) / len(a)
+    return beyond_chance(float((codes[0] == codes[1]).mean()), float(shares[0] @ shares[1]))
+
+
+def fleiss_kappa(labels: Any) -> float:
+    """Agreement of many annotators beyond chance: κ = (P̄ − P̄_e) / (1 − P̄_e) (Fleiss 1971).
+
+    labels [annotator, t]. With n annotators, of whom n_tc give label c to token t: P̄ is the mean over tokens of
+    Σ_c n_tc (n_tc − 1) / (n (n − 1)), P̄_e = Σ_c (share of label c among all labels)². For two annotators it is Scott's
+    π, not Cohen's κ, since chance is that of the pooled labels. One label everywhere gives 1, as in `cohen_kappa`. NaN
+    without tokens.
+    """
+    table = np.asarray(labels)
+    if table.ndim != 2 or len(table) < 2:
+        raise InputError("Agreement needs the labels of at least two annotators for the same tokens.")
+    if not table.shape[1]:
+        return float("nan")
+    codes = coded(table)
+    n = len(codes)
+    counts = np.stack([(codes == c).sum(0) for c in range(codes.max() + 1)])  # [c t]
+    observed = float((counts * (counts - 1)).sum(0).mean() / (n * (n - 1)))
+    return beyond_chance(observed, float(((counts.sum(1) / codes.size) ** 2).sum()))
+
+
+def coded(labels: np.ndarray) -> np.ndarray:
+    """The same labels as numbers from 0 on."""
+    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
+
+
+def beyond_chance(observed: float, expected: float) -> float:
+    if observed == 1:  # also where chance is 1 and the fraction is 0 / 0
+        return 1.0
+    return (observed - expected) / (1 - expected)
