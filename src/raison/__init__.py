@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from raison.api import ls as ls
     from raison.api import rationalize as rationalize
     from raison.errors import RaisonError as RaisonError
+    from raison.studies.evaluate import evaluate as evaluate
     from raison.types import Example as Example
     from raison.types import Explanation as Explanation
 
 __version__ = "0.1.0"
-__all__ = ["Example", "Explanation", "RaisonError", "explain", "ground", "load", "ls", "rationalize"]
+__all__ = ["Example", "Explanation", "RaisonError", "evaluate", "explain", "ground", "load", "ls", "rationalize"]
 
 # Names are fetched on first use, so that `import raison` and `raison --help` need neither torch nor transformers.
 _HOMES = {
+    "evaluate": "raison.studies.evaluate",
     "explain": "raison.api",
     "ground": "raison.api",
     "load": "raison.api",

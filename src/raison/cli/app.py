@@ -90,11 +90,13 @@ def common(
 
 def assemble() -> None:
     """Put the commands into the app."""
-    from raison.cli import explain, heads, idf, ls, rationalize
+    from raison.cli import evaluate, explain, heads, idf, ls, rationalize
 
     if not app.registered_commands:
         app.command("explain")(guarded(explain.explain))
         app.command("rationalize")(guarded(rationalize.rationalize))
+        app.command("evaluate")(guarded(evaluate.evaluate))
+        app.command("compare")(guarded(evaluate.compare))
         app.command("heads")(guarded(heads.heads))
         app.command("idf")(guarded(idf.idf))
         app.command("ls")(guarded(ls.ls))

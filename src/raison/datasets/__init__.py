@@ -1,1 +1,10 @@
 """Texts that come with something known about them: trees, labels, rationales of people."""
+
+from __future__ import annotations
+
+from raison.datasets.base import Dataset, Read, dataset
+from raison.datasets.opening import open_dataset
+from raison.datasets.overlap import overlap
+from raison.datasets.rows import Broken
+
+__all__ = ["Broken", "Dataset", "Read", "dataset", "open_dataset", "overlap"]

@@ -10,17 +10,28 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from raison.errors import InputError
 
-__all__ = ["Sentence", "Word", "lines_of", "read"]
+__all__ = ["NotConllu", "Sentence", "Word", "blocks", "lines_of", "read", "sentence"]
 
 COLUMNS = 10
 Line = tuple[int, list[str]]  # its number in the file, and its columns
+Block = tuple[list[Line], dict[str, str]]  # the lines of a sentence, and the comments before them
+
+
+class NotConllu(InputError):
+    """A line that is not what the format wants."""
+
+    def __init__(self, path: Path, line: int, why: str):
+        super().__init__(
+            f"Line {line} of {path.name!r} is not CoNLL-U ({why}): mend the line, or have plain text parsed (--parse)."
+        )
+        self.line, self.why = line, why
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class Word:
     end: int  # one past the last
     head: int  # number of the word it depends on, counted from 0; -1: the root
     relation: str  # of Universal Dependencies, e.g. nsubj or nsubj:pass
+    tag: str = field(default="", compare=False)  # its part of speech (UPOS), where the file has one
 
 
 @dataclass(frozen=True)
@@ -69,26 +81,24 @@ def lines_of(path: Path) -> Iterator[str]:
 
 def sentences(path: Path) -> Iterator[Sentence]:
     """Sentences one by one, so that nobody waits for the end of a large treebank."""
+    return (sentence(path, *block) for block in blocks(enumerate(lines_of(path), 1)))
+
+
+def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
+    """The lines between blank lines, by their numbers; what stands there is checked later."""
     notes: dict[str, str] = {}
     rows: list[Line] = []
-    number = 0
-    for number, line in enumerate(lines_of(path), 1):
+    for number, line in lines:
         if line.startswith("#"):
             name, _, value = line[1:].partition("=")
             notes.setdefault(name.strip(), value.strip())
         elif line.strip():
             rows.append((number, line.split("\t")))
         elif rows:
-            yield sentence(path, rows, notes)
+            yield rows, notes
             notes, rows = {}, []
     if rows:
-        yield sentence(path, rows, notes)
-
-
-def broken(path: Path, number: int, why: str) -> InputError:
-    return InputError(
-        f"Line {number} of {path.name!r} is not CoNLL-U ({why}): mend the line, or have plain text parsed (--parse)."
-    )
+        yield rows, notes
 
 
 def sentence(path: Path, rows: list[Line], notes: dict[str, str]) -> Sentence:
@@ -97,29 +107,29 @@ def sentence(path: Path, rows: list[Line], notes: dict[str, str]) -> Sentence:
     groups: dict[int, tuple[int, int, Line]] = {}  # multiword tokens by their first word
     for number, columns in rows:
         if len(columns) != COLUMNS:
-            raise broken(path, number, f"{len(columns)} columns between tabs, not {COLUMNS}")
+            raise NotConllu(path, number, f"{len(columns)} columns between tabs, not {COLUMNS}")
         if re.fullmatch(r"[0-9]+\.[0-9]+", columns[0]):
             continue
         if span := re.fullmatch(r"([0-9]+)-([0-9]+)", columns[0]):
             first, last = int(span[1]), int(span[2])
             if first != len(words) + 1 or last < first:
-                raise broken(path, number, f"the token {columns[0]} does not begin with the next word")
+                raise NotConllu(path, number, f"the token {columns[0]} does not begin with the next word")
             groups[first] = (first, last, (number, columns))
         elif columns[0] != str(len(words) + 1):
-            raise broken(path, number, f"a word has the number {columns[0]!r}, not {len(words) + 1}")
+            raise NotConllu(path, number, f"a word has the number {columns[0]!r}, not {len(words) + 1}")
         else:
             words.append((number, columns))
     if not words:
-        raise broken(path, rows[0][0], "a sentence without words")
+        raise NotConllu(path, rows[0][0], "a sentence without words")
     for _, last, (number, columns) in groups.values():
         if last > len(words):
-            raise broken(path, number, f"the token {columns[0]} goes beyond the last word, {len(words)}")
+            raise NotConllu(path, number, f"the token {columns[0]} goes beyond the last word, {len(words)}")
     text, spans = placed(path, words, groups, notes.get("text"))
     found = []
     for (number, columns), (start, end) in zip(words, spans, strict=True):
         if not re.fullmatch(r"[0-9]+", columns[6]) or int(columns[6]) > len(words):
-            raise broken(path, number, f"the head {columns[6]!r} is no word of a sentence of {len(words)}")
-        found.append(Word(start, end, int(columns[6]) - 1, columns[7]))
+            raise NotConllu(path, number, f"the head {columns[6]!r} is no word of a sentence of {len(words)}")
+        found.append(Word(start, end, int(columns[6]) - 1, columns[7], columns[3] if columns[3] != "_" else ""))
     return Sentence(text, tuple(found), notes.get("sent_id", ""))
 
 
@@ -141,7 +151,7 @@ def placed(
         form = columns[1]
         start = cursor + len(text[cursor:]) - len(text[cursor:].lstrip())
         if not form or not text.startswith(form, start):
-            raise broken(path, number, f"the word {form!r} does not stand next in the text of the sentence")
+            raise NotConllu(path, number, f"the word {form!r} does not stand next in the text of the sentence")
         cursor = start + len(form)
         spans += shared(form, [c[1] for _, c in inside], start)
     return text, spans

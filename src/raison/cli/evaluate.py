@@ -1,0 +1,147 @@
+"""raison evaluate: how good are explanations, in numbers; raison compare: is one method better than another?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.explain import DEFAULT_MODEL, writable
+from raison.errors import InputError
+
+FORMS = (".md", ".csv", ".json", ".html")
+
+Data = Annotated[
+    str,
+    typer.Option("-d", "--data", help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME."),
+]
+Metrics = Annotated[
+    Optional[list[str]],
+    typer.Option("--metric", help="A metric, e.g. comprehensiveness; repeat it for more (raison ls metrics)."),
+]
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Gold = Annotated[bool, typer.Option("--gold-target", help="Explain the right label, not the predicted one.")]
+DataDir = Annotated[
+    Optional[Path], typer.Option("--data-dir", envvar="RAISON_DATA", help="Folder that holds the data sets.")
+]
+Skip = Annotated[bool, typer.Option("--skip-broken", help="Leave broken records out, and count them.")]
+Files = Annotated[
+    Optional[list[Path]], typer.Option("--out", help="Write the result: .md, .csv, .json or .html; repeat it for more.")
+]
+Made = Annotated[
+    Optional[Path],
+    typer.Option("--explanations", help="Measure what was made elsewhere: ERASER JSONL, Inseq JSON, tokens + scores."),
+]
+Export = Annotated[
+    Optional[Path], typer.Option("--export", help="Write the explanations too: ERASER .jsonl, or .parquet.")
+]
+
+
+def evaluate(
+    data: Data = "sst2",
+    model: options.Model = DEFAULT_MODEL,
+    method: options.Methods = None,
+    metric: Metrics = None,
+    split: Split = None,
+    limit: Limit = None,
+    gold_target: Gold = False,
+    units: options.Units = "word",
+    removal: options.Removal = None,
+    seed: options.Seed = 0,
+    explanations: Made = None,
+    export: Export = None,
+    data_dir: DataDir = None,
+    skip_broken: Skip = False,
+    json: options.Json = False,
+    out: Files = None,
+) -> None:
+    """Measure explanations on a data set: methods x metrics, with intervals, curves and cost."""
+    for path in out or []:
+        writable(path)
+        if path.suffix.lower() not in FORMS:
+            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
+    writable(export)
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.studies import evaluate as study
+
+        chosen = study.method_list(method or study.DEFAULT_METHODS)  # misspelt names are cheap to refuse now
+        measures = study.metric_list(metric or study.DEFAULT_METRICS)
+        wait(f"evaluating {model} on {data}")
+        result = study.evaluate(
+            model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
+            units=units, removal=removal, seed=seed, skip_broken=skip_broken, data_dir=data_dir,
+            explanations=explanations, export=export,
+        )  # fmt: skip
+    publish(result, json, out or [])
+
+
+def compare(
+    one: Annotated[str, typer.Argument(help="A method.")],
+    other: Annotated[str, typer.Argument(help="Another one.")],
+    data: Data = "sst2",
+    model: options.Model = DEFAULT_MODEL,
+    metric: Metrics = None,
+    split: Split = None,
+    limit: Limit = 100,
+    gold_target: Gold = False,
+    units: options.Units = "word",
+    removal: options.Removal = None,
+    seed: options.Seed = 0,
+    data_dir: DataDir = None,
+    json: options.Json = False,
+) -> None:
+    """Test whether one method is better than another on the same texts: differences, p-values, effect sizes."""
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.studies import compare as testing
+        from raison.studies import evaluate as study
+
+        chosen = study.method_list([one, other])
+        measures = study.metric_list(metric or study.DEFAULT_METRICS)
+        wait(f"evaluating {model} on {data}")
+        result = study.evaluate(
+            model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
+            units=units, removal=removal, seed=seed, data_dir=data_dir,
+        )  # fmt: skip
+        verdicts = testing.compare(result, *result.methods)
+    if json:
+        import json as writer
+
+        print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from raison.show.scoreboard import render_evaluation
+    from raison.show.verdicts import render_verdicts
+
+    console = Console(highlight=False)
+    render_evaluation(result, console)
+    console.print()
+    render_verdicts([vars(each) for each in verdicts], console)
+
+
+def publish(result: Any, json: bool, files: list[Path]) -> None:
+    """The table first, so that a full disk loses nothing; then the files."""
+    from rich.console import Console
+
+    from raison.show.report import report
+    from raison.show.scoreboard import markdown, render_evaluation, spreadsheet
+
+    if json:
+        print(result.to_json())
+    else:
+        render_evaluation(result, Console(highlight=False))
+    sys.stdout.flush()
+    writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": report}
+    for path in files:
+        path.write_text(writers[path.suffix.lower()](result), encoding="utf-8")
+        print(f"wrote {path}", file=sys.stderr)

@@ -1,0 +1,201 @@
+"""A user's own file: JSON lines, CSV, TSV, Parquet, SQuAD JSON, CoNLL-U, plain text, or a folder of ERASER."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from raison.datasets import eraser, table
+from raison.datasets.base import Read, collect, gold_fault
+from raison.datasets.jsonl import objects
+from raison.datasets.mapping import FIELDS, Columns
+from raison.datasets.prose import prose
+from raison.datasets.rows import Broken, Row, Rows, each, lines, unreadable
+from raison.datasets.squad import questions
+from raison.datasets.treebank import TAGS, trees
+from raison.errors import InputError, MissingExtra
+from raison.registry import suggest
+from raison.spec import Spec, one_of
+from raison.types import Example
+
+__all__ = ["FORMATS", "SETTINGS", "chosen", "finished", "is_eraser", "read", "task_of"]
+
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "squad", "conllu", "txt", "eraser")
+SUFFIXES = {f".{name}": name for name in ("jsonl", "csv", "tsv", "parquet", "conllu", "txt")}
+# what a spec may say besides the columns (encoding: of lines that are no UTF-8, or `replace`; level and query: see
+# eraser.py and prose.py)
+SETTINGS = ("format", "task", "labels", "segment", "encoding", "level", "query")
+TABLES = ("jsonl", "csv", "tsv", "parquet")
+
+
+def read(
+    path: Path, params: Mapping[str, Any], split: str | None = None, limit: int | None = None, skip_broken: bool = False
+) -> Read:
+    """The first `limit` examples of a file or an ERASER folder."""
+    settings, columns = chosen(str(path), params)
+    form = settings.pop("format", "") or format_of(path)
+    one_of("format", form, FORMATS)
+    if split is not None and form != "eraser":
+        raise InputError(f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away.")
+    check(form, settings, columns)
+    if form == "eraser":
+        split = split or part_of(path)
+    mapped = Columns(
+        columns,
+        settings.get("task", ""),
+        settings.get("labels", ()),
+        settings.get("segment", ""),
+        filled=form in ("csv", "tsv"),
+    )
+    rows = rows_of(path, form, split or "", settings, mapped)
+    blank = Read(str(Spec(str(path), params)), split or "all", TASKS.get(form, ""), LABELS.get(form, mapped.labels), [])
+    return finished(collect(rows, lambda example: fault_of(example, form, mapped), blank, limit, skip_broken), mapped)
+
+
+TASKS = {"squad": "qa", "conllu": "tagging", "txt": "text"}
+LABELS = {"conllu": TAGS}
+
+
+def rows_of(path: Path, form: str, split: str, settings: dict[str, Any], mapped: Columns) -> Rows[Example]:
+    """The examples of a file in a format."""
+    other = settings.get("encoding", "")
+    if form == "jsonl":
+        return each(objects(path, other=other), mapped)
+    if form in ("csv", "tsv"):
+        delimiter = "," if form == "csv" else "\t"
+        if any(isinstance(column, int) for column in mapped.names.values()):  # numbers: there is no line of names
+            rows = table.quoted(path, None, delimiter, other=other)
+            return each(each(rows, lambda row: dict(enumerate(row.value))), mapped)
+        return each(table.named(path, delimiter, other=other), mapped)
+    if form == "parquet":
+        return each(parquet(path), mapped)
+    if form == "squad":
+        return questions(path)
+    if form == "conllu":
+        return trees(path)
+    if form == "txt":
+        return prose(path, settings.get("level", "line"))
+    return eraser.records(path, split, level=settings.get("level", "span"), query=bool(settings.get("query", False)))
+
+
+def chosen(name: str, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings and columns of a spec; bare words are text."""
+    plain = {key: bare(value) for key, value in params.items()}
+    known = (*FIELDS, *SETTINGS)
+    for key in plain:
+        if key not in known:
+            raise InputError(
+                f"{name!r} can't be read with {key!r}.{suggest(key, list(known))} "
+                f"A column mapping takes {', '.join(FIELDS)}, and besides {', '.join(SETTINGS)}."
+            )
+    settings = {key: value for key, value in plain.items() if key in SETTINGS}
+    if "labels" in settings:
+        given = settings["labels"]
+        settings["labels"] = tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
+    return settings, {key: value for key, value in plain.items() if key in FIELDS}
+
+
+def bare(value: Any) -> Any:
+    if isinstance(value, Spec) and not value.params:
+        return value.name
+    return tuple(map(bare, value)) if isinstance(value, (list, tuple)) else value
+
+
+def check(form: str, settings: dict[str, Any], columns: dict[str, Any]) -> None:
+    """Refuse what a format can't use, rather than passing over it."""
+    useful = {"encoding": ("jsonl", "csv", "tsv"), "level": ("eraser", "txt"), "query": ("eraser",)}
+    for key in settings:
+        if form not in useful.get(key, TABLES):
+            raise InputError(f"{key} means nothing for {form}: leave it away.")
+    encoding = settings.get("encoding", "replace")
+    try:
+        known = encoding == "replace" or codecs.lookup(encoding)
+    except (LookupError, TypeError):
+        known = False
+    if not known:
+        raise InputError(f"There is no encoding {encoding!r}: name one such as latin-1, or replace.")
+    if columns and form not in TABLES:
+        raise InputError(f"{form} has no columns to map: leave {', '.join(columns)} away.")
+
+
+def fault_of(example: Example, form: str, mapped: Columns) -> str:
+    return gold_fault(TASKS.get(form, "") or mapped.task or task_of([example]), example)
+
+
+def finished(read: Read, mapped: Columns) -> Read:
+    """The account with the task that the examples show, where nobody has named it."""
+    return replace(read, task=read.task or mapped.task or task_of(read.examples))
+
+
+def task_of(examples: list[Example]) -> str:
+    """pair where there are two texts, tagging where a label is a list, classification where there is one, else text."""
+    if any(example.pair is not None for example in examples):
+        return "pair"
+    if any(isinstance(example.label, (list, tuple)) for example in examples):
+        return "tagging"
+    return "classification" if any(example.label is not None for example in examples) else "text"
+
+
+def format_of(path: Path) -> str:
+    """The format that the name of a file tells, or the first line of a JSON file."""
+    if path.is_dir():
+        if is_eraser(path):
+            return "eraser"
+        raise InputError(f"The folder {str(path)!r} is not ERASER's (it has no docs): name a file in it.")
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() in SUFFIXES:
+        return SUFFIXES[suffix.lower()]
+    if suffix.lower() == ".json":
+        return "jsonl" if begins_with_object(path) else "squad"
+    known = ", ".join(FORMATS)
+    raise InputError(f"The name of {str(path)!r} does not tell its format: add format=, one of {known}.")
+
+
+def begins_with_object(path: Path) -> bool:
+    """Whether the first line of a JSON file is a record of its own."""
+    for row in lines(path):
+        if isinstance(row, Broken):
+            return False
+        if row.value.strip():
+            try:
+                first = json.loads(row.value)
+            except json.JSONDecodeError:
+                return False
+            return isinstance(first, dict) and "data" not in first
+    return False
+
+
+def is_eraser(folder: Path) -> bool:
+    return any((folder / name).exists() for name in ("docs", "docs.tar", "docs.tar.gz"))
+
+
+def part_of(folder: Path) -> str:
+    """The split that is read by default."""
+    for split in ("test", "val", "dev", "train"):
+        if any((folder / f"{split}.jsonl{packed}").exists() for packed in ("", ".gz")):
+            return split
+    raise InputError(f"There is no file 'test.jsonl' in {str(folder)!r}: an ERASER folder has one for each split.")
+
+
+def parquet(path: Path) -> Rows[dict[str, Any]]:
+    """The rows of a Parquet file; `line` counts them."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtra("pyarrow", "data", "Reading Parquet files") from None
+    number = 0
+    try:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1024):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield Row(str(path), number, record)
+    except ArrowException as error:
+        yield Broken(str(path), number + 1, f"it is not Parquet or damaged here ({str(error).splitlines()[0]})")
+    except OSError as error:
+        raise unreadable(path, error) from None

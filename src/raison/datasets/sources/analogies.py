@@ -1,0 +1,50 @@
+"""Word analogies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.rows import Broken, Row, Rows, each, lines, present
+from raison.errors import InputError
+from raison.types import Example
+
+
+@dataset("analogies")
+@dataclass(frozen=True)
+class Analogies(Dataset):
+    """Four words a : b = c : d in fourteen relations; d is to be found.
+
+    The text is "a b c". `meta["relation"]` names the relation, `meta["words"]` holds the four words.
+    """
+
+    task = "causal"
+    splits = ("test",)
+    folder = "analogies"
+    source = "https://github.com/tmikolov/word2vec"
+    paper = "Mikolov et al. 2013, Efficient Estimation of Word Representations in Vector Space"
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return each(related(place), example)
+
+
+def related(place: Path) -> Rows[tuple[str, str]]:
+    """Lines with the relation whose title stands above them."""
+    relation = ""
+    for row in lines(present(place, "questions-words.txt")):
+        if isinstance(row, Broken):
+            yield row
+        elif row.value.startswith(":"):
+            relation = row.value[1:].strip()
+        else:
+            yield Row(row.file, row.line, (relation, row.value), row.mended)
+
+
+def example(row: Row[tuple[str, str]]) -> Example:
+    relation, line = row.value
+    words = line.split()
+    if len(words) != 4 or not relation:
+        raise InputError(f"the line has {len(words)} words, not 4." if relation else "no relation is named before it.")
+    meta = {"relation": relation, "words": words}
+    return Example(" ".join(words[:3]), id=str(row.line), target=f" {words[3]}", label=words[3], meta=meta)

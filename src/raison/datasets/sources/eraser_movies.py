@@ -1,0 +1,41 @@
+"""Movie reviews with evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset, negative_positive
+from raison.datasets.eraser import LEVELS, records
+from raison.datasets.rows import Rows
+from raison.spec import one_of
+from raison.types import Example
+
+LABELS = {"NEG": "negative", "POS": "positive"}
+
+
+@dataset("eraser_movies")
+@dataclass(frozen=True)
+class EraserMovies(Dataset):
+    """Movie reviews with the passages that people marked as evidence for their sentiment (ERASER).
+
+    Fourteen reviews of the test part have twenty pieces of evidence without a single token; they are left out and the
+    reviews counted as mended. One review of the training part has no evidence at all.
+    """
+
+    task = "classification"
+    splits = ("train", "val", "test")
+    folder = "eraser_movies"
+    source = "https://www.eraserbenchmark.com"
+    paper = "Zaidan et al. 2007, Using Annotator Rationales; DeYoung et al. 2020, ERASER"
+    labels = negative_positive
+    gold = True
+    blocks = True
+
+    level: str = "span"  # span: evidence as it was marked; sentence: every sentence that holds some
+
+    def __post_init__(self) -> None:
+        one_of("level", self.level, LEVELS)
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return records(place, split, level=self.level, labels=LABELS, drop_empty=True)

@@ -1,0 +1,40 @@
+"""Quora question pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.table import columns, unwrapped
+from raison.errors import InputError
+from raison.types import Example
+
+LABELS = ("not_duplicate", "duplicate")
+
+
+@dataset("qqp")
+@dataclass(frozen=True)
+class Qqp(Dataset):
+    """Pairs of questions asked on Quora, which mean the same or not.
+
+    The published files hold a few broken characters; they are read as U+FFFD and counted as mended.
+    """
+
+    task = "pair"
+    splits = ("dev", "test")
+    folder = "qqp"
+    source = "https://github.com/Deep1994/Quora-Question-Pairs-dataset-analysis-and-construction"
+    paper = "Iyer et al. 2017, First Quora Dataset Release; Wang et al. 2017 (partition)"
+    labels = LABELS
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return each(columns(present(place, f"{split}.tsv"), 4, other="replace"), example)
+
+
+def example(row: Row[list[str]]) -> Example:
+    label, first, second, number = row.value
+    if label not in ("0", "1"):
+        raise InputError(f"the label {label!r} is neither 0 nor 1.")
+    return Example(unwrapped(first), unwrapped(second), id=number, label=LABELS[int(label)])

@@ -1,0 +1,35 @@
+"""SST-2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset, negative_positive
+from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.table import columns
+from raison.errors import InputError
+from raison.types import Example
+
+
+@dataset("sst2")
+@dataclass(frozen=True)
+class Sst2(Dataset):
+    """Sentences of movie reviews, negative or positive, in lower case without the final period."""
+
+    task = "classification"
+    splits = ("train", "dev", "test")
+    folder = "sst2"
+    source = "https://github.com/clairett/pytorch-sentiment-classification"
+    paper = "Socher et al. 2013, Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank"
+    labels = negative_positive
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return each(columns(present(place, f"{split}.tsv"), 2), example)
+
+
+def example(row: Row[list[str]]) -> Example:
+    text, label = row.value
+    if label not in ("0", "1"):
+        raise InputError(f"the label {label!r} is neither 0 nor 1.")
+    return Example(text, id=str(row.line), label=negative_positive[int(label)])

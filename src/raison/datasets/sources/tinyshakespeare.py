@@ -1,0 +1,33 @@
+"""Shakespeare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.prose import LEVELS, prose
+from raison.datasets.rows import Rows, present
+from raison.spec import one_of
+from raison.types import Example
+
+
+@dataset("tinyshakespeare")
+@dataclass(frozen=True)
+class TinyShakespeare(Dataset):
+    """Plays by Shakespeare as plain text, a speech in each example."""
+
+    task = "text"
+    splits = ("all",)
+    folder = "tinyshakespeare"
+    source = "https://github.com/pytorch/examples"
+    paper = "Karpathy 2015, The Unreasonable Effectiveness of Recurrent Neural Networks"
+    labelled = False
+
+    level: str = "passage"  # passage: what stands between blank lines; line; file: all of it
+
+    def __post_init__(self) -> None:
+        one_of("level", self.level, LEVELS)
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return prose(present(place, "input.txt"), self.level)

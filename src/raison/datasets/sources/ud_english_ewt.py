@@ -1,0 +1,27 @@
+"""The English Web Treebank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.rows import Rows, present
+from raison.datasets.treebank import TAGS, trees
+from raison.types import Example
+
+
+@dataset("ud_english_ewt")
+@dataclass(frozen=True)
+class UdEnglishEwt(Dataset):
+    """English sentences from the web with parts of speech and dependency trees (Universal Dependencies)."""
+
+    task = "tagging"
+    splits = ("train", "dev", "test")
+    folder = "ud_english_ewt"
+    source = "https://github.com/UniversalDependencies/UD_English-EWT"
+    paper = "Silveira et al. 2014, A Gold Standard Dependency Corpus for English"
+    labels = TAGS
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return trees(present(place, f"en_ewt-ud-{split}.conllu"))

@@ -1,0 +1,33 @@
+"""XQuAD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.rows import Rows, present
+from raison.datasets.squad import questions
+from raison.spec import one_of
+from raison.types import Example
+
+
+@dataset("xquad")
+@dataclass(frozen=True)
+class Xquad(Dataset):
+    """Questions about paragraphs of Wikipedia with the answer as a span, in English or German; the answer is gold."""
+
+    task = "qa"
+    splits = ("test",)
+    folder = "xquad_en"
+    source = "https://github.com/google-deepmind/xquad"
+    paper = "Artetxe et al. 2020, On the Cross-lingual Transferability of Monolingual Representations"
+    gold = True
+
+    language: str = "en"  # en or de
+
+    def __post_init__(self) -> None:
+        one_of("language", self.language, ("en", "de"))
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return questions(present(place, f"xquad.{self.language}.json"))

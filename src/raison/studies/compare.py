@@ -1,0 +1,88 @@
+"""Is one method better than another, on the same texts? Paired tests of every number of an evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raison.errors import InputError
+from raison.evaluation import Cell, Column, Evaluation
+from raison.metrics.base import Share
+from raison.metrics.statistics import (
+    Comparison,
+    cohens_d,
+    holm,
+    mean_interval,
+    permutation_test,
+    pooled_permutation_test,
+    superiority,
+)
+
+__all__ = ["Verdict", "compare", "tested"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The difference of two methods in one number."""
+
+    key: str
+    one: str
+    other: str
+    difference: float | None  # one − other
+    low: float | None  # interval of the mean difference; None for pooled numbers
+    high: float | None
+    p: float  # two-sided, paired permutation test
+    corrected: float  # by Holm's rule for all that was compared together
+    effect: float | None  # Cohen's d of the paired differences
+    superiority: float | None  # share of texts on which `one` is higher, ties half
+    count: int  # texts
+    better: str  # the method that is better, or "" where that can't be said at 5 %
+
+
+def compare(evaluation: Evaluation, one: str, other: str) -> list[Verdict]:
+    """Every number of two methods, tested; p-values are corrected for the number of columns."""
+    for name in (one, other):
+        if name not in evaluation.methods:
+            raise InputError(f"This evaluation has no {name!r}: it has {', '.join(evaluation.methods)}.")
+    return tested(evaluation, [(one, other, column) for column in evaluation.columns])
+
+
+def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list[Verdict]:
+    """Several comparisons, corrected together."""
+    cells = [(evaluation.cell(one, c.key), evaluation.cell(other, c.key)) for one, other, c in pairs]
+    found = [
+        paired(a, b, c, int(evaluation.settings.get("seed", 0))) for (a, b), (_, _, c) in zip(cells, pairs, strict=True)
+    ]
+    corrected = holm([each.p for each in found])
+    verdicts = []
+    for (one, other, column), (a, b), test, p in zip(pairs, cells, found, corrected, strict=True):
+        first, second = values(a), values(b)
+        known = ~(np.isnan(first) | np.isnan(second))
+        moved = first[known] - second[known]
+        gap = mean_interval(moved, seed=int(evaluation.settings.get("seed", 0)))
+        effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
+        leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
+        likely = superiority(first[known], second[known]) if known.any() else np.nan
+        low, high = (None, None) if column.pooled else (number(gap.low), number(gap.high))
+        told = (float(test.p), float(p), number(effect), number(likely), test.count, leads)
+        verdicts.append(Verdict(column.key, one, other, number(test.difference), low, high, *told))
+    return verdicts
+
+
+def paired(one: Cell, other: Cell, column: Column, seed: int) -> Comparison:
+    if column.pooled:
+        sides = [
+            [Share(part, whole) for part, whole in zip(cell.parts or (), cell.wholes or (), strict=True)]
+            for cell in (one, other)
+        ]
+        return pooled_permutation_test(*sides, seed=seed)
+    return permutation_test(values(one), values(other), seed=seed)
+
+
+def values(cell: Cell) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in cell.each], dtype=np.float64)
+
+
+def number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,336 @@
+"""Methods × metrics on a data set: every explanation measured, every number with an interval."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raison import progress
+from raison.api import Wishes, examples_of, explained, load, once_more
+from raison.datasets.base import Read
+from raison.datasets.opening import open_dataset
+from raison.errors import InputError
+from raison.evaluation import Cell, Column, Evaluation, Seen
+from raison.methods.base import Method, check_needs
+from raison.metrics.asking import Numbers, measure
+from raison.metrics.base import Metric, Share, Subject, gold_units
+from raison.metrics.statistics import mean_interval, pooled_interval
+from raison.models.base import Model
+from raison.models.keeping import keeping
+from raison.models.meter import Meter, metered
+from raison.registry import methods as all_methods
+from raison.registry import metrics as all_metrics
+from raison.registry import searches
+from raison.spec import Spec
+from raison.studies.exchange import Elsewhere, Exporter, read_made
+from raison.types import Example, Explanation
+
+__all__ = ["DEFAULT_METHODS", "DEFAULT_METRICS", "evaluate"]
+
+DEFAULT_METHODS = ("leave_one_out", "input_x_gradient", "attention_rollout", "random")
+DEFAULT_METRICS = ("comprehensiveness", "sufficiency", "aopc", "loo_correlation")
+GROUP = 32  # texts at a time: their questions fill batches, and what is lost when somebody stops is little
+
+
+def evaluate(
+    model: Any,
+    data: Any,
+    methods: Sequence[str | Method] = DEFAULT_METHODS,
+    metrics: Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    split: str | None = None,
+    limit: int | None = None,
+    target: str = "predicted",
+    units: str = "word",
+    removal: str | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    skip_broken: bool = False,
+    data_dir: Any = None,
+    explanations: Any = None,
+    export: Any = None,
+) -> Evaluation:
+    """Explain every text of `data` by every method, and measure every explanation by every metric.
+
+    `data` is a list of examples or texts, the name of a data set (`raison ls datasets`) or a file. `target` is
+    "predicted" (is the model explained?) or "gold" (as papers that explain the right label do). Texts that are too long
+    are cut, and counted in the notes; every number comes with a bootstrap interval over texts. `explanations` is a file
+    of explanations that were made elsewhere, which are measured instead of methods; `export` writes what was explained
+    as ERASER JSONL or Parquet.
+    """
+    if target not in ("predicted", "gold"):
+        raise InputError(f"The target of an evaluation is predicted or gold, not {target!r}.")
+    chosen, measures = method_list(methods), metric_list(metrics)
+    exporter = None if export is None else Exporter(Path(export))
+    if explanations is not None:
+        read, chosen = made_elsewhere(explanations, data, split, limit, skip_broken, data_dir)
+    else:
+        read = read_data(data, split, limit, skip_broken, data_dir)
+    if explanations is not None and all(each.needs <= {"gold"} for each in measures):
+        opened = load(silent, labels=["none", "any"])  # nobody is asked, so no model cuts the texts
+    else:
+        opened = load(model)
+    for each in chosen:
+        check_needs(each, opened)
+    examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
+    wishes = Wishes(None, None, None, units, removal, seed, True)
+    job = Job(opened, chosen, measures, wishes, exporter=exporter)
+    try:
+        for start in range(0, len(examples), GROUP):
+            progress.report(start, len(examples), "texts")
+            with progress.silence():
+                job.work(examples[start : start + GROUP])
+    except KeyboardInterrupt:
+        if not job.texts:
+            raise
+        job.notes.append(f"stopped after {len(job.texts)} of {len(examples)} texts")
+    if exporter is not None:
+        exporter.write()
+    if read.broken:
+        job.notes.append(f"{len(read.broken)} broken records were left out")
+    settings = {
+        "split": read.split, "limit": limit, "target": target, "units": units, "seed": seed, "level": level,
+        "removal": removal or opened.removals[0],
+    }  # fmt: skip
+    return job.evaluation(read.name, settings)
+
+
+def method_list(methods: Sequence[str | Method]) -> list[Method]:
+    """Methods and searches by name; each once."""
+    given = [methods] if isinstance(methods, (str, Method)) else list(methods)
+    found: list[Method] = []
+    for each in given:
+        if isinstance(each, Method):
+            found.append(each)
+            continue
+        name = Spec.parse(each).name if isinstance(each, str) else each.name
+        found.append((searches if name in searches and name not in all_methods else all_methods).build(each))
+    names = [str(each.spec()) for each in found]
+    if not found:
+        raise InputError("There is nothing to evaluate: name at least one method.")
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"{', '.join(sorted(twice))} is named twice: name every method once.")
+    return found
+
+
+def metric_list(metrics: Sequence[str | Metric]) -> list[Metric]:
+    """Metrics by name; no number may be given twice."""
+    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    found: list[Metric] = [each if isinstance(each, Metric) else all_metrics.build(each) for each in given]
+    if not found:
+        raise InputError("There is nothing to measure: name at least one metric.")
+    keys = [key for each in found for key in each.keys]
+    if twice := {key for key in keys if keys.count(key) > 1}:
+        raise InputError(f"{', '.join(sorted(twice))} would be measured twice: name every metric once.")
+    return found
+
+
+def read_data(data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any) -> Read:
+    """The examples of a list, a data set or a file."""
+    if isinstance(data, str) or hasattr(data, "__fspath__"):
+        return open_dataset(str(data), split=split, limit=limit, data=folder, skip_broken=skip_broken)
+    return Read("texts", split or "", "text", (), examples_of(data)[:limit])
+
+
+def numbered(examples: Sequence[Example]) -> list[Example]:
+    """Examples that can be told apart: those without an id are known by their number."""
+    return [example if example.id else replace(example, id=str(k)) for k, example in enumerate(examples)]
+
+
+def silent(texts: list[str]) -> np.ndarray:
+    """A model that says nothing."""
+    return np.zeros((len(texts), 2))
+
+
+def made_elsewhere(
+    path: Any, data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any
+) -> tuple[Read, list[Method]]:
+    """The texts of explanations that were made elsewhere, and a method for each that they name."""
+    known: list[Example] = []
+    if data is not None:
+        known = numbered(read_data(data, split, None, skip_broken, folder).examples)
+    made = read_made(path, {example.id: example.text for example in known})
+    by_id = {example.id: example for example in known}
+    by_text = {example.text: example for example in known}
+    by_method: dict[str, dict[str, Any]] = {}
+    examples: dict[str, Example] = {}
+    for each in made:
+        example = by_id.get(each.id) or by_text.get(each.text or "")
+        if example is None and each.text is not None:
+            example = Example(each.text, id=each.id, label=each.target)
+        if example is None:
+            raise InputError(f"The explanation {each.id!r} has no text, and the data set no such example.")
+        examples.setdefault(example.id, example)
+        by_method.setdefault(each.method, {})[example.id] = each
+    chosen = list(examples.values())[:limit]
+    methods: list[Method] = [Elsewhere(table, title) for title, table in by_method.items()]
+    return Read(str(data) if data is not None else Path(path).name, split or "", "text", (), chosen), methods
+
+
+def aimed(example: Example, target: str, name: str) -> Example:
+    """The example with the target that is to be explained."""
+    if target == "predicted":
+        return replace(example, target=None)
+    if example.label is None:
+        raise InputError(
+            f"The example {example.id or example.text[:40]!r} of {name} has no label: use target=predicted."
+        )
+    return replace(example, target=example.label)
+
+
+@dataclass
+class Job:
+    """What has been measured so far."""
+
+    model: Model
+    methods: list[Method]
+    metrics: list[Metric]
+    wishes: Wishes
+    texts: list[Seen] = field(default_factory=list)
+    numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # method -> text by text
+    costs: dict[str, dict[str, float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    cache: dict[Any, Any] = field(default_factory=dict)
+    cut: int = 0
+    exporter: Exporter | None = None
+
+    def work(self, examples: Sequence[Example]) -> None:
+        """Explain and measure some texts by all methods; all or nothing of them is kept."""
+        by_method: list[list[Explanation]] = []
+        encodings = self.model.encode(examples, truncate=True)
+        said = None if all(method.watches for method in self.methods) else self.model.predict(encodings)
+        for method in self.methods:
+            # where a method looks into the pass of the prediction, it is made again, and watched
+            known = None if method.watches or said is None else (encodings, said)
+            with metered() as meter, self.timed(str(method.spec()), meter):
+                by_method.append(self.explanations(method, examples, known))
+        shares = [s for s in map(gold_share, by_method[0], examples) if s is not None]
+        subjects = [
+            self.subject(method, explanation, example, float(np.mean(shares)) if shares else None)
+            for method, found in zip(self.methods, by_method, strict=True)
+            for explanation, example in zip(found, examples, strict=True)
+        ]
+        with metered() as meter, self.timed("metrics", meter):
+            measured = iter(measure(self.model, subjects, self.metrics, self.wishes.removal))
+        for method, found in zip(self.methods, by_method, strict=True):
+            rows = self.numbers.setdefault(str(method.spec()), [])
+            rows += [merged(next(measured)) for _ in found]
+        for number, example in enumerate(examples):
+            here = [found[number] for found in by_method]
+            self.cut += bool(here[0].encoding.truncated)
+            self.texts.append(seen(example, here))
+            if self.exporter is not None:
+                for each in here:
+                    self.exporter.add(example, each)
+
+    def explanations(self, method: Method, examples: Sequence[Example], known: Any) -> list[Explanation]:
+        with keeping(method.watches):
+            found = explained(self.model, examples, method, self.wishes, known)
+        if len(found) != len(examples):
+            raise InputError(
+                f"{self.model.name} has several targets in a text: evaluate it on examples that name one target each."
+            )
+        return found
+
+    def subject(self, method: Method, explanation: Explanation, example: Example, share: float | None) -> Subject:
+        again = None
+        if not isinstance(method, Elsewhere):
+            again = lambda other: once_more(other, method, explanation, self.wishes.seed)  # noqa: E731
+        return Subject(
+            explanation, example, self.model, self.wishes.removal, self.wishes.seed, share, again, self.cache
+        )
+
+    def timed(self, name: str, meter: Meter) -> Any:
+        return Spent(self.costs.setdefault(name, {}), meter)
+
+    def evaluation(self, name: str, settings: dict[str, Any]) -> Evaluation:
+        """Everything that was measured as one record."""
+        if self.cut:
+            self.notes.append(f"{self.cut} texts were too long and were cut")
+        scalars = [(each, key) for each in self.metrics for key in each.keys if not key.endswith("_curve")]
+        first = next(iter(self.numbers.values()))
+        columns = [
+            Column(key, str(each.spec()), direction(each, key), isinstance(first[0][key], Share), each.paper)
+            for each, key in scalars
+        ]
+        cells = [
+            cell(method, column, [row[column.key] for row in rows], settings)
+            for method, rows in self.numbers.items()
+            for column in columns
+        ]
+        curves = {
+            key: {method: np.mean([row[key] for row in rows], axis=0).tolist() for method, rows in self.numbers.items()}
+            for each in self.metrics
+            for key in each.keys
+            if key.endswith("_curve")
+        }
+        for cost in self.costs.values():
+            cost["texts"] = len(self.texts)
+        return Evaluation(
+            self.model.name, name, tuple(self.numbers), tuple(columns), tuple(cells), tuple(self.texts), curves,
+            settings, tuple(self.notes), self.costs,
+        )  # fmt: skip
+
+
+@dataclass
+class Spent:
+    """Adds what a block takes to a table of costs."""
+
+    costs: dict[str, float]
+    meter: Meter
+    clock: float = 0.0
+
+    def __enter__(self) -> None:
+        self.clock = time.process_time()
+
+    def __exit__(self, *_: Any) -> None:
+        found = {"cpu_seconds": time.process_time() - self.clock, **vars(self.meter)}
+        for name, value in found.items():
+            self.costs[name] = self.costs.get(name, 0) + value
+
+
+def merged(numbers: Iterable[Numbers]) -> dict[str, Any]:
+    """The numbers of all metrics by their names."""
+    return {key: value for each in numbers for key, value in each.items()}
+
+
+def direction(metric: Metric, key: str) -> bool | None:
+    """Whether more is better: said by the metric for its first number, and by the name of a normalised one."""
+    return True if key.startswith("normalised_") else metric.higher
+
+
+def gold_share(explanation: Explanation, example: Example) -> float | None:
+    return float(gold_units(explanation, example).mean()) if example.gold else None
+
+
+def seen(example: Example, found: Sequence[Explanation]) -> Seen:
+    said = found[0].diagnostics.get("prediction", {})
+    scores = {
+        each.method: [[name, round(float(score), 6)] for name, score in zip(each.units.names, each.scores, strict=True)]
+        for each in found
+    }
+    probability = said.get("target_probability", said.get("probability") if said.get("same") else None)
+    return Seen(example.id, example.text, example.pair, example.label, found[0].target.text, probability, scores)
+
+
+def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any]) -> Cell:
+    """A number over all texts, with its interval."""
+    how = {"level": settings["level"], "seed": settings["seed"]}
+    each = [float(value) for value in values]
+    found = pooled_interval(values, **how) if column.pooled else mean_interval(each, **how)
+    value, low, high = (known(number) for number in (found.estimate, found.low, found.high))
+    made = Cell(method, column.key, value, low, high, tuple(map(known, each)))
+    if not column.pooled:
+        return made
+    parts, wholes = (tuple(float(getattr(value, name)) for value in values) for name in ("part", "whole"))
+    return replace(made, parts=parts, wholes=wholes)
+
+
+def known(value: float) -> float | None:
+    """JSON has no NaN: what is not defined is None."""
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,294 @@
+"""Explanations from and for other tools: ERASER's JSONL, Inseq's JSON, tokens and scores, Parquet.
+
+What was made elsewhere has tokens of its own. They are found in the text, one after the other, and a unit of ours gets
+the sum of the scores of the tokens that it shares characters with, in proportion; so any tokenizer will do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raison.datasets.conllu import lines_of
+from raison.errors import InputError, MissingExtra
+from raison.methods.base import Answer, Batch, Method
+from raison.models.base import Model
+from raison.spec import Spec
+from raison.types import Encoding, Example, Explanation, Units
+
+__all__ = ["Elsewhere", "Exporter", "Made", "read_made"]
+
+MARKS = ("Ġ", "▁", "##", "</w>", "Ċ")  # of sub-words, by the tokenizers in use
+
+
+@dataclass(frozen=True)
+class Made:
+    """One explanation that was made elsewhere."""
+
+    id: str
+    method: str
+    tokens: tuple[str, ...]
+    scores: np.ndarray | None  # [k] of the tokens
+    selected: np.ndarray | None = None  # [k]
+    text: str | None = None
+    target: Any = None
+
+
+# -- reading ---------------------------------------------------------------------------------------------------
+
+
+def read_made(path: str | os.PathLike[str], texts: Mapping[str, str] | None = None) -> list[Made]:
+    """The explanations of a file; `texts` by id are needed where the file has none (ERASER)."""
+    file = Path(path)
+    if file.suffix == ".json":
+        found = list(from_inseq(file))
+    else:
+        found = []
+        for number, line in enumerate(lines_of(file), 1):
+            if line.strip():
+                try:
+                    found.append(one_line(json.loads(line), number, texts or {}))
+                except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
+                    told = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+                    raise InputError(f"Line {number} of {file.name!r} is no explanation ({told}): mend it.") from None
+    if not found:
+        raise InputError(f"{str(file)!r} holds no explanation: name a file that does.")
+    return found
+
+
+def one_line(record: Any, number: int, texts: Mapping[str, str]) -> Made:
+    """A record with tokens and scores, or one of ERASER's."""
+    if not isinstance(record, dict):
+        raise InputError("not an object with fields")
+    if "annotation_id" in record:
+        return from_eraser(record, texts)
+    tokens = tuple(map(str, record["tokens"]))
+    scores = numbers(record["scores"], len(tokens)) if record.get("scores") is not None else None
+    chosen = numbers(record["selected"], len(tokens)) > 0 if record.get("selected") is not None else None
+    if scores is None and chosen is None:
+        raise InputError("neither scores nor a selection")
+    method = str(record.get("method", "elsewhere"))
+    return Made(
+        str(record.get("id", number - 1)), method, tokens, scores, chosen, record.get("text"), record.get("target")
+    )
+
+
+def numbers(values: Any, count: int) -> np.ndarray:
+    found = np.array(values, dtype=np.float64)
+    if found.shape != (count,):
+        raise InputError(f"{count} tokens, but scores of the shape {list(found.shape)}")
+    if not np.isfinite(found).all():
+        raise InputError("a score that is not a number")
+    return found
+
+
+def from_eraser(record: dict[str, Any], texts: Mapping[str, str]) -> Made:
+    """Rationales over the white-space tokens of a document: hard ones as ranges, soft ones as a score each."""
+    name = str(record["annotation_id"])
+    if name not in texts:
+        raise InputError(f"the data set has no text called {name!r}")
+    tokens = tuple(texts[name].split())
+    if len(record["rationales"]) != 1:
+        raise InputError(f"{len(record['rationales'])} documents, where one text is explained")
+    (rationale,) = record["rationales"]
+    soft = rationale.get("soft_rationale_predictions")
+    hard = rationale.get("hard_rationale_predictions")
+    chosen = None
+    if hard is not None:
+        chosen = np.zeros(len(tokens), bool)
+        for span in hard:
+            if not 0 <= span["start_token"] < span["end_token"] <= len(tokens):
+                raise InputError(f"the tokens {span['start_token']}..{span['end_token']} of a text of {len(tokens)}")
+            chosen[span["start_token"] : span["end_token"]] = True
+    scores = None if soft is None else numbers(soft, len(tokens))
+    target = record.get("classification")
+    return Made(name, str(record.get("method", "elsewhere")), tokens, scores, chosen, texts[name], target)
+
+
+def from_inseq(file: Path) -> Iterator[Made]:
+    """Inseq's saved attributions: the mean over what was generated, on the source or on the prompt."""
+    try:
+        whole = json.loads("\n".join(lines_of(file)))
+        sequences = whole["sequence_attributions"]
+        method = str((whole.get("info") or {}).get("attribution_method", "inseq"))
+        for number, one in enumerate(sequences):
+            start = int(one.get("attr_pos_start", 0) or 0)
+            source = one.get("source_attributions")
+            side = one["source"] if source is not None else one["target"][:start]
+            table = np.array(
+                plain_array(source if source is not None else one["target_attributions"]), dtype=np.float64
+            )
+            table = table[: len(side)]
+            while table.ndim > 2:  # several dimensions of an embedding: their length
+                table = np.linalg.norm(table, axis=-1)
+            scores = np.nan_to_num(table).mean(1) if table.ndim == 2 else np.nan_to_num(table)
+            tokens = tuple(str(token["token"] if isinstance(token, dict) else token) for token in side)
+            yield Made(str(number), method, tokens, numbers(scores, len(tokens)))
+    except InputError as error:
+        raise InputError(f"{file.name!r} is no file of Inseq ({error}): save it with its own `save`.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{file.name!r} is no file of Inseq ({type(error).__name__}: {error}): save it with its own `save`."
+        ) from None
+
+
+def plain_array(value: Any) -> Any:
+    """Inseq may wrap an array as {"__ndarray__": [...]}."""
+    return value["__ndarray__"] if isinstance(value, dict) and "__ndarray__" in value else value
+
+
+# -- on our units --------------------------------------------------------------------------------------------------
+
+
+def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
+    """Characters of each token, in order; None for what does not stand in the text (special tokens)."""
+    found: list[tuple[int, int] | None] = []
+    cursor = 0
+    folded = text.lower() if text.lower() and len(text.lower()) == len(text) else text
+    for token in tokens:
+        bare = token
+        for mark in MARKS:
+            bare = bare.removeprefix(mark).removesuffix(mark)
+        bare = bare.strip()
+        place = text.find(bare, cursor) if bare else -1
+        if place < 0 and bare:
+            place = folded.find(bare.lower(), cursor)  # an uncased tokenizer
+        between = text[cursor:place].strip() if place >= 0 else ""
+        if place < 0 or len(between) > 40:  # far away: it is another word of the same letters
+            found.append(None)
+            continue
+        found.append((place, place + len(bare)))
+        cursor = place + len(bare)
+    return found
+
+
+def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores [u] and, where there is one, the selection [u]."""
+    spans = spans_of(made.tokens, encoding.texts[0])
+    if not any(spans):
+        raise InputError(
+            f"None of the tokens of the explanation {made.id!r} stands in its text {encoding.texts[0][:40]!r}: "
+            "are the ids those of the data set?"
+        )
+    scores = np.zeros(len(units))
+    chosen = np.zeros(len(units), bool)
+    values = made.scores if made.scores is not None else made.selected.astype(float)  # type: ignore[union-attr]
+    for k, span in enumerate(spans):
+        if span is None:
+            continue
+        for u, (segment, start, end) in enumerate(units.spans):
+            shared = min(end, span[1]) - max(start, span[0])
+            if segment == 0 and shared > 0:
+                scores[u] += values[k] * shared / (span[1] - span[0])
+                if made.selected is not None and made.selected[k]:
+                    chosen[u] = True
+    return scores, chosen if made.selected is not None else None
+
+
+@dataclass(frozen=True)
+class Elsewhere(Method):
+    """Explanations that were made elsewhere, as a method: it knows its texts and no others."""
+
+    made: Mapping[str, Made] = field(default_factory=dict)
+    title: str = "elsewhere"
+    name = "elsewhere"
+    axis = "unit"
+
+    def spec(self) -> Spec:
+        return Spec(self.title)
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        answers = []
+        for encoding, units in zip(batch.encodings, batch.units, strict=True):
+            if encoding.id not in self.made:
+                raise InputError(f"{self.title} has no explanation of {encoding.id!r}.")
+            scores, chosen = on_units(self.made[encoding.id], encoding, units)
+            answers.append(Answer(scores, selected=chosen))
+        return answers
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Exporter:
+    """Collects explanations and writes them at the end, in one go."""
+
+    path: Path
+    rows: list[tuple[Example, Explanation]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.path.suffix not in (".jsonl", ".parquet"):
+            raise InputError(
+                f"Explanations are exported to a .jsonl (ERASER) or .parquet file, not to {self.path.name!r}."
+            )
+        if self.path.suffix == ".parquet":
+            arrow()
+
+    def add(self, example: Example, found: Explanation) -> None:
+        self.rows.append((example, found))
+
+    def write(self) -> None:
+        if self.path.suffix == ".parquet":
+            pa, pq = arrow()
+            pq.write_table(pa.Table.from_pylist([row_of(e, x) for e, x in self.rows]), self.path)
+            return
+        lines = (json.dumps(eraser_of(e, x), ensure_ascii=False) for e, x in self.rows)
+        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtra("pyarrow", "data", "A Parquet file") from None
+    return pa, pq
+
+
+def row_of(example: Example, found: Explanation) -> dict[str, Any]:
+    """A flat row: what was explained, by what, and the scores of the units."""
+    return {
+        "id": example.id, "text": example.text, "pair": example.pair, "model": found.model, "method": found.method,
+        "target": found.target.text, "removal": found.removal, "units": list(found.units.names),
+        "start": [span[1] for span in found.units.spans], "end": [span[2] for span in found.units.spans],
+        "segment": [found.encoding.segments[span[0]] for span in found.units.spans],
+        "scores": found.scores.tolist(),
+        "selected": None if found.selected is None else found.selected.tolist(),
+    }  # fmt: skip
+
+
+def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
+    """ERASER's record of a prediction: scores and chosen ranges over the white-space tokens of the text."""
+    text = found.encoding.texts[-1 if example.pair else 0]
+    segment = len(found.encoding.texts) - 1 if example.pair else 0
+    soft: list[float] = []
+    hard: list[dict[str, int]] = []
+    cursor = 0
+    for number, token in enumerate(text.split()):
+        start = text.index(token, cursor)
+        cursor = start + len(token)
+        inside = [u for u, (s, a, b) in enumerate(found.units.spans) if s == segment and a < cursor and start < b]
+        soft.append(float(max((found.scores[u] for u in inside), key=abs, default=0.0)))
+        if found.selected is not None and any(found.selected[u] for u in inside):
+            if hard and hard[-1]["end_token"] == number:
+                hard[-1]["end_token"] = number + 1
+            else:
+                hard.append({"start_token": number, "end_token": number + 1})
+    rationale: dict[str, Any] = {"docid": example.id, "soft_rationale_predictions": soft}
+    if found.selected is not None:
+        rationale["hard_rationale_predictions"] = hard
+    said = found.diagnostics.get("prediction", {})
+    record = {
+        "annotation_id": example.id, "method": found.method, "rationales": [rationale],
+        "classification": said.get("text", found.target.text),
+    }  # fmt: skip
+    if said.get("top") and "probability" in said:
+        record["classification_scores"] = dict(said["top"])
+    return record
