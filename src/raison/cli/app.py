@@ -90,7 +90,7 @@ def common(
 
 def assemble() -> None:
     """Put the commands into the app."""
-    from raison.cli import evaluate, explain, heads, idf, ls, rationalize
+    from raison.cli import evaluate, explain, heads, idf, ls, rationalize, reproduce
 
     if not app.registered_commands:
         app.command("explain")(guarded(explain.explain))
@@ -99,6 +99,7 @@ def assemble() -> None:
         app.command("compare")(guarded(evaluate.compare))
         app.command("heads")(guarded(heads.heads))
         app.command("idf")(guarded(idf.idf))
+        app.command("reproduce")(guarded(reproduce.reproduce))
         app.command("ls")(guarded(ls.ls))
 
 

@@ -66,7 +66,8 @@ def opened(
 
         if name in catalog.entries():
             hf, own_tokenizer = catalog.entries()[name].open()
-            return with_heads(adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name))
+            file = Path(catalog.__file__).parent / "shipped" / name / "heads.json"
+            return with_heads(adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name), file)
     if path.is_dir():
         for kind in loaders:
             if loaders[kind].owns(path):
@@ -77,14 +78,15 @@ def opened(
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
-    return adapted(placed(hf, device, None), own_tokenizer, task, name if not path.is_dir() else path.name)
+    model = adapted(placed(hf, device, None), own_tokenizer, task, name if not path.is_dir() else path.name)
+    return with_heads(model, path / "heads.json")
 
 
-def with_heads(model: Any) -> Any:
-    """A model of the catalog with the statistics of its attention heads, where raison ships some (recipes/heads.py)."""
-    from raison.models import catalog
+def with_heads(model: Any, file: Path) -> Any:
+    """A model with the statistics of its attention heads, where they lie beside it or raison ships them.
 
-    file = Path(catalog.__file__).parent / "shipped" / model.name / "heads.json"
+    `raison heads -m FOLDER --out FOLDER/heads.json` puts them there; recipes/heads.py makes those of the catalog.
+    """
     if file.is_file() and "attention" in model.offers:
         model.heads, model.offers = str(file), model.offers | {"heads"}
     return model

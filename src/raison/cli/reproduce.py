@@ -1,0 +1,56 @@
+"""raison reproduce: the tables of the papers, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir
+from raison.cli.explain import writable
+from raison.errors import InputError
+
+Models = Annotated[
+    Optional[list[str]], typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more.")
+]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="At most so many texts in each run.")]
+Page = Annotated[Optional[Path], typer.Option("--page", help="Put the section into this Markdown page.")]
+
+
+def reproduce(
+    name: Annotated[
+        Optional[str], typer.Argument(help="A suite, such as P4-table1; without one they are listed.")
+    ] = None,
+    model: Models = None,
+    limit: Limit = None,
+    data_dir: DataDir = None,
+    seed: options.Seed = 0,
+    page: Page = None,
+) -> None:
+    """Run what a paper reports, and say which of its claims hold here."""
+    writable(page)
+    if limit is not None and limit < 2:
+        raise InputError(f"--limit is a whole number from 2 up, not {limit}.")
+    pairs = [each.partition("=") for each in model or []]
+    for given, (key, equal, place) in zip(model or [], pairs, strict=True):
+        if not (key and equal and place):
+            raise InputError(f"--model takes name=FOLDER, such as imdb=models/imdb, not {given!r}.")
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.studies import reproduce as study
+
+        if name is None:
+            for suite in study.suites().values():
+                print(f"{suite.name}  {suite.title} ({suite.paper})")
+            return
+        models = {key: place for key, _, place in pairs}
+        suite, outcomes = study.reproduce(name, models=models, limit=limit, data_dir=data_dir, seed=seed, step=wait)
+        words = ["raison reproduce", suite.name, *(f"--model {key}=FOLDER" for key in models)]
+        command = " ".join(words + ([f"--limit {limit}"] if limit else []))
+        written = study.section(suite, outcomes, command)
+    print(written)
+    if page is not None:
+        page.write_text(study.page_with(page, suite, written), encoding="utf-8")
