@@ -54,6 +54,31 @@ def rules_table() -> list[str]:
     return rows + [f"| `{rules[name]().spec()}` | {rules[name].__doc__.strip().splitlines()[0]} |" for name in rules]
 
 
+def metrics_table() -> list[str]:
+    from raison.registry import metrics
+
+    better = {True: "more", False: "less", None: "–"}
+    rows = ["| metric | what it says | numbers | better | needs | source |", "|---|---|---|---|---|---|"]
+    for name in metrics:
+        entry = metrics[name]
+        about = entry.__doc__.strip().splitlines()[0]
+        keys = ", ".join(f"`{key}`" for key in entry.keys)
+        needs = ", ".join(sorted(entry.needs)) or "nothing"
+        rows.append(f"| `{name}` | {about} | {keys} | {better[entry.higher]} | {needs} | {entry.paper or '–'} |")
+    return rows
+
+
+def datasets_table() -> list[str]:
+    from raison.registry import datasets
+
+    rows = ["| data set | what it is | task | parts | human rationales |", "|---|---|---|---|---|"]
+    for name in datasets:
+        made = datasets.build(name)
+        about = type(made).__doc__.strip().splitlines()[0]
+        rows.append(f"| `{name}` | {about} | {made.task} | {', '.join(made.splits)} | {MARK[bool(made.gold)]} |")
+    return rows
+
+
 def families_table() -> list[str]:
     """Every family with a tiny random model: what the load probe found, not what we hope."""
     from raison.registry import families
@@ -169,7 +194,17 @@ def help_text() -> list[str]:
     assemble()
     runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
     parts = []
-    for command in ([], ["explain"], ["rationalize"], ["heads"], ["idf"], ["ls"]):
+    for command in (
+        [],
+        ["explain"],
+        ["rationalize"],
+        ["evaluate"],
+        ["compare"],
+        ["reproduce"],
+        ["heads"],
+        ["idf"],
+        ["ls"],
+    ):
         shown = runner.invoke(app, [*command, "--help"], prog_name="raison").output.rstrip()
         parts += [
             f"### raison {' '.join(command)}".rstrip(),
@@ -192,6 +227,8 @@ def page() -> str:
         ["## Methods", "", *methods_table()],
         ["## Searches for rationales", "", *searches_table(), "", CERTIFICATE],
         ["## When a context is enough", "", *rules_table()],
+        ["## Metrics", "", *metrics_table()],
+        ["## Data sets", "", *datasets_table()],
         ["## What absence means", "", *removals_table(), "", DEFAULTS],
         ["## Families", "", FAMILIES_TEXT, "", *families_table()],
         ["## Conservation of relevance", "", CONSERVED, "", *conservation_table()],

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import lightly
 import literal_metrics as literal
 import raison
 from raison.api import once_more
 from raison.errors import InputError, RaisonError, Unsupported
-from raison.metrics.asking import measure
+from raison.metrics import asking
 from raison.metrics.base import Share, Subject
 from raison.models.base import Budget, Trace
 from raison.models.callable import Function
@@ -59,6 +62,10 @@ def plain(family):
     return hf, tokenizer
 
 
+def measure(model, subjects, chosen, removal=None) -> Any:
+    return asking.measure(model, subjects, chosen, removal)
+
+
 def build(*names):
     return [metrics.build(name) for name in names]
 
@@ -70,8 +77,10 @@ def numbers(model, explanation, names, removal=None, **known):
 
 
 def scored(model, text, scores, **wishes):
-    """An explanation with these scores: a number of the seed, or the scores themselves."""
+    """An explanation with these scores: the scores themselves, or random ones with this seed; None: all equal."""
     found = raison.explain(model, text, "uniform", **wishes)
+    if scores is None:
+        return found
     if isinstance(scores, int):
         scores = np.random.default_rng(scores).normal(size=len(found.units))
     return replace(found, scores=scores)
@@ -118,11 +127,12 @@ def assert_literal(family, explanation, removal="delete", samples=16):
 @pytest.mark.parametrize("units", ["word", "token"])
 @pytest.mark.parametrize("family", WORLDS)
 def test_literal(family, units, removal):
-    """Random scores, scores with ties, and a rationale, one forward pass for each set."""
+    """Random scores and a rationale, one forward pass for each set."""
     model = tiny(family)
     assert removal in model.removals
     assert_literal(family, scored(model, TEXT, 3, units=units), removal)
-    rationale = raison.rationalize(model, TEXT, units=units, removal=removal)
+    enough = "drop(nats=0.05)" if family == "bert" else "argmax"  # this classifier needs no word for its first choice
+    rationale = raison.rationalize(model, TEXT, units=units, removal=removal, sufficient=enough)
     assert 0 < rationale.selected.sum() < len(rationale.units)
     assert_literal(family, rationale, removal)
 
@@ -137,18 +147,20 @@ def test_literal_of_ties_and_long_texts(family):
     assert_literal(family, replace(whole, scores=whole.scores.round()))
 
 
-@pytest.mark.parametrize("share", ["none", "one", "all", "without order"])
+@pytest.mark.parametrize("share", ["none", "one", "some", "all", "without order"])
 def test_literal_of_selections(share):
     found = scored(tiny("bert"), TEXT, 4)
     size = len(found.units)
-    chosen = {"none": [], "one": [size - 1], "all": list(range(size)), "without order": [1, 5, 2]}[share]
+    chosen = {"none": [], "one": [size - 1], "all": list(range(size))}.get(share, [1, 5, 2])
     selected = np.isin(np.arange(size), chosen)
     order = None if share == "without order" else np.array(chosen[::-1], np.int64)
     assert_literal("bert", replace(found, selected=selected, order=order))
 
 
-def test_literal_of_one_unit():
-    assert_literal("bert", scored(tiny("bert"), "Good", 0))
+@pytest.mark.parametrize("target", [0, 1, 2])
+def test_literal_of_one_unit(target):
+    """Whether the only word speaks for the label or against it."""
+    assert_literal("bert", scored(tiny("bert"), "Good", 0, target=target))
 
 
 @pytest.mark.parametrize("output", ["logit", "log_prob", "prob"])
@@ -174,12 +186,16 @@ def test_literal_of_written_text():
 
 
 @pytest.mark.parametrize("units", ["word", "token"])
-@pytest.mark.parametrize("family, text, target", [("bert", TEXT, 1), ("gpt2", LONG[:45], None)])
+@pytest.mark.parametrize(
+    "family, text, target",
+    [("bert", TEXT, 1), ("gpt2", LONG[:45], None), ("gpt2", TEXT, " good actors")],
+    ids=["label", "token", "text"],
+)
 def test_literal_soft(family, text, target, units):
     """The same draws, one forward pass for each of them."""
     model = tiny(family)
-    for scores in (3, "equal"):
-        explanation = scored(model, text, scores if scores == 3 else None, units=units, target=target)
+    for scores in (3, None):
+        explanation = scored(model, text, scores, units=units, target=target)
         found = numbers(model, explanation, SOFT)
         draws = Subject(explanation, model=model).generator("soft")
         wanted = literal.soft(world_of(family, explanation, "delete"), explanation, draws, 8)
@@ -239,16 +255,16 @@ class Transparent(Function):
 
 
 DIRECTED = [name for name in metrics if metrics[name].higher is not None and "again" not in metrics[name].needs]
-# a text of twelve units is shorter than the default k; the model is small, so many draws cost nothing
-SHORTER = {"micro_recall_at_k": "micro_recall_at_k(k=4)"}
-SHORTER |= {name: f"{name}(samples=64)" for name in SOFT}
+# a text of twelve units is shorter than the default k; the size of scores has no direction; draws cost nothing here
+FITTING = {"micro_recall_at_k": "micro_recall_at_k(k=4)", "gold_mass": "gold_mass(sign=positive)"}
+FITTING |= {name: f"{name}(samples=64)" for name in SOFT}
 
 
 @pytest.mark.parametrize("name", DIRECTED)
 def test_direction(name):
     """The true weights are better than random scores, and the reverse of them is worse."""
-    chosen = metrics.build(SHORTER.get(name, name))
-    model = Transparent() if "probability" in chosen.needs else raison.load(additive)
+    chosen = metrics.build(FITTING.get(name, name))
+    model: Any = Transparent() if "probability" in chosen.needs else raison.load(additive)
     text = " ".join(WORDS)
     example = Example(text, gold=(Span(0, len(" ".join(WORDS[:BEST]))),))
     random = np.random.default_rng(0)
@@ -455,7 +471,7 @@ def test_contract(name):
     assert all(same(one, other) for one, other in zip(found, again, strict=True))
 
 
-OTHERS = {int: 3, float: 0.4, tuple: (0.3, 0.7), type(None): 3}
+OTHERS = {int: 3, float: 0.6, tuple: (0.3, 0.7), type(None): 3}
 
 
 @pytest.mark.parametrize("name", list(metrics))
@@ -492,10 +508,11 @@ def test_parameters_that_make_no_sense(spec):
 
 def test_company_does_not_matter():
     """Alone or with all other metrics and subjects: the same bits, where a row of a batch is a batch of its own."""
-    model = tiny_model("bert", "classification")
+    model = copy.copy(tiny("bert"))
     model.budget = Budget(tokens=1)
-    subjects = [replace(each, model=model) for each in measured_subjects()]
-    chosen = [m for m in build(*metrics) if "again" not in m.needs]
+    subjects = [replace(each, model=model) for each in measured_subjects()[1:5]]
+    few = {name: f"{name}(samples=2)" for name in ("infidelity", *SOFT)}
+    chosen = [m for m in build(*(few.get(name, name) for name in metrics)) if "again" not in m.needs]
     together = measure(model, subjects, chosen)
     for row, one in zip(together, subjects, strict=True):
         for i, metric in enumerate(chosen):
@@ -505,6 +522,21 @@ def test_company_does_not_matter():
         for row, other in zip(together, measure(model, subjects[::-1], chosen[::-1])[::-1], strict=True)
         for i in range(len(chosen))
     )
+
+
+@pytest.mark.parametrize("family", WORLDS)
+def test_company_of_the_same_text_in_a_template_does_not_matter(family):
+    """The same tokens twice, once with parts that may not be removed: two questions, not one."""
+    model = tiny(family)
+    example = Example.from_template("Review: {body} Verdict", body="a lovely surprise")
+    found = [raison.explain(model, text, "random") for text in (example, example.text)]
+    assert len(found[0].units) < len(found[1].units) and found[0].target == found[1].target
+    subjects = [Subject(each, model=model) for each in found]
+    for order in (subjects, subjects[::-1]):
+        for one, row in zip(order, measure(model, order, build(*LITERAL)), strict=True):
+            for each, alone in zip(row, measure(model, [one], build(*LITERAL))[0], strict=True):
+                for key, value in alone.items():
+                    np.testing.assert_allclose(each[key], value, atol=1e-12, err_msg=key)
 
 
 def test_company_of_a_function_does_not_matter():
@@ -554,7 +586,9 @@ def test_one_call_for_everything(family, monkeypatch):
         assert question.keep[:, question.target.given(question.encoding)].all()
     asked.clear()
     measure(model, subjects[:1], build("aopc"))
-    assert len(asked) == 1 and len(asked[0]) == 1 and len(asked[0][0].keep) == 10  # everything, and nine steps
+    assert len(asked) == 1 and len(asked[0]) == 1
+    counts = {0, *literal.removed_counts(len(subjects[0].units), 9)}
+    assert len(asked[0][0].keep) == len(counts)
 
 
 # -- methods that are asked again --------------------------------------------------------------------------
@@ -585,6 +619,68 @@ def test_methods_that_look(family):
     assert state_of(model) == before
 
 
+def watched(one):
+    """The same subject, and the models and scores of every time that it is explained again."""
+    seen = []
+
+    def again(model):
+        seen.append((model, one.again(model)))
+        return seen[-1][1]
+
+    return replace(one, again=again), seen
+
+
+@pytest.mark.parametrize("family", WORLDS)
+def test_literal_max_sensitivity(family):
+    """The largest change of the scores; embeddings of the text move by up to the radius, and nothing else moves."""
+    model = tiny(family)
+    one, seen = watched(subject(model, TEXT, "input_x_gradient"))
+    ((found,),) = measure(model, [one], build("max_sensitivity(radius=0.1, samples=5)"))
+    assert len(seen) == 5
+    changes = [math.dist(scores, one.scores) / math.hypot(*one.scores) for _, scores in seen]
+    assert found["max_sensitivity"] == pytest.approx(max(changes), rel=1e-12)
+    ids = sorted({int(number) for number in one.explanation.encoding.ids})
+    table = model.hf.get_input_embeddings().weight.detach()
+    size = math.sqrt(mean_square(table[ids]))
+    moves = torch.stack([other.hf.get_input_embeddings().weight.detach() - table for other, _ in seen])  # [n v d]
+    rest = [number for number in range(len(table)) if number not in ids]
+    assert (moves[:, rest] == 0).all() and (moves[:, ids] != 0).all()
+    assert 0.09 * size < moves.abs().max() <= 0.1 * size * (1 + 1e-9)
+    assert mean_square(moves[:, ids]) == pytest.approx((0.1 * size) ** 2 / 3, rel=0.1)  # uniform in ±0.1
+    inside = {name: weight for name, weight in model.hf.named_parameters() if weight.shape != table.shape}
+    for other, _ in seen:
+        assert all(torch.equal(dict(other.hf.named_parameters())[name], weight) for name, weight in inside.items())
+
+
+def mean_square(tensor):
+    return float(tensor.double().square().mean())
+
+
+@pytest.mark.parametrize("family", WORLDS)
+def test_literal_randomisation(family):
+    """Spearman's ρ by scipy; every weight is a permutation of its own entries, from the output down, in the end all."""
+    model = tiny(family)
+    one, seen = watched(subject(model, TEXT, "gradient_norm"))
+    ((found,),) = measure(model, [one], build("randomisation(levels=2)"))
+    assert len(seen) == 2
+    expected = [stats.spearmanr(one.scores, scores).statistic for _, scores in seen]
+    np.testing.assert_allclose(found["randomisation_curve"], expected, atol=1e-12)
+    changed = []
+    for other, _ in seen:
+        names = set()
+        for (name, old), (same_name, new) in zip(model.hf.named_parameters(), other.hf.named_parameters(), strict=True):
+            assert name == same_name and torch.equal(old.flatten().sort().values, new.flatten().sort().values)
+            if not torch.equal(old, new):
+                names.add(name)
+        changed.append(names)
+    varied = {name for name, weight in model.hf.named_parameters() if len(weight.unique()) > 1}
+    upper, whole = changed
+    assert whole == varied and upper < whole
+    blocks = [{part for name in names for part in name.split(".") if part.isdigit()} for names in changed]
+    assert blocks == [{"1"}, {"0", "1"}]  # of two blocks the last comes first
+    assert not any("embed" in name or "wte" in name or "wpe" in name for name in upper)
+
+
 def test_a_cache_shared_by_subjects_changes_nothing():
     model = tiny("bert")
     shared: dict = {}
@@ -596,7 +692,7 @@ def test_a_cache_shared_by_subjects_changes_nothing():
         assert all(same(one, other) for one, other in zip(row, alone, strict=True))
 
 
-def test_shuffled_weights_forget(monkeypatch):
+def test_shuffled_weights_forget():
     """With all weights shuffled, a gradient says something else: beaten by no control (which stays at 1)."""
     model = tiny("bert")
     found = [
@@ -619,8 +715,8 @@ def test_another_seed_gives_other_draws():
 
 def assert_sentence(error: RaisonError):
     text = str(error)
-    assert text.endswith(".") and "\n" not in text and text[0].isupper() | text.startswith(tuple(metrics))
-    assert len(text) > 20 and "None" not in text
+    assert text.endswith(".") and "\n" not in text and text.count(". ") <= 1, text
+    assert len(text) > 20 and "None" not in text and "object" not in text, text
 
 
 @pytest.mark.parametrize("name", [name for name in metrics if "gold" in metrics[name].needs])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from raison.errors import InputError
 from raison.methods.perturbation import shares
 from raison.metrics.base import Kept, Metric, Said, Share, Subject, check_subject
 from raison.models.base import Model, Question, Scored
@@ -42,7 +43,14 @@ class Book:
 def measure(
     model: Model | None, subjects: Sequence[Subject], metrics: Sequence[Metric], removal: str | None = None
 ) -> list[list[Numbers]]:
-    """[subjects][metrics] numbers. Metrics run side by side: each round puts all their questions into one call."""
+    """[subjects][metrics] numbers. Metrics run side by side: each round puts all their questions into one call.
+
+    Absence means `removal`, or what the subjects say, who have to agree.
+    """
+    told = {removal or subject.removal for subject in subjects}
+    if len(told) > 1:
+        raise InputError(f"One evaluation has one removal, not {' and '.join(map(str, told))}.")
+    removal = next(iter(told), None)
     results: list[list[Numbers]] = [[{} for _ in metrics] for _ in subjects]
     running: dict[tuple[int, int], Any] = {}
     waiting: dict[tuple[int, int], Kept] = {}
@@ -84,7 +92,8 @@ def answered(
         encoding, target = subject.explanation.encoding, read_as(subject, kept.output)
         visible = (subject.units.keep(kept.units) | target.given(encoding)) & target.inputs(len(encoding))
         # the methods of one text have encodings of their own, which say the same
-        key = (encoding.ids.tobytes(), encoding.texts, encoding.segment.tobytes(), target)
+        axis = (encoding.ids, encoding.segment, encoding.positions, encoding.fixed)
+        key = (*(each.tobytes() for each in axis), encoding.texts, target)
         book = books.setdefault(key, Book(Question(encoding, target, visible[:0])))
         entries[place] = key, book.enter(visible)
     questions = {

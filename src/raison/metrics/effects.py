@@ -20,7 +20,7 @@ class LeaveOneOutCorrelation(Metric):
     """Rank correlation of the scores with what removing single units does.
 
     Kendall's τ-b of s_u and f(x) − f(x without u), f = what was explained (Jain & Wallace 2019; P2). 0 where one of
-    them is the same for all units.
+    them is the same for all units; effects that the model's dtype can't tell apart are tied.
     """
 
     paper = "Jain & Wallace 2019"
@@ -32,7 +32,11 @@ class LeaveOneOutCorrelation(Metric):
     def ask(self, subject: Subject) -> Asking:
         size = len(subject.units)
         said = yield Kept(~np.eye(size + 1, size, dtype=bool), "value")  # the last row keeps all
-        return {"loo_correlation": kendall_tau(subject.scores, said.value[-1] - said.value[:-1])}
+        step = getattr(subject.model, "rounding", 1e-11) / 10 * float(np.abs(said.value).max())
+        effect = said.value[-1] - said.value[:-1]
+        if step > 0:
+            effect = np.round(effect / step)  # what only rounding tells apart is tied
+        return {"loo_correlation": kendall_tau(subject.scores, effect)}
 
 
 @metric("monotonicity")
@@ -55,10 +59,14 @@ class Monotonicity(Metric):
         size = len(subject.units)
         added = ~only_first(subject, range(size, -1, -1))  # nothing, the last of the ranking, the last two, …, all
         said = yield Kept(added)
+        if size == 1:
+            return {"monotonicity": 1.0, "monotone_steps": 1.0}
         gains = np.diff(said.value)
-        slack = 1e-12  # equal gains may differ in the last bit
-        rising = float((np.diff(gains) >= -slack).mean()) if size > 1 else 1.0
-        return {"monotonicity": rising, "monotone_steps": float((gains >= -slack).mean())}
+        slack = 1e-12 * float(np.abs(said.value).max())  # equal gains may differ in the last bit
+        return {
+            "monotonicity": float((np.diff(gains) >= -slack).mean()),
+            "monotone_steps": float((gains >= -slack).mean()),
+        }
 
 
 @metric("infidelity")
@@ -66,10 +74,10 @@ class Monotonicity(Metric):
 class Infidelity(Metric):
     """How badly the scores of removed units foretell what removing them does, over random sets: less is better.
 
-    infidelity = min_β E_S (β Σ_{u∈S} s_u − Δ_S)² / E_S Δ_S², Δ_S = f(x) − f(x without S), each unit in S with
+    infidelity = min_{β ≥ 0} E_S (β Σ_{u∈S} s_u − Δ_S)² / E_S Δ_S², Δ_S = f(x) − f(x without S), each unit in S with
     probability 1/2 (Yeh et al. 2019, with their optimal scaling β; divided by what zero scores would miss, so 1 = says
-    nothing, 0 = exact). raw_infidelity is theirs, with β = 1 and undivided. A model that never changes gives 0 and 0
-    scores' raw value.
+    nothing, 0 = exact; without β ≥ 0 reversed scores would be exact too). raw_infidelity is theirs, with β = 1 and
+    undivided. For a model that never changes infidelity is 0.
     """
 
     paper = "Yeh et al. 2019"
@@ -90,7 +98,7 @@ class Infidelity(Metric):
         foretold = removed @ subject.scores
         size = float((effect**2).mean())
         power = float((foretold**2).mean())
-        scaled = foretold * (float((foretold * effect).mean()) / power) if power > 0 else foretold
+        scaled = foretold * max(0.0, float((foretold * effect).mean()) / power) if power > 0 else foretold
         rest = float(((scaled - effect) ** 2).mean())
         return {
             "infidelity": rest / size if size > 0 else 0.0,

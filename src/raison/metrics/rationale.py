@@ -30,8 +30,8 @@ class Comprehensiveness(Metric):
     """How much probability the target loses when the rationale is removed.
 
     mean over q of p(x) − p(x without the best ⌈q·u⌉ units), or without the selected units where a rationale was
-    selected (DeYoung et al. 2020). normalised_comprehensiveness = max(0, that) / max(0, p(x) − p(∅)) per rationale,
-    0 where removing everything changes nothing (Carton et al. 2020).
+    selected (DeYoung et al. 2020). normalised_comprehensiveness = that / max(0, p(x) − p(∅)), each q clipped to
+    0…1; 0 where removing everything changes nothing (Carton et al. 2020).
     """
 
     paper = "DeYoung et al. 2020"
@@ -59,8 +59,8 @@ class Sufficiency(Metric):
     """How much probability the target loses when only the rationale is kept: less is better.
 
     mean over q of p(x) − p(the best ⌈q·u⌉ units), or p(the selected units) where a rationale was selected (DeYoung et
-    al. 2020). normalised_sufficiency = (S(R) − S(∅)) / (1 − S(∅)) with S(R) = 1 − max(0, p(x) − p(R)): more is better;
-    1 where nothing is enough already (Carton et al. 2020).
+    al. 2020). normalised_sufficiency = (S(R) − S(∅)) / (1 − S(∅)) with S(R) = 1 − max(0, p(x) − p(R)), each q
+    clipped to 0…1: more is better; 1 where nothing is enough already (Carton et al. 2020).
     """
 
     paper = "DeYoung et al. 2020"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +90,7 @@ class Randomisation(Metric):
     def ask(self, subject: Subject) -> Asking:
         yield from ()
         model = opened(subject, self.name)
-        key = (self.name, self.levels, subject.seed)
+        key = (self.name, id(model), self.levels, subject.seed)
         if key not in subject.cache:
             subject.cache[key] = cascade(model, self.levels, subject.seed)
         likeness = [
@@ -103,27 +104,24 @@ def cascade(model: Any, levels: int, seed: int) -> list[Any]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
     from raison.models.variant import shuffled
 
-    def depth(name: str) -> float:
-        """Where a weight stands: 1 behind the blocks, below 1 in them, -1 before them."""
-        numbers = [int(part) for part in name.split(".") if part.isdigit()]
-        if numbers:
-            return numbers[0] / deepest[name.split(f".{numbers[0]}.")[0]]
-        return -1.0 if "embed" in name.lower() or name in before else 1.0
-
     names = [name for name, _ in model.hf.named_parameters()]
-    deepest: dict[str, int] = {}
-    before: set[str] = set()
-    for name in names:
-        numbers = [int(part) for part in name.split(".") if part.isdigit()]
-        if numbers:
-            stem = name.split(f".{numbers[0]}.")[0]
-            deepest[stem] = max(deepest.get(stem, 0), numbers[0] + 1)
-        elif not deepest:
-            before.add(name)  # named before the first block: embeddings and what belongs to them
+    places = [(name, re.match(r"(.*?)\.(\d+)\.", name)) for name in names]
+    deepest: dict[str, int] = {}  # how many elements each list of modules has
+    for _, found_in in places:
+        if found_in:
+            deepest[found_in[1]] = max(deepest.get(found_in[1], 0), int(found_in[2]) + 1)
+    config = model.hf.config.to_dict()
+    layers = {value for key, value in config.items() if isinstance(value, int) and "layer" in key}
+    depth, met = {}, False
+    for name, found_in in places:
+        if found_in and deepest[found_in[1]] in layers:  # a block; a head may be a list of modules too
+            depth[name], met = int(found_in[2]) / deepest[found_in[1]], True
+        else:
+            depth[name] = 1.0 if met and "embed" not in name.lower() else -1.0
     found = []
     for level in range(1, levels + 1):
         floor = 1 - level / levels if level < levels else -2.0
-        chosen = frozenset(name for name in names if depth(name) >= floor)
+        chosen = frozenset(name for name in names if depth[name] >= floor)
         found.append(shuffled(model, chosen, seed))
     return found
 

@@ -52,8 +52,9 @@ def softly(subject: Subject, complement: bool, samples: int) -> tuple[float, np.
 class SoftSufficiency(Metric):
     """How much of the target's probability survives when entries of embeddings are kept as likely as scores are high.
 
-    (S(x′) − S(0)) / (1 − S(0)), S(x′) = 1 − max(0, p(x) − p(x′)), e′_t = e_t ⊙ Bernoulli(s_t), s scaled to 0…1 (Zhao &
-    Aletras 2023, Soft-NS; mean over `samples` draws); 1 where nothing is enough already.
+    (S(x′) − S(0)) / (1 − S(0)), S(x′) = 1 − max(0, p(x) − p(x′)), e′_t = e_t ⊙ Bernoulli(s_t), s scaled to 0…1 over
+    the text, equal scores to 0.5, tokens that may not be removed whole (Zhao & Aletras 2023, Soft-NS; each of `samples`
+    draws clipped to 0…1, their mean); 1 where nothing is enough already.
     """
 
     paper = "Zhao & Aletras 2023"
@@ -80,8 +81,8 @@ class SoftSufficiency(Metric):
 class SoftComprehensiveness(Metric):
     """How much of the target's probability goes when entries of embeddings are removed as likely as scores are high.
 
-    max(0, p(x) − p(x′)) / (1 − S(0)), e′_t = e_t ⊙ Bernoulli(1 − s_t) (Zhao & Aletras 2023, Soft-NC; mean over
-    `samples` draws); 0 where removing everything changes nothing.
+    max(0, p(x) − p(x′)) / (1 − S(0)), e′_t = e_t ⊙ Bernoulli(1 − s_t) with s as in soft_sufficiency (Zhao & Aletras
+    2023, Soft-NC; each of `samples` draws clipped to 0…1, their mean); 0 where removing everything changes nothing.
     """
 
     paper = "Zhao & Aletras 2023"

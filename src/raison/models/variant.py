@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -41,10 +42,11 @@ def shuffled(model: Adapter, chosen: Collection[str], seed: int) -> Adapter:
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
     """
     hf = clone(model.hf)
-    generator = torch.Generator().manual_seed(seed)
     fresh: dict[int, nn.Parameter] = {}
     for name, parameter in hf.named_parameters():
         if name in chosen:
+            # by its name, so that more weights chosen means the same ones shuffled alike, and others too
+            generator = torch.Generator().manual_seed(seed * 2**32 + zlib.crc32(name.encode()))
             order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
             mixed = parameter.detach().reshape(-1)[order].reshape(parameter.shape)
             fresh[id(parameter)] = nn.Parameter(mixed, requires_grad=False)
