@@ -28,6 +28,7 @@ test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
 	$(TEST_VENV)/bin/python -m pytest -m "not full" -n $(WORKERS) --dist worksteal
 
 test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
+	$(TEST_VENV)/bin/pip install --quiet -e ".[data]"
 	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest
 
 lint: $(TEST_VENV)/ready
@@ -41,6 +42,7 @@ bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmark
 	$(TEST_VENV)/bin/python benchmarks/foundation.py
 	$(TEST_VENV)/bin/python benchmarks/rationales.py
 	$(TEST_VENV)/bin/python benchmarks/attributions.py
+	$(TEST_VENV)/bin/python benchmarks/evaluation.py
 
 clean:
 	rm -rf $(DEMO_VENV) $(TEST_VENV) $(OUT) build dist

@@ -226,7 +226,7 @@ def section(args: argparse.Namespace) -> list[str]:
         told = ["-"] * 4 if side.found is None else quality(side.found, fine, totals)
         ratio = statistics.median(a / b for a, b in zip(side.seconds, first.seconds, strict=True))
         points = "-" if side.points is None else f"{side.points:.1f}"
-        told_too = ("--peak", side.name, "--data", str(args.data), "--sentences", str(args.sentences))
+        told_too = ("--peak", side.name, "--data", str(args.data), "--sentences", str(min(20, args.sentences)))
         memory = peak_of(__file__, *told_too) if args.memory else "-"
         rows.append((side.name, points, f"{statistics.median(side.seconds):.1f}", f"{ratio:.2f} ×", memory, *told))
     head = (
@@ -245,7 +245,7 @@ def section(args: argparse.Namespace) -> list[str]:
         f"{len(texts)} SST-2 (dev) sentences, `sentiment` model. Points: passes forward and back per sentence. Gap: "
         "|Σ scores − (f(x) − f(x′))| / |f(x) − f(x′)|.",
         f"From {FINE} steps: L2 distance of the token scores to those of {FINE} midpoints, relative to their length. "
-        "MB: growth of the largest resident size (ru_maxrss) in a process of its own, after one sentence.",
+        "MB: what a side holds at most beyond the loaded model, in a process of its own, on 20 sentences after one.",
         "",
         *required(sides, rows),
         "",

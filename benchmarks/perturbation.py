@@ -367,7 +367,7 @@ def section(args: argparse.Namespace) -> list[str]:
                     told = ("--peak", f"{name}/{side.name}", "--data", str(args.data))
                     rows.append((name, side.name, peak_of(__file__, *told)))
         lines += ["### Memory", "", *table(("model", "side", "MB"), rows), ""]
-        lines += ["Growth of the largest resident size (ru_maxrss) in leave_one_out on 20 sentences or 2 texts, "
+        lines += ["What a side holds at most beyond the loaded model in leave_one_out on 20 sentences or 2 texts, "
                   "each side in a process of its own, after one text as a warm-up.", ""]  # fmt: skip
     lines += verdicts(checks)
     return lines
