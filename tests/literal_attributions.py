@@ -1018,14 +1018,16 @@ def partial_lrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int
 
 
 def relevance_rollout(gradient: Array, maps: Array) -> Array:
-    """Ā_b = rows to one(mean_h((∇A_b ⊙ R_b)⁺) + I);  Ā_L ··· Ā_1 less the path of identities alone. [l h s t] → [s t]
+    """Ā_b = rows to one(mean_h((∇A_b ⊙ R_b)⁺) + I);  Ā_L ··· Ā_1. [l h s t] → [s t]"""
+    bars = [np.maximum(0, g * r).mean(0) + np.eye(r.shape[-1]) for g, r in zip(gradient, maps, strict=True)]
+    return chain([rows_to_one(bar) for bar in bars])
 
-    The path that takes the + I of every block is the product of what normalising leaves of those identities.
-    """
-    seen = [np.maximum(0, g * r).mean(0) for g, r in zip(gradient, maps, strict=True)]
+
+def around_attention(gradient: Array, maps: Array) -> Array:
+    """The path that takes the + I of every block: the product of what normalising leaves of them. [l h s t] → [s t]"""
     one = np.eye(maps.shape[-1])
-    around = chain([one / (s + one).sum(1, keepdims=True) for s in seen])
-    return chain([rows_to_one(s + one) for s in seen]) - around
+    seen = [np.maximum(0, g * r).mean(0) for g, r in zip(gradient, maps, strict=True)]
+    return chain([one / (s + one).sum(1, keepdims=True) for s in seen])
 
 
 def transformer_attribution(
@@ -1047,10 +1049,11 @@ def masked_lrp(
     value: str = "logit",
     types: Sequence[int] | None = None,
 ) -> Array:
-    """P4: the rollout of ∇A ⊙ (masked relevance), readout row [t]. The gradient is not masked."""
+    """P4: the rollout of ∇A ⊙ (masked relevance), less the path around all attention, readout row [t]."""
     found = run(hf, ids, types)
     maps = relevance_of(found, target, Masked(syntactic, positional, variant, alone)).maps
-    return relevance_rollout(multipliers(GRADIENT, found, target, value).maps, maps)[found.row]
+    gradient = multipliers(GRADIENT, found, target, value).maps
+    return (relevance_rollout(gradient, maps) - around_attention(gradient, maps))[found.row]
 
 
 # -- AttnLRP and CP-LRP (methods.md 6) -------------------------------------------------------------------
