@@ -14,7 +14,7 @@ PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 
 @pytest.mark.parametrize("name", list(methods))
 def test_method_keeps_its_contract(name):
-    """On a third of the families and tasks, other ones for each method; all have their turn in the long version."""
+    """On a quarter of the families and tasks, other ones for each method; all have their turn in the long version."""
     check_method(light(name), every=4)
 
 
