@@ -216,7 +216,7 @@ def test_what_cannot_be_compared():
 def test_what_the_numbers_mean_is_said():
     found = four()
     notes = footnotes(found, agreements([each.scores for each in found]))
-    assert notes[0].startswith(f"Alike: tau-b of {alike(12):.2f} or more") and "12 words" in notes[0]
+    assert notes[0].startswith(f"Alike: tau-b of {alike(12):.3f} or more") and "12 words" in notes[0]
     assert notes[1].startswith("Apart: alike to none, ")
     assert notes[2].startswith("gradient_norm and random have no negative scores and are compared with the others by")
     same = methods(LOO, NEAR)
