@@ -5,12 +5,13 @@
 
 One thread, CPU time. The share of the model is measured from inside: every forward pass of the view and every backward
 pass is timed; what is left is tokens, units, ranking, masks, numbers and intervals. Interpreto and ferret measure
-explanations that they made themselves; ours measures the same scores, read from a file as from anywhere else.
+the token scores of the same six methods; ours reads those scores from a file, as from anywhere else.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import cProfile
 import io
 import json
@@ -23,6 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from measure import HERE, cpu, data_option, log, sentences, table, verdicts, write
 
@@ -104,8 +106,26 @@ def share(args: argparse.Namespace) -> tuple[list[str], tuple[str, str, bool]]:
     return lines, ("at least 80 % of the CPU time inside the model", f"{part:.1%}", part >= 0.8)
 
 
+def six_methods(model: Any, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Token scores of all methods, as any tool could have written them: text by text, method after method."""
+    found = []
+    for method in METHODS:
+        for number, one in enumerate(raison.explain(model, list(texts), method, units="token")):
+            tokens, scores = list(one.units.names), np.asarray(one.scores).tolist()
+            found.append(
+                {"id": str(number), "text": texts[number], "method": method, "tokens": tokens, "scores": scores}
+            )
+    return found
+
+
+def written(folder: str, records: Sequence[dict[str, Any]]) -> Path:
+    file = Path(folder) / "made.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in records))
+    return file
+
+
 def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[str], tuple[str, str, bool]] | None:
-    """Deletion and insertion of Interpreto's own occlusion scores: by Interpreto, and by ours."""
+    """Deletion and insertion of the same scores: by Interpreto, and by ours."""
     try:
         import interpreto
         from interpreto.attributions.metrics import Deletion, Insertion
@@ -115,20 +135,22 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
         return None
     model = raison.load("sentiment")
     hf = named_as_classifier(model.hf)
-    explainer = interpreto.Occlusion(hf, model.tokenizer, granularity=interpreto.Granularity.WORD, batch_size=32)
-    made = explainer.explain(list(texts))
-    records = []
-    for number, (text, one) in enumerate(zip(texts, made, strict=True)):
-        scores = one.attributions[0] if one.attributions.dim() > 1 else one.attributions
-        records.append(
-            {"id": str(number), "text": text, "tokens": list(map(str, one.elements)), "scores": scores.tolist()}
-        )
+    explainer = interpreto.Occlusion(hf, model.tokenizer, granularity=interpreto.Granularity.TOKEN, batch_size=32)
+    empty = explainer.explain(list(texts))  # its own records, into which the scores of every method are put
+    records, made = six_methods(model, texts), []
+    for record in records:
+        one = copy.copy(empty[int(record["id"])])
+        scores = torch.tensor(record["scores"])
+        assert one.attributions.shape[-1] == len(scores), record
+        one.attributions = scores.reshape(one.attributions.shape).to(one.attributions.dtype)
+        made.append(one)
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "made.jsonl"
-        file.write_text("".join(json.dumps(each) + "\n" for each in records))
+        file = written(folder, records)
         specs = [f"deletion(steps={STEPS})", f"insertion(steps={STEPS})"]
         examples = [Example(text, id=str(number)) for number, text in enumerate(texts)]
-        ours = lambda how: evaluate(model, examples, metrics=specs, explanations=file, removal=how)  # noqa: E731
+        ours = lambda how: evaluate(  # noqa: E731
+            model, examples, metrics=specs, explanations=file, removal=how, units="token"
+        )
         best = min((4, 32, 128), key=lambda n: cpu(lambda: both(Deletion, Insertion, hf, model, made[:4], n, STEPS)))
         sides = {
             "raison": lambda: ours("delete"),
@@ -141,9 +163,10 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
     lines = [
         "## 2. Interpreto",
         "",
-        f"Deletion and insertion, {STEPS} steps, of Interpreto's occlusion scores of {len(texts)} sentences. It "
-        "puts [MASK] for removed words; ours leaves them out of the computation by default. Interpreto in batches of "
-        f"{best}, its best. Ours includes reading the scores, finding their words, predicting, and the intervals.",
+        f"Deletion and insertion, {STEPS} steps, of the token scores of the same six methods on {len(texts)} "
+        "sentences. Interpreto puts [MASK] for removed tokens; ours leaves them out of the computation by default. "
+        f"Interpreto in batches of {best}, its best. Ours includes reading the scores, finding their tokens, "
+        "predicting, and the intervals.",
         "",
         *table(("side", "CPU s", "by ours"), rows_of(times)),
     ]
@@ -178,7 +201,7 @@ def both(deletion: Any, insertion: Any, hf: Any, model: Any, made: Any, size: in
 
 
 def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[str], tuple[str, str, bool]] | None:
-    """Comprehensiveness, sufficiency and τ with leave-one-out of ferret's own gradient scores."""
+    """Comprehensiveness, sufficiency and τ with leave-one-out of the same scores: by ferret, and by ours."""
     if args.ferret is None:
         log("ferret is left out: name the Python of an environment that has it with --ferret")
         return None
@@ -189,6 +212,7 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
     model = raison.load("sentiment")
     encodings = model.encode([Example(text) for text in texts])
     labels = [int(model.aim(encoding)[0][1].ids[0]) for encoding in encodings]
+    records = six_methods(model, texts)
     with tempfile.TemporaryDirectory() as folder:
         model.hf.config.save_pretrained(folder)
         model.tokenizer.save_pretrained(folder)
@@ -198,17 +222,13 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
         )
         found = subprocess.run(
             [str(args.ferret), str(HERE / "ferret_side.py"), folder, pooled.__file__], text=True, capture_output=True,
-            input=json.dumps({"texts": list(texts), "labels": labels, "repeats": args.repeats}),
+            input=json.dumps({"texts": list(texts), "labels": labels, "repeats": args.repeats, "made": records}),
         )  # fmt: skip
         if found.returncode:
             log(f"ferret is left out: {found.stderr.splitlines()[-1]}")
             return None
         theirs = json.loads(found.stdout.splitlines()[-1])
-        file = Path(folder) / "made.jsonl"
-        records = [
-            {"id": str(k), "text": text, **one} for k, (text, one) in enumerate(zip(texts, theirs["made"], strict=True))
-        ]
-        file.write_text("".join(json.dumps(each) + "\n" for each in records))
+        file = written(folder, records)
         examples = [Example(text, id=str(number)) for number, text in enumerate(texts)]
         shares = "(shares=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))"
         specs = [f"comprehensiveness{shares}", f"sufficiency{shares}", "loo_correlation"]
@@ -219,8 +239,10 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
     lines = [
         "## 3. ferret",
         "",
-        "Comprehensiveness and sufficiency at ten shares and τ with leave-one-out, of ferret's gradient × input scores "
-        f"of {len(texts)} sentences, in an environment of its own (it wants transformers below 5), right before ours.",
+        "Comprehensiveness and sufficiency at ten shares and τ with leave-one-out, of the token scores of the same six "
+        f"methods on {len(texts)} sentences; ferret in an environment of its own (it wants transformers below 5), "
+        "right before ours, told to rank all tokens as ours does, not only those with a positive score. It runs "
+        "leave-one-out again for every explanation; ours once for each sentence.",
         "",
         *table(("side", "CPU s", "by ours"), rows_of(times)),
     ]

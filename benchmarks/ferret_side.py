@@ -1,4 +1,4 @@
-"""What ferret takes to measure its own explanations; run by evaluation.py in an environment of ferret's own.
+"""What ferret takes to measure token scores that it is given; run by evaluation.py in an environment of ferret's own.
 
 ferret wants transformers below 5 and raison wants 5, so the two can't share one: the model travels as a file of
 weights, and the class comes from raison's source, which needs nothing but transformers.
@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoTokenizer
@@ -32,22 +33,27 @@ def main() -> None:
         AOPC_Sufficiency_Evaluation,
         TauLOO_Evaluation,
     )
-    from ferret.explainers.gradient import GradientExplainer
+    from ferret.explainers.explanation import Explanation
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    explainer = GradientExplainer(model, tokenizer, multiply_by_inputs=True)
     kinds = [AOPC_Comprehensiveness_Evaluation, AOPC_Sufficiency_Evaluation, TauLOO_Evaluation]
     evaluators = [kind(model, tokenizer) for kind in kinds]
-    made = [explainer(text, target=label) for text, label in zip(asked["texts"], asked["labels"], strict=True)]
+    begin, end = [tokenizer.cls_token], [tokenizer.sep_token]
+    made = [
+        Explanation(
+            one["text"], begin + one["tokens"] + end, np.array([0.0, *one["scores"], 0.0]), one["method"],
+            asked["labels"][int(one["id"])],
+        )
+        for one in asked["made"]
+    ]  # fmt: skip
     seconds = []
     for _ in range(asked["repeats"]):
         start = time.process_time()
-        for one, label in zip(made, asked["labels"], strict=True):
+        for one in made:
             for evaluator in evaluators:
-                evaluator.compute_evaluation(one, target=label)
+                evaluator.compute_evaluation(one, target=one.target, only_pos=False)
         seconds.append(time.process_time() - start)
-    told = [{"tokens": list(one.tokens), "scores": [float(score) for score in one.scores]} for one in made]
-    print(json.dumps({"made": told, "seconds": seconds}))
+    print(json.dumps({"seconds": seconds}))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import gc
 import gzip
 import json
 import os
@@ -45,6 +48,7 @@ def grown(warm: Callable[[], Any], action: Callable[[], Any]) -> float:
     Linux forgets the largest resident size on request; elsewhere loading the model may have held more.
     """
     warm()
+    give_back()
     forget = Path("/proc/self/clear_refs")
     if not forget.exists():
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -54,6 +58,13 @@ def grown(warm: Callable[[], Any], action: Callable[[], Any]) -> float:
     before = resident("VmHWM")
     action()
     return (resident("VmHWM") - before) / 1024
+
+
+def give_back() -> None:
+    """Ask the allocator for what the warm-up freed, or the action would seem to need nothing."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc keeps what it keeps
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def resident(what: str) -> int:

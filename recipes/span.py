@@ -19,10 +19,8 @@ import gzip
 import json
 import random
 import re
-import string
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +50,7 @@ from finetune import (
 from transformers import BertForQuestionAnswering
 
 from raison.errors import InputError
+from raison.metrics.answers import answer_f1, exact_match
 
 MAX_TOKENS, STRIDE = 384, 128
 LONGEST = 30  # tokens of an answer
@@ -290,25 +289,10 @@ def answers(model, seen: Sequence[Window], asked: Sequence[Question], size: int 
 # ---- scores
 
 
-def plain(text: str) -> str:
-    """SQuAD's form: lower case, without punctuation and articles, single spaces."""
-    text = "".join(c for c in text.lower() if c not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
-
-
-def f1(said: str, gold: str) -> float:
-    """2 P R / (P + R) over the words that both have."""
-    ours, theirs = plain(said).split(), plain(gold).split()
-    if not ours or not theirs:
-        return float(ours == theirs)
-    common = sum((Counter(ours) & Counter(theirs)).values())
-    return 2 * common / (len(ours) + len(theirs))
-
-
 def scores(said: Sequence[str], asked: Sequence[Question]) -> dict[str, float]:
     """Exact match and F1 in percent, each with the gold answer that it agrees with most."""
-    exact = [max(plain(text) == plain(gold) for _, gold in q.answers) for text, q in zip(said, asked, strict=True)]
-    near = [max(f1(text, gold) for _, gold in q.answers) for text, q in zip(said, asked, strict=True)]
+    gold = [[text for _, text in question.answers] for question in asked]
+    exact, near = (list(map(score, said, gold)) for score in (exact_match, answer_f1))
     return {"EM": round(100 * sum(exact) / len(exact), 2), "F1": round(100 * sum(near) / len(near), 2)}
 
 

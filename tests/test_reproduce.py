@@ -11,7 +11,9 @@ from raison.errors import InputError
 from raison.methods.base import Method
 from raison.registry import metrics
 from raison.studies.evaluate import method_list
-from raison.studies.reproduce import page_with, reproduce, section, suite_named, suites
+from raison.studies.page import page_with, section
+from raison.studies.reproduce import reproduce
+from raison.studies.suite import suite_named, suites
 
 SUITES = suites()
 
@@ -59,7 +61,7 @@ def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
     suite = suite_named("P4-table1")
     small = {title: suite.methods[title] for title in ("Random", "Ours")}
     chosen = study.replace(suite, methods=small, seeds={"Random": 2}, claims=())
-    examples, _ = study.chosen_texts(sentiment, suite.runs[0], 3, data_dir)
+    examples, _, _ = study.chosen_texts(sentiment, suite.runs[0], "sst2", 3, data_dir)
     found, spread = study.measured(chosen, sentiment, examples, suite.runs[0], 0)
     assert found.methods == ("Random", "Ours")
     how = {"target": "gold", "units": "token", "removal": "mask_token"}

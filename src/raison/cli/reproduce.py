@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -16,7 +16,14 @@ Models = Annotated[
     Optional[list[str]], typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more.")
 ]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="At most so many texts in each run.")]
-Page = Annotated[Optional[Path], typer.Option("--page", help="Put the section into this Markdown page.")]
+Page = Annotated[
+    Optional[Path],
+    typer.Option("--page", help="Put the section into this Markdown page, and its pictures into figures/ beside it."),
+]
+Keep = Annotated[
+    Optional[Path],
+    typer.Option("--keep", help="Folder for the parts that are done; the same command goes on from there."),
+]
 
 
 def reproduce(
@@ -28,6 +35,7 @@ def reproduce(
     data_dir: DataDir = None,
     seed: options.Seed = 0,
     page: Page = None,
+    keep: Keep = None,
 ) -> None:
     """Run what a paper reports, and say which of its claims hold here."""
     writable(page)
@@ -40,17 +48,36 @@ def reproduce(
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
+        from raison.studies import page as pages
         from raison.studies import reproduce as study
+        from raison.studies.suite import suites
 
         if name is None:
-            for suite in study.suites().values():
+            for suite in suites().values():
                 print(f"{suite.name}  {suite.title} ({suite.paper})")
             return
         models = {key: place for key, _, place in pairs}
-        suite, outcomes = study.reproduce(name, models=models, limit=limit, data_dir=data_dir, seed=seed, step=wait)
+        suite, outcomes = study.reproduce(
+            name, models=models, limit=limit, data_dir=data_dir, seed=seed, keep=keep, step=wait
+        )
         words = ["raison reproduce", suite.name, *(f"--model {key}=FOLDER" for key in models)]
         command = " ".join(words + ([f"--limit {limit}"] if limit else []))
-        written = study.section(suite, outcomes, command)
+        pictures = {} if page is None else drawn(page, suite, outcomes)
+        written = pages.section(suite, outcomes, command, pictures)
     print(written)
     if page is not None:
-        page.write_text(study.page_with(page, suite, written), encoding="utf-8")
+        page.write_text(pages.page_with(page, suite, written), encoding="utf-8")
+
+
+def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
+    """The pictures of a suite, beside the page; where they are by the name of the run."""
+    from raison.show.curves import draw_curves
+
+    found = {}
+    for outcome in outcomes:
+        if suite.figures and outcome.evaluation is not None:
+            file = f"figures/{suite.name}.{outcome.run.name}.svg".replace(" ", "-")
+            (page.parent / "figures").mkdir(exist_ok=True)
+            draw_curves(outcome.evaluation, suite.figures, page.parent / file)
+            found[outcome.run.name] = file
+    return found

@@ -20,7 +20,7 @@ from raison.models.trie import Trie
 __all__ = ["Packed", "chains_of"]
 
 FLOATS = 2**22  # keys gathered at a time: stays in the cache of most machines
-CHAIN = 32  # nodes in a row from which asking them at once pays
+CHAIN = 8  # nodes in a row from which asking them at once pays (4 to 12 cost the same, 32 a quarter more)
 
 
 @dataclass

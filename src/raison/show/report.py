@@ -14,13 +14,14 @@ import numpy as np
 
 from raison.evaluation import Column, Evaluation, Seen
 from raison.show import scale
+from raison.show.curves import shares_of
+from raison.show.scale import HUES
 from raison.show.scoreboard import between, costs, headings, number, summary, winners
 from raison.show.wording import clean
 
 __all__ = ["report"]
 
 # one hue per method, told apart by lightness too
-HUES = ("#1f5fa8", "#c2571a", "#2f7d4f", "#8a4fa3", "#a88a1f", "#5a5f68", "#b23a5e", "#1f8a96", "#6b4a2f", "#3d3d9e")
 WIDE, HIGH, EDGE = 420, 220, 36  # of a curve, in pixels
 SHOWN = 3  # best and worst texts of each column
 
@@ -114,8 +115,7 @@ def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str])
     low, high = float(min(0.0, values.min())), float(values.max())
     high = high if high > low else low + 1
     points = values.shape[1]
-    begins = 1 if name.startswith(("aopc", "lodds", "randomisation")) else 0  # the others have a point at nothing
-    share = np.linspace(begins / (points if begins else 1), 1, points) if points > 1 else np.array([1.0])
+    share = shares_of(name, points) if points > 1 else np.array([1.0])
     across = lambda x: EDGE + x * (WIDE - EDGE - 8)  # noqa: E731
     down = lambda y: 8 + (high - y) / (high - low) * (HIGH - EDGE)  # noqa: E731
     level = lambda y: f'x1="{EDGE}" y1="{down(y):.1f}" x2="{WIDE - 8}" y2="{down(y):.1f}"'  # noqa: E731

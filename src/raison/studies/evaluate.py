@@ -58,13 +58,13 @@ def evaluate(
     """Explain every text of `data` by every method, and measure every explanation by every metric.
 
     `data` is a list of examples or texts, the name of a data set (`raison ls datasets`) or a file. `target` is
-    "predicted" (is the model explained?) or "gold" (as papers that explain the right label do). Texts that are too long
-    are cut, and counted in the notes; every number comes with a bootstrap interval over texts. `explanations` is a file
-    of explanations that were made elsewhere, which are measured instead of methods; `export` writes what was explained
-    as ERASER JSONL or Parquet.
+    "predicted" (is the model explained?), "gold" (as papers that explain the right label do) or "given" (what each
+    example names, such as a continuation). Texts that are too long are cut, and counted in the notes; every number
+    comes with a bootstrap interval over texts. `explanations` is a file of explanations that were made elsewhere, which
+    are measured instead of methods; `export` writes what was explained as ERASER JSONL or Parquet.
     """
-    if target not in ("predicted", "gold"):
-        raise InputError(f"The target of an evaluation is predicted or gold, not {target!r}.")
+    if target not in ("predicted", "gold", "given"):
+        raise InputError(f"The target of an evaluation is predicted, gold or given, not {target!r}.")
     chosen, measures = method_list(methods), metric_list(metrics)
     exporter = None if export is None else Exporter(Path(export))
     if explanations is not None:
@@ -176,6 +176,10 @@ def aimed(example: Example, target: str, name: str) -> Example:
     """The example with the target that is to be explained."""
     if target == "predicted":
         return replace(example, target=None)
+    if target == "given":
+        if example.target is None:
+            raise InputError(f"The example {example.id or example.text[:40]!r} of {name} names no target to explain.")
+        return example
     if example.label is None:
         raise InputError(
             f"The example {example.id or example.text[:40]!r} of {name} has no label: use target=predicted."

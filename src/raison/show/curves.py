@@ -1,0 +1,77 @@
+"""Curves of an evaluation as a picture: methods over the share of units, or one number along the methods."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from raison.evaluation import Evaluation
+from raison.show.paper import QUIET
+from raison.show.press import press
+from raison.show.scale import HUES
+
+__all__ = ["draw_curves", "shares_of"]
+
+WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
+DASHES = ("-", "--", ":", "-.")  # after the colours are used up
+
+
+def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.PathLike[str]) -> None:
+    """One panel for each key: a curve (`aopc_curve`) of every method, or a column (`aopc`) along the methods."""
+
+    def drawn() -> Any:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        named = any(key.endswith("_curve") for key in keys)
+        figure = Figure(figsize=(WIDE * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels = [figure.add_subplot(1, len(keys), k + 1) for k in range(len(keys))]
+        for axes, key in zip(panels, keys, strict=True):
+            (by_share if key.endswith("_curve") else along)(axes, evaluation, key)
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+            axes.set_title(key.removesuffix("_curve"), loc="left", fontsize="medium")
+        if named:
+            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
+        return figure
+
+    press(drawn, path)
+
+
+def shares_of(key: str, points: int) -> np.ndarray:
+    """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
+    begins = key.startswith(("aopc", "lodds", "randomisation"))
+    return np.arange(1, points + 1) / points if begins else np.linspace(0, 1, points)
+
+
+def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
+    """The mean curve of each method."""
+    for k, (method, curve) in enumerate(evaluation.curves[key].items()):
+        style = DASHES[k // len(HUES) % len(DASHES)]
+        axes.plot(
+            100 * shares_of(key, len(curve)), curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4
+        )
+    axes.set_xlabel("k, % of the units")
+
+
+def along(axes: Any, evaluation: Evaluation, key: str) -> None:
+    """A number of every method that is named by a per cent, with its interval; the others as levels."""
+    cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
+    rates = {method: float(found[1]) for method in cells if (found := re.fullmatch(r"([\d.]+) ?%", method))}
+    points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
+    x = [rate for rate, _ in points]
+    axes.fill_between(
+        x, [c.low for _, c in points], [c.high for _, c in points], color=HUES[0], alpha=0.15, linewidth=0
+    )
+    axes.plot(x, [c.value for _, c in points], "o-", color=HUES[0], markersize=3, linewidth=1.4)
+    for method, cell in cells.items():
+        if method not in rates and cell.value is not None:
+            axes.axhline(cell.value, color=QUIET, linewidth=0.8, linestyle="--")
+            axes.annotate(
+                method, (max(x, default=0), cell.value), ha="right", va="bottom", color=QUIET, fontsize="small"
+            )
+    axes.set_xlabel("%")

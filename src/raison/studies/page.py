@@ -1,0 +1,106 @@
+"""The page of the reproductions: one Markdown section for each suite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from raison.studies.compare import Verdict
+from raison.studies.reproduce import Outcome
+from raison.studies.suite import Claim, Suite
+
+__all__ = ["page_with", "section"]
+
+
+def section(suite: Suite, outcomes: Sequence[Outcome], command: str, pictures: Mapping[str, str] | None = None) -> str:
+    """The Markdown of one suite; `pictures` are files by the name of the run."""
+    lines = [f"## {suite.name}: {suite.title}", "", f"{suite.paper}. `{command}`", ""]
+    lines += [f"- {each}" for each in suite.differs]
+    lines += findings(suite, outcomes)
+    for outcome in outcomes:
+        lines += ["", f"### {outcome.run.name}", ""]
+        if outcome.evaluation is None:
+            lines.append(f"Not run: it needs a model that raison does not ship. Make it with `{outcome.run.recipe}`.")
+            continue
+        lines += run_lines(suite, outcome)
+        if picture := (pictures or {}).get(outcome.run.name):
+            lines += ["", f"![{', '.join(suite.figures)} on {outcome.run.name}]({picture})"]
+    if suite.missing:
+        lines += ["", "### Not run here", "", *(f"- {each}" for each in suite.missing)]
+    return "\n".join(lines) + "\n"
+
+
+def findings(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
+    """What became of each claim, over all runs."""
+    run = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    if not suite.claims or not run:
+        return []
+    lines = ["", "What was found:", ""]
+    for number, claim in enumerate(suite.claims):
+        by_verdict: dict[str, list[str]] = {}
+        for outcome in run:
+            by_verdict.setdefault(held(claim, outcome.verdicts[number][1]), []).append(outcome.run.name)
+        told = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in by_verdict.items())
+        lines.append(f"- {claim.text} ({claim.key}): {told}.")
+    return lines
+
+
+def run_lines(suite: Suite, outcome: Outcome) -> list[str]:
+    evaluation, run = outcome.evaluation, outcome.run
+    assert evaluation is not None
+    count = evaluation.settings["limit"]
+    about = f"{count} texts of {run.data.replace('{model}/', 'the model’s own test part, ')}"
+    about += f" ({run.split})" if run.split else ""
+    about += f", {run.shortest} to {run.longest} tokens, the first of {outcome.read:,}; model `{evaluation.model}`."
+    lines = [" ".join(each for each in (about, outcome.right, run.about) if each), ""]
+    keys = [c for c in evaluation.columns if c.key in run.paper or not run.paper]
+    head = ["method", *(f"{c.key}: paper | ours, 95 % interval" for c in keys)]
+    lines += ["| " + " | ".join(head) + " |", "|---" * (1 + 2 * len(keys)) + "|"]
+    for title in evaluation.methods:
+        row = [title]
+        for column in keys:
+            cell = evaluation.cell(title, column.key)
+            paper = run.paper.get(column.key, {}).get(title)
+            deviation = outcome.spread.get((title, column.key))
+            seeds = f" ± {deviation:.3f}" if deviation is not None else ""
+            row += [
+                "–" if paper is None else f"{paper:.3f}",
+                f"{cell.value:.3f}{seeds} ({cell.low:.3f} … {cell.high:.3f})",
+            ]
+        lines.append("| " + " | ".join(row) + " |")
+    if outcome.verdicts:
+        lines += ["", "| claim | difference | p, corrected | here |", "|---|---|---|---|"]
+        for claim, verdict in outcome.verdicts:
+            column = next(c for c in evaluation.columns if c.key == claim.key)
+            lines.append(verdict_line(claim, verdict, bool(column.higher)))
+    return lines
+
+
+def held(claim: Claim, verdict: Verdict) -> str:
+    """Whether a claim holds: significantly, not decided, or the contrary."""
+    if verdict.better == claim.first:
+        return "holds"
+    return "**the contrary holds**" if verdict.better == claim.second else "not decided"
+
+
+def verdict_line(claim: Claim, verdict: Verdict, higher: bool) -> str:
+    """A row of the table of claims."""
+    p = "< 0.001" if verdict.corrected < 0.001 else f"{verdict.corrected:.3f}"
+    difference = 0.0 if verdict.difference is None else verdict.difference
+    told = f"{claim.text} ({claim.key})"
+    return f"| {told} | {difference:+.4f} ({'more' if higher else 'less'} is better) | {p} | {held(claim, verdict)} |"
+
+
+def page_with(page: Path, suite: Suite, written: str) -> str:
+    """The page with the section of this suite put in place of an older one."""
+    head = (
+        "# Reproduction\n\nWhat the papers report and what raison measures, suite by suite (`raison reproduce NAME`): "
+        "other models and data than the papers had, so the order of methods is what can be compared. Written by the "
+        "command in each section.\n"
+    )
+    old = page.read_text(encoding="utf-8") if page.is_file() else head
+    parts = re.split(r"(?m)^(?=## )", old)
+    kept = {part.split(":")[0].removeprefix("## ").strip(): part for part in parts[1:]}
+    kept[suite.name] = written + "\n"
+    return parts[0].rstrip() + "\n\n" + "".join(kept[name].rstrip() + "\n\n" for name in sorted(kept)).rstrip() + "\n"
