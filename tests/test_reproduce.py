@@ -89,3 +89,108 @@ def test_heads_beside_a_model_are_its_heads(tmp_path, sentiment):
 def test_unknown_suites_are_refused():
     with pytest.raises(InputError, match="Did you mean 'P4-table1'"):
         suite_named("P4-table11")
+
+
+# -- parts that are done -----------------------------------------------------------------------------------------
+
+
+def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_path, monkeypatch):
+    from raison.studies import reproduce as study
+
+    made = []
+    real = study.evaluate
+    monkeypatch.setattr(study, "evaluate", lambda *a, **k: made.append(1) or real(*a, **k))
+    _, first = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
+    assert len(made) == 1
+    _, second = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
+    assert len(made) == 1
+    assert second[0].evaluation == first[0].evaluation
+    reproduce("P4-table3", limit=3, data_dir=data_dir, keep=tmp_path)  # other texts are another part
+    assert len(made) == 2
+    for file in tmp_path.iterdir():
+        file.write_text(file.read_text()[:-40])  # torn
+    _, third = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
+    assert len(made) == 3
+    assert third[0].evaluation == first[0].evaluation
+
+
+# -- questions ---------------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_carries_the_gold_span():
+    from raison.studies.questions import prompted
+    from raison.types import Example, Span
+
+    asked = Example("Who fell?", "Yesterday Ann fell.", id="7", label="Ann", gold=(Span(10, 13),), meta={"answers": []})
+    made = prompted(asked, "{context}\n\nQuestion: {question}\nAnswer:")
+    assert made.text == "Yesterday Ann fell.\n\nQuestion: Who fell?\nAnswer:"
+    (span,) = made.gold
+    assert made.text[span.start : span.end] == "Ann"
+    other = prompted(asked, "Q: {question} C: {context}").gold[0]
+    assert "Q: Who fell? C: Yesterday Ann fell."[other.start : other.end] == "Ann"
+
+
+def test_answers_are_marked_as_squad_does():
+    from raison.metrics.answers import answer_f1, exact_match
+    from raison.studies.questions import marks
+    from raison.types import Example
+
+    assert exact_match("The  Cat!", ["a cat"]) == 1.0
+    assert exact_match("cats", ["a cat"]) == 0.0
+    assert answer_f1("the black cat", ["cat", "a black dog"]) == pytest.approx(2 / 3)  # 1 of 2 and 1 of 1 words
+    assert answer_f1("", ["cat"]) == 0.0
+    context = "Ann and Bob fell."
+    examples = [
+        Example("Who?", context, label="Ann", meta={"answers": [[0, 3], [8, 11]]}),
+        Example("Who?", context, label="Ann", meta={"answers": [[0, 3]]}),
+    ]
+    assert marks(["Bob", "Ann Bob"], examples) == ("Its answers to these questions: exact match 50.0 %, F1 83.3 %.")
+
+
+def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
+    import raison
+    from raison.studies import questions
+    from raison.testing.tiny import tiny_model
+    from raison.types import Example
+
+    monkeypatch.setattr(questions, "LONGEST", 2)  # random weights write what no tokenizer would
+    model = tiny_model("llama", "causal")
+    asked = questions.answered(
+        model, Example.from_template("{context} Q: {question} A:", context="It fell down.", question="What?")
+    )
+    assert asked.target
+    found = raison.explain(model, asked, "gradient_norm", units="token")
+    written = found.target.text
+    assert written.strip() == str(asked.target).strip()
+    free = {name.strip() for name in found.units.names}
+    assert "Q" not in free and "A" not in free  # the template stays
+
+
+def test_examples_can_name_what_is_explained(sentiment):
+    from raison.studies.evaluate import evaluate
+    from raison.types import Example
+
+    texts = [Example("A dull film.", target="positive"), Example("A fine film.", target="negative")]
+    found = evaluate(sentiment, texts, ["random"], ["aopc"], target="given")
+    assert [seen.target for seen in found.texts] == ["positive", "negative"]
+    with pytest.raises(InputError, match="names no target"):
+        evaluate(sentiment, ["A dull film."], ["random"], ["aopc"], target="given")
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------
+
+
+def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
+    pytest.importorskip("matplotlib")
+    from raison.show.curves import draw_curves, shares_of
+    from raison.studies.evaluate import evaluate
+
+    np.testing.assert_allclose(shares_of("aopc_curve", 9), np.arange(1, 10) / 9)  # P4's grid: 11.1 % … 100 %
+    np.testing.assert_allclose(shares_of("deletion_curve", 11), np.arange(11) / 10)
+    found = evaluate(sentiment, ["A dull film.", "A very fine film."], ["random", "uniform"], ["aopc", "deletion"])
+    for keys in (("aopc_curve", "deletion_curve"), ("aopc",)):
+        files = [tmp_path / f"{k}.svg" for k in (1, 2)]
+        for file in files:
+            draw_curves(found, keys, file)
+        assert files[0].read_bytes() == files[1].read_bytes()
+        assert len(files[0].read_bytes()) > 5000

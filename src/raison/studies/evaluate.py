@@ -93,6 +93,7 @@ def evaluate(
         exporter.write()
     if read.broken:
         job.notes.append(f"{len(read.broken)} broken records were left out")
+    job.notes += [f"put right in {count} records: {what}" for what, count in read.mended.items()]
     settings = {
         "split": read.split, "limit": limit, "target": target, "units": units, "seed": seed, "level": level,
         "removal": removal or opened.removals[0],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from raison.evaluation import Cell
 from raison.studies.compare import Verdict
 from raison.studies.reproduce import Outcome
 from raison.studies.suite import Claim, Suite
@@ -50,24 +51,30 @@ def run_lines(suite: Suite, outcome: Outcome) -> list[str]:
     evaluation, run = outcome.evaluation, outcome.run
     assert evaluation is not None
     count = evaluation.settings["limit"]
+    if suite.experiment:
+        lines = [" ".join([f"{count} examples; model `{evaluation.model}`.", *evaluation.notes, run.about]).strip(), ""]
+        return lines + tables(outcome)
     about = f"{count} texts of {run.data.replace('{model}/', 'the model’s own test part, ')}"
     about += f" ({run.split})" if run.split else ""
     about += f", {run.shortest} to {run.longest} tokens, the first of {outcome.read:,}; model `{evaluation.model}`."
-    lines = [" ".join(each for each in (about, outcome.right, run.about) if each), ""]
-    keys = [c for c in evaluation.columns if c.key in run.paper or not run.paper]
-    head = ["method", *(f"{c.key}: paper | ours, 95 % interval" for c in keys)]
-    lines += ["| " + " | ".join(head) + " |", "|---" * (1 + 2 * len(keys)) + "|"]
+    return [" ".join(each for each in (about, outcome.right, run.about) if each), "", *tables(outcome)]
+
+
+def tables(outcome: Outcome) -> list[str]:
+    """The numbers beside the paper's, and the claims."""
+    evaluation, run = outcome.evaluation, outcome.run
+    assert evaluation is not None
+    head = ["method"]
+    for column in evaluation.columns:
+        head += [f"{column.key}: paper", "ours, 95 % interval"] if column.key in run.paper else [column.key]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for title in evaluation.methods:
         row = [title]
-        for column in keys:
-            cell = evaluation.cell(title, column.key)
-            paper = run.paper.get(column.key, {}).get(title)
-            deviation = outcome.spread.get((title, column.key))
-            seeds = f" ± {deviation:.3f}" if deviation is not None else ""
-            row += [
-                "–" if paper is None else f"{paper:.3f}",
-                f"{cell.value:.3f}{seeds} ({cell.low:.3f} … {cell.high:.3f})",
-            ]
+        for column in evaluation.columns:
+            if column.key in run.paper:
+                paper = run.paper[column.key].get(title)
+                row.append("–" if paper is None else f"{paper:.3f}")
+            row.append(number(evaluation.cell(title, column.key), outcome.spread.get((title, column.key))))
         lines.append("| " + " | ".join(row) + " |")
     if outcome.verdicts:
         lines += ["", "| claim | difference | p, corrected | here |", "|---|---|---|---|"]
@@ -75,6 +82,14 @@ def run_lines(suite: Suite, outcome: Outcome) -> list[str]:
             column = next(c for c in evaluation.columns if c.key == claim.key)
             lines.append(verdict_line(claim, verdict, bool(column.higher)))
     return lines
+
+
+def number(cell: Cell, deviation: float | None) -> str:
+    """A number with its deviation over seeds, if there are some, and its interval."""
+    if cell.value is None:
+        return "–"
+    seeds = f" ± {deviation:.3f}" if deviation is not None else ""
+    return f"{cell.value:.3f}{seeds} ({cell.low:.3f} … {cell.high:.3f})"
 
 
 def held(claim: Claim, verdict: Verdict) -> str:

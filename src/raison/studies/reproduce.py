@@ -26,6 +26,7 @@ from raison.metrics.statistics import mean_interval
 from raison.models.base import Model, Prediction
 from raison.studies.compare import Verdict, tested
 from raison.studies.evaluate import evaluate
+from raison.studies.experiment import Trial, experiments
 from raison.studies.questions import answered, marks, prompted
 from raison.studies.suite import Claim, Run, Suite, suite_named
 from raison.types import Example
@@ -69,16 +70,26 @@ def reproduce(
             continue
         step(f"{suite.name}: {run.name}")
         model = load(place)
-        data = run.data.replace("{model}", str(place))
-        examples, said, outcome.read = chosen_texts(model, run, data, min(limit or run.limit, run.limit), data_dir)
-        outcome.right = how_right(model, examples, said)
-        outcome.evaluation, outcome.spread = measured(suite, model, examples, run, seed, Kept(keep, suite, run, step))
+        data, count = run.data.replace("{model}", str(place)), min(limit or run.limit, run.limit)
+        kept = Kept(keep, suite, run, step)
+        if suite.experiment:
+            outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
+        else:
+            examples, said, outcome.read = chosen_texts(model, run, data, count, data_dir)
+            outcome.right = how_right(model, examples, said)
+            outcome.evaluation, outcome.spread = measured(suite, model, examples, run, seed, kept)
         pairs = [
             (claim.first, claim.second, next(c for c in outcome.evaluation.columns if c.key == claim.key))
             for claim in suite.claims
         ]
         outcome.verdicts = list(zip(suite.claims, tested(outcome.evaluation, pairs), strict=True)) if pairs else []
     return suite, outcomes
+
+
+def tried(suite: Suite, trial: Trial, kept: Kept) -> Evaluation:
+    """The numbers of an experiment."""
+    asked = {"model": trial.model.name, "methods": dict(suite.methods), "count": trial.count, "seed": trial.seed}
+    return kept("experiment", asked, lambda: experiments[suite.experiment](trial))
 
 
 def chosen_texts(
@@ -180,6 +191,7 @@ def measured(
             curves[key][title] = np.mean([each.curves[key][title] for each in runs], axis=0).tolist()
         methods.append(title)
     order = [title for title in suite.methods if title in methods]
+    curves = {key: {title: by[title] for title in order} for key, by in curves.items()}
     cells.sort(key=lambda cell: order.index(cell.method))  # stable: columns keep their order
     settings = {**first.settings, "split": run.split, "limit": len(examples)}
     made = replace(

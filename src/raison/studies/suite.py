@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from raison.errors import InputError
 from raison.registry import suggest
@@ -26,6 +27,7 @@ class Run:
     label: str = ""  # only texts of this label
     least: float = 0.0  # only texts whose gold label has at least this probability
     prompt: str = ""  # how a language model is asked: a template with {question} and {context}
+    settings: dict[str, Any] = field(default_factory=dict)  # of the suite's experiment
     paper: dict[str, dict[str, float]] = field(default_factory=dict)  # number -> method -> value in the paper
     about: str = ""  # what differs here
 
@@ -48,8 +50,9 @@ class Suite:
     title: str
     paper: str
     methods: dict[str, str]  # title -> spec
-    metrics: tuple[str, ...]
     runs: tuple[Run, ...]
+    metrics: tuple[str, ...] = ()
+    experiment: str = ""  # what is done instead of measuring methods by metrics (studies/experiments)
     claims: tuple[Claim, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"

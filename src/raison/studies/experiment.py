@@ -1,0 +1,69 @@
+"""What an experiment is: numbers of methods, text by text, where a paper's table is more than methods × metrics.
+
+An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
+It is called with a `Trial` and returns what it found as an `Evaluation` (`found`), so that intervals, tests of claims,
+the page and the pictures are those of every other suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from raison.evaluation import Column, Evaluation
+from raison.metrics.base import Share
+from raison.models.base import Model
+from raison.registry import Registry
+from raison.studies.evaluate import cell
+from raison.studies.suite import Run
+
+__all__ = ["Experiment", "Trial", "experiment", "experiments", "found"]
+
+Number = float | Share | None  # None: not defined for this text
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a suite, as an experiment gets it."""
+
+    model: Model
+    methods: Mapping[str, str]  # title -> spec of a method or a search
+    run: Run  # with its own settings in `run.settings`
+    count: int  # texts at most
+    seed: int = 0
+    data_dir: Any = None
+    step: Callable[[str], None] = lambda said: None  # tells a person what is being done
+
+
+Experiment = Callable[[Trial], Evaluation]
+experiments: Registry[Experiment] = Registry("experiment", "raison.studies.experiments")
+
+
+def experiment(name: str) -> Callable[[Experiment], Experiment]:
+    """Register an experiment under the name that suites use."""
+    return experiments.register(name)
+
+
+def found(
+    trial: Trial,
+    columns: Sequence[Column],
+    numbers: Mapping[str, Sequence[Mapping[str, Number]]],
+    *,
+    data: str,
+    about: Sequence[str] = (),
+) -> Evaluation:
+    """Numbers by title, text by text, as an evaluation; `about` are sentences for the page."""
+    settings = {"seed": trial.seed, "level": 0.95, "limit": len(next(iter(numbers.values())))}
+    cells = [
+        cell(title, column, [nan_for_none(row[column.key]) for row in rows], settings)
+        for title, rows in numbers.items()
+        for column in columns
+    ]
+    return Evaluation(
+        trial.model.name, data, tuple(numbers), tuple(columns), tuple(cells), (), {}, settings, tuple(about)
+    )
+
+
+def nan_for_none(value: Number) -> float | Share:
+    return float("nan") if value is None else value

@@ -1,0 +1,1 @@
+"""Experiments of the papers: one file for each, found by its name."""
