@@ -156,7 +156,6 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
             "raison": lambda: ours("delete"),
             "raison, removed words become [MASK]": lambda: ours("mask_token"),
             "Interpreto": lambda: both(Deletion, Insertion, hf, model, made, best, STEPS),
-            "Interpreto, its default of 100 steps": lambda: both(Deletion, Insertion, hf, model, made, best, 100),
         }
         times = interleaved(sides, args.repeats)
     ratio = ratio_of(times, "Interpreto")
@@ -253,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_option(parser)
     parser.add_argument("--sentences", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--sections", type=int, nargs="*", choices=(1, 2, 3), default=(1, 2, 3))
     parser.add_argument("--ferret", type=Path, help="the Python of an environment with ferret-xai, for section 3")
     parser.add_argument("--quick", action="store_true", help="a few sentences; prints and writes no file")

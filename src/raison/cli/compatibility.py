@@ -1,0 +1,80 @@
+"""raison compatibility: can rationales of this model be taken at face value?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir
+from raison.cli.explain import writable
+from raison.errors import InputError
+
+Data = Annotated[str, typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME.")]
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
+Limit = Annotated[int, typer.Option("--limit", help="Texts to measure on.")]
+Length = Annotated[int, typer.Option("--length", help="Tokens of each text; shorter ones are left out.")]
+Targets = Annotated[int, typer.Option("--targets", help="Places in each text whose token is guessed.")]
+Truths = Annotated[
+    int, typer.Option("--truths", help="Contexts in which a missing token is marginalised out; 0: none.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw it: a .png, .svg or .pdf file.")]
+
+
+def compatibility(
+    data: Data,
+    model: options.Model = "smollm2",
+    split: Split = None,
+    limit: Limit = 40,
+    length: Length = 64,
+    targets: Targets = 3,
+    truths: Truths = 12,
+    data_dir: DataDir = None,
+    seed: options.Seed = 0,
+    json: Json = False,
+    figure: Figure = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+) -> None:
+    """Measure how a language model behaves where most of its context is missing, which rationales rest on."""
+    for name, value, least in (
+        ("limit", limit, 1),
+        ("length", length, 8),
+        ("targets", targets, 1),
+        ("truths", truths, 0),
+    ):
+        if value < least:
+            raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
+    writable(figure)
+    if figure is not None:
+        from raison.show.press import check_ending
+
+        check_ending(figure)
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.models.load import load
+        from raison.studies.compatibility import check_compatibility, texts_of
+
+        wait(f"opening {model}")
+        loaded: Any = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        texts = texts_of(loaded, data, split, limit, data_dir, length)
+        wait(f"asking {loaded.name} about parts of contexts")
+        found = check_compatibility(
+            loaded, texts, length=length, targets=targets, truths=truths, seed=seed, data=Path(data).name
+        )
+    if json:
+        print(found.to_json())
+    else:
+        from rich.console import Console
+
+        from raison.show.compatibility import render_compatibility
+
+        render_compatibility(found, Console(highlight=False))
+    if figure is not None:
+        from raison.show.compatibility import draw_compatibility
+
+        draw_compatibility(found, figure)

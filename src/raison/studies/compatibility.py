@@ -1,0 +1,371 @@
+"""Can rationales of this model be taken at face value? How it behaves where most of the context is missing (P0).
+
+A rationale rests on f(y_t | y_S), the model read on a part of its context, which it may never have seen in training.
+Three things are measured, without any training:
+
+    subsets       perplexity of the next token given the whole context, and given random parts of it by size (the token
+                  before the target always stays, as in a search); a model that knows what it does not know gets better
+                  with every token that it is given, and is never worse than the frequencies of the tokens alone
+    repetition    f(y = w | w) where only w is left, by its position (P0 Figure 4), and where one other word is left as
+                  well, by the distance between the two: with rotary positions the first curve is flat by construction
+    truth         p(y_4 | y_1, y_3) = Σ_k f(k | y_1) f(y_3 | y_1 k) f(y_4 | y_1 k y_3) / Σ_k f(k | y_1) f(y_3 | y_1 k),
+                  the model's own prediction with y_2 marginalised out, against f(y_4 | y_1, y_3) with y_2 left out; k
+                  runs over the likeliest tokens, and the share of the mass that they cover is told
+
+Vafa et al. 2021 (P0), section 4. Encoder-decoders are measured by subsets of source and prefix alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison import progress
+from raison.datasets.opening import open_dataset
+from raison.errors import InputError, Unsupported
+from raison.metrics.statistics import mean_interval
+from raison.models.base import Model, Question, Wish
+from raison.models.memory import Memory
+from raison.record import Record, plain
+from raison.types import Encoding, Example, Target
+
+__all__ = ["Compatibility", "check_compatibility", "texts_of"]
+
+SIZES = (1, 2, 5, 10, 20, 50)  # kept tokens, the one before the target among them
+WORDS, FURTHEST = 8, 40  # frequent words that are repeated, and how far from the start
+LETTERS = 6  # for a token, and more than any tokenizer of a language with letters needs
+LIKELY = 200  # tokens over which the missing one is marginalised
+WORSE, REPEATS, APART = 1.1, 0.05, 0.1  # what is too much: see `verdict`
+
+
+@dataclass(frozen=True, eq=False)
+class Compatibility(Record):
+    """How a model behaves on parts of its context."""
+
+    model: str
+    data: str
+    subsets: tuple[dict[str, Any], ...]  # size (None: all), perplexity, low, high, count; ratio to fewer tokens
+    guess: float  # perplexity of word frequencies alone, in the same places
+    repetition: tuple[dict[str, Any], ...] = ()  # position, alone, distance, with_another: mean f(w | …)
+    truth: tuple[dict[str, Any], ...] = ()  # token, true, masked, covered
+    verdict: str = ""
+    trusted: bool = True
+    settings: dict[str, Any] | None = None
+
+    def validate(self) -> None:
+        for name in ("subsets", "repetition", "truth"):
+            object.__setattr__(self, name, tuple(plain(list(getattr(self, name)))))
+        object.__setattr__(self, "settings", plain(self.settings or {}))
+
+    @property
+    def full(self) -> float:
+        """Perplexity with the whole context."""
+        return float(self.subsets[-1]["perplexity"])
+
+
+def check_compatibility(
+    model: Model,
+    texts: Sequence[Example],
+    *,
+    length: int = 64,
+    targets: int = 3,
+    truths: int = 12,
+    sizes: Sequence[int] = SIZES,
+    seed: int = 0,
+    data: str = "texts",
+) -> Compatibility:
+    """Measure a language model on texts: blocks of `length` tokens, `targets` places in each."""
+    if not getattr(model, "generates", False) or "score" not in model.offers or "delete" not in model.removals:
+        raise Unsupported(f"{model.name} does not write text from parts of a context: name a language model.")
+    encodings = blocks(model, texts, length)
+    subsets, guess = on_subsets(model, encodings, targets, sizes, seed)
+    repetition: list[dict[str, Any]] = []
+    truth: list[dict[str, Any]] = []
+    if encodings[0].segments[0] != "source":
+        repetition = repeated(model, encodings, min(length, FURTHEST))
+        truth = marginal(model, encodings[:truths])
+    settings = {"length": length, "targets": targets, "blocks": len(encodings), "truths": len(truth), "seed": seed}
+    words, trusted = verdict(model.name, subsets, guess, repetition, truth)
+    return Compatibility(
+        model.name, data, tuple(subsets), guess, tuple(repetition), tuple(truth), words, trusted, settings
+    )
+
+
+def texts_of(model: Model, data: str, split: str | None, limit: int, folder: Any, length: int) -> list[Example]:
+    """Texts of a data set or file; for a language model short ones that follow each other are joined, as lines are."""
+    read = open_dataset(data, split=split, data=folder, skip_broken=True)
+    if model.task == "seq2seq":
+        return list(read.examples[:limit])
+    found: list[Example] = []
+    held: list[str] = []
+    for example in read.examples:
+        held.append(example.text)
+        if sum(map(len, held)) > LETTERS * length:
+            found.append(Example("\n".join(held)))
+            held = []
+        if len(found) == limit:
+            break
+    if not found:
+        raise InputError(f"{data} is shorter than {length} tokens: give more text, or a smaller --length.")
+    return found
+
+
+def blocks(model: Any, texts: Sequence[Example], length: int) -> list[Encoding]:
+    """Texts of at least `length` tokens, cut there; or sources with their translations (the gold label) behind them."""
+    found = []
+    for example in texts:
+        if model.task == "seq2seq":
+            if example.label is None:
+                raise InputError(
+                    f"{model.name} translates: give texts with their translations, such as a parallel set."
+                )
+            found.append(model.aim(model.encode([Example(example.text)])[0], Wish(str(example.label)))[0][0])
+            continue
+        ids = model.encode([example], truncate=True)[0]
+        if len(ids) >= length:
+            cut = ids.texts[0][: int(ids.end[length - 1])]
+            found.append(model.encode([Example(cut)], truncate=True)[0])
+    if not found:
+        raise InputError(f"No text has {length} tokens: give longer texts, or a smaller --length.")
+    return found
+
+
+# -- random parts ----------------------------------------------------------------------------------------------------
+
+
+def on_subsets(
+    model: Any, encodings: Sequence[Encoding], targets: int, sizes: Sequence[int], seed: int
+) -> tuple[list[dict[str, Any]], float]:
+    """Perplexity by the number of kept tokens, the last row is the whole context; and that of frequencies alone."""
+    guesses = frequencies(model, encodings)
+    guessed: list[float] = []
+    losses: list[dict[int | None, float]] = []  # place by place: size -> loss
+    for number, encoding in enumerate(encodings):
+        progress.report(number, len(encodings), "blocks on random parts")
+        draw = np.random.default_rng([seed, number])
+        questions, told = [], []
+        for target in chosen(model, encoding, targets, draw):
+            guessed.append(guesses(target.ids[0]))
+            free = np.flatnonzero(target.free(encoding))
+            rows, named = [], []
+            for size in sizes:
+                if size - 1 <= len(free):  # the token before the target is one of them
+                    row = np.zeros(len(encoding), bool)
+                    row[draw.choice(free, size - 1, replace=False)] = True
+                    rows.append(row)
+                    named.append(size)
+            rows.append(np.ones(len(encoding), bool))
+            questions.append(Question(encoding, target, np.stack(rows)))
+            told.append([*named, None])
+        with progress.silence():
+            answers = model.score(questions, removal="delete", memory=Memory(limit=0))
+        for names, answer in zip(told, answers, strict=True):
+            losses.append(dict(zip(names, (-answer.value.sum(-1)).tolist(), strict=True)))
+    found: list[dict[str, Any]] = []
+    every: tuple[int | None, ...] = (*sizes, None)
+    for many in every:
+        if any(many in each for each in losses):
+            found.append({**perplexity(many, losses, seed), **against_fewer(many, found, losses, seed)})
+    return found, float(np.exp(np.mean(guessed)))
+
+
+def frequencies(model: Any, encodings: Sequence[Encoding]) -> Callable[[int], float]:
+    """−log of how often a token stands in the texts, without the place that is asked about.
+
+    What is new there is as likely as a new token was so far (Witten & Bell 1991), each new one equally.
+    """
+    last = len(encodings[0].segments) - 1
+    counts = Counter(np.concatenate([each.ids[(each.segment == last) & ~each.fixed] for each in encodings]).tolist())
+    size = model.hf.get_input_embeddings().num_embeddings
+
+    def loss(token: int) -> float:
+        others, known = counts.total() - 1, len(counts) - (counts[token] == 1)
+        share = counts[token] - 1 if counts[token] > 1 else known / max(1, size - known)
+        return float(np.log((others + known) / share))
+
+    return loss
+
+
+def chosen(model: Any, encoding: Encoding, count: int, draw: np.random.Generator) -> list[Target]:
+    """Random places in the second half of what is written, where much of the context can be missing."""
+    first = model.first_position(encoding)
+    half = first + (len(encoding) - first) // 2
+    places = np.arange(half, len(encoding))
+    picked = sorted(draw.choice(places, min(count, len(places)), replace=False).tolist())
+    return [model.next_target(encoding, int(encoding.ids[place]), place) for place in picked]
+
+
+def perplexity(size: int | None, losses: Sequence[dict[int | None, float]], seed: int) -> dict[str, Any]:
+    values = np.array([each[size] for each in losses if size in each])
+    found = mean_interval(values, seed=seed)
+    low, middle, high = (float(np.exp(value)) for value in (found.low, found.estimate, found.high))
+    return {"size": size, "perplexity": middle, "low": low, "high": high, "count": len(values)}
+
+
+def against_fewer(
+    size: int | None, smaller: Sequence[dict[str, Any]], losses: Sequence[dict[int | None, float]], seed: int
+) -> dict[str, Any]:
+    """By how much more context makes it worse, at worst: the ratio of perplexities in the same places."""
+    worst: dict[str, Any] = {"fewer": None, "ratio": 1.0, "ratio_low": 1.0}
+    for row in smaller:
+        few = row["size"]
+        more = np.array([each[size] - each[few] for each in losses if size in each and few in each])
+        ratio = float(np.exp(more.mean()))
+        if len(more) and ratio > worst["ratio"]:
+            worst = {"fewer": few, "ratio": ratio, "ratio_low": float(np.exp(mean_interval(more, seed=seed).low))}
+    return worst
+
+
+# -- repetition ------------------------------------------------------------------------------------------------------
+
+
+def repeated(model: Any, encodings: Sequence[Encoding], furthest: int) -> list[dict[str, Any]]:
+    """Mean f(w | w) over frequent words, by where w stands alone and by its distance to one other word."""
+    alone: list[np.ndarray] = []
+    beside: list[np.ndarray] = []
+    words = frequent(model, encodings)
+    for number, (word, other) in enumerate(zip(words, [*words[1:], words[0]], strict=True)):
+        progress.report(number, len(words), "words repeated")
+        encoding = model.encode([Example(other.strip() + word * furthest)], truncate=True)[0]
+        place = np.flatnonzero(~encoding.fixed)
+        differ = np.flatnonzero(encoding.ids[place] != encoding.ids[place[-1]])
+        begin = int(differ[-1]) + 1 if len(differ) else 0  # where the run of the word begins
+        if not 0 < begin <= len(place) - furthest // 2:  # the tokenizer joins repeated words
+            continue
+        questions = []
+        for last in place[begin:-1]:
+            target = replace(model.next_target(encoding, int(encoding.ids[last + 1]), int(last) + 1), output="prob")
+            keep = np.zeros((2, len(encoding)), bool)
+            keep[1, place[begin - 1]] = True  # the word itself stays in both: it is what the target is read from
+            questions.append(Question(encoding, target, keep))
+        with progress.silence():
+            answers = model.score(questions, removal="delete", memory=Memory(limit=0))
+        values = np.array([answer.value[:, 0] for answer in answers])
+        alone.append(values[:, 0])
+        beside.append(values[:, 1])
+    if not alone:
+        return []
+    size = min(map(len, alone))
+    means = [np.mean([each[:size] for each in side], axis=0) for side in (alone, beside)]
+    return [
+        {"position": k + 1, "alone": float(a), "beside_another": float(b)}
+        for k, (a, b) in enumerate(zip(*means, strict=True))
+    ]
+
+
+def frequent(model: Any, encodings: Sequence[Encoding]) -> list[str]:
+    """The most frequent words that are one token, with the space before them."""
+    counts: Counter[str] = Counter()
+    for encoding in encodings:
+        text = encoding.texts[-1]
+        for t in np.flatnonzero(~encoding.fixed):
+            begin, end = int(encoding.start[t]), int(encoding.end[t])
+            piece = text[begin:end].strip()
+            whole = end == len(text) or not text[end].isalnum()
+            starts = begin == 0 or text[begin].isspace() or text[begin - 1].isspace()
+            if piece.isalpha() and starts and whole:
+                counts[" " + piece] += 1
+    found = [word for word, _ in counts.most_common(WORDS)]
+    if len(found) < 2:
+        raise InputError("The texts hold no words that can be repeated: give texts in a language with spaces.")
+    return found
+
+
+# -- the truth -------------------------------------------------------------------------------------------------------
+
+
+def marginal(model: Any, encodings: Sequence[Encoding]) -> list[dict[str, Any]]:
+    """What the model itself says with the second token marginalised out, and with it left out.
+
+    Asked about are the likeliest fourth token by the first and the one that stands in the text.
+    """
+    found = []
+    for number, encoding in enumerate(encodings):
+        progress.report(number, len(encodings), "tokens marginalised")
+        place = np.flatnonzero(~encoding.fixed)[:4]
+        if len(place) < 4 or place[3] - place[0] != 3:
+            continue
+        true, covered = by_marginalising(model, encoding, place)
+        keep = np.zeros((1, len(encoding)), bool)
+        keep[0, place[0]] = True
+        for kind, token in (("likeliest", int(true.argmax())), ("actual", int(encoding.ids[place[3]]))):
+            target = Target("token", (token,), (int(place[3]),), model.codec.name(token), "prob")
+            with progress.silence():
+                masked = float(model.score([Question(encoding, target, keep)], removal="delete")[0].value[0, 0])
+            told = {"kind": kind, "token": model.codec.name(token), "true": float(true[token]), "masked": masked}
+            found.append({**told, "covered": covered})
+    return found
+
+
+@torch.inference_mode()
+def by_marginalising(model: Any, encoding: Encoding, place: np.ndarray) -> tuple[torch.Tensor, float]:
+    """[v] p(y_4 | y_1, y_3), and the share of f(y_2 | y_1) over which it was summed."""
+    ids = torch.from_numpy(encoding.ids[: place[2] + 1].copy()).to(model.device)
+    start = ids[: place[1]]
+    ask = lambda rows: model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits.double()  # noqa: E731
+    first = ask(start[None])[0, -1].softmax(-1)
+    mass, tokens = first.topk(min(LIKELY, len(first)))
+    rows = ids.repeat(len(tokens), 1)
+    rows[:, place[1]] = tokens
+    weights, mixed = torch.zeros_like(mass), torch.zeros_like(first)
+    for begin in range(0, len(rows), 50):
+        part = slice(begin, begin + 50)
+        logits = ask(rows[part])
+        weights[part] = mass[part] * logits[:, place[1]].softmax(-1)[:, ids[place[2]]]
+        mixed += weights[part] @ logits[:, place[2]].softmax(-1)
+    return mixed / weights.sum(), float(mass.sum())
+
+
+# -- in a sentence ---------------------------------------------------------------------------------------------------
+
+
+def verdict(
+    name: str,
+    subsets: Sequence[dict[str, Any]],
+    guess: float,
+    repetition: Sequence[dict[str, Any]],
+    truth: Sequence[dict[str, Any]],
+) -> tuple[str, bool]:
+    """Whether rationales can be taken at face value: no part is worse than none, further tokens help, words are not
+    repeated, and leaving out is nearly marginalising out."""
+    faults = []
+    poor = max(subsets, key=lambda row: row["low"])
+    if poor["low"] > guess:
+        faults.append(
+            f"with {count(poor['size'])} its perplexity is {poor['perplexity']:,.0f}, "
+            f"and {guess:,.0f} by the frequencies of tokens alone"
+        )
+    worst = max(subsets, key=lambda row: row["ratio"] if row["ratio_low"] > 1 else 0.0)
+    if worst["ratio"] > WORSE and worst["ratio_low"] > 1:
+        faults.append(
+            f"{count(worst['size'])} make its guesses worse than {count(worst['fewer'])} "
+            f"(perplexity × {worst['ratio']:.2f} in the same places)"
+        )
+    if repetition:
+        top = max(repetition, key=lambda row: max(row["alone"], row["beside_another"]))
+        share = max(top["alone"], top["beside_another"])
+        if share > REPEATS:
+            faults.append(f"it repeats a word that stands alone with a probability of up to {share:.2f}")
+    if truth:
+        apart = float(np.mean([abs(row["true"] - row["masked"]) for row in truth if row["kind"] == "likeliest"]))
+        if apart > APART:
+            faults.append(f"without a token it is {apart:.2f} away from what it says with that token marginalised out")
+    if not faults:
+        return f"Rationales of {name} can be taken at face value: it behaves on parts of a context.", True
+    told = faults[0] if len(faults) == 1 else ", ".join(faults[:-1]) + ", and " + faults[-1]
+    return (
+        f"Rationales of {name} can't be taken at face value: {told}. "
+        f"`raison train compatibility -m {name}` teaches it to read parts of a context.",
+        False,
+    )
+
+
+def count(size: int | None) -> str:
+    if size is None:
+        return "all tokens"
+    return "the last one alone" if size == 1 else f"{size} random tokens"

@@ -1,0 +1,176 @@
+"""Whether a model behaves on parts of its context: numbers against literal ones, and the sentence that follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from raison.errors import InputError, Unsupported
+from raison.studies import compatibility as study
+from raison.studies.compatibility import check_compatibility
+from raison.testing.tiny import tiny_model
+from raison.types import Example
+
+TEXTS = [Example(text) for text in (
+    "the small cat sat on the old mat and the dog ran to the house of the old man by the sea",
+    "a dog and a cat ran in the old house and the man sat on the small mat by the old sea wall",
+)]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["gpt2", "llama"])
+def writer(request):
+    return tiny_model(request.param, "causal")
+
+
+@pytest.fixture(scope="module")
+def found(writer):
+    return check_compatibility(writer, TEXTS, length=20, targets=3, truths=2, sizes=(1, 2, 5))
+
+
+def test_the_whole_context_is_the_plain_model(writer, found):
+    """The last row against Hugging Face's own logits in the same places."""
+    losses = []
+    for number, encoding in enumerate(study.blocks(writer, TEXTS, 20)):
+        ids = torch.from_numpy(encoding.ids.copy())[None]
+        with torch.inference_mode():
+            log_prob = writer.hf(input_ids=ids).logits[0].log_softmax(-1)
+        draw = np.random.default_rng([0, number])
+        for target in study.chosen(writer, encoding, 3, draw):
+            place = target.positions[0]
+            losses.append(-float(log_prob[place - 1, encoding.ids[place]]))
+            free = np.flatnonzero(target.free(encoding))
+            for size in (1, 2, 5):
+                draw.choice(free, size - 1, replace=False)  # as the study draws
+    assert found.full == pytest.approx(np.exp(np.mean(losses)), rel=1e-6)
+    assert found.subsets[-1]["count"] == len(losses)
+
+
+def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch):
+    """With all tokens of the vocabulary: Σ_k, written out."""
+    monkeypatch.setattr(study, "LIKELY", 10**6)
+    encoding = study.blocks(writer, TEXTS, 20)[0]
+    place = np.flatnonzero(~encoding.fixed)[:4]
+    true, covered = study.by_marginalising(writer, encoding, place)
+    assert covered == pytest.approx(1.0)
+    assert float(true.sum()) == pytest.approx(1.0)
+    ids = torch.from_numpy(encoding.ids[: place[2] + 1].copy())
+    above, below = torch.zeros(len(true), dtype=torch.float64), 0.0
+    with torch.inference_mode():
+        first = writer.hf(input_ids=ids[None, : place[1]]).logits[0, -1].double().softmax(-1)
+        for k in range(len(first)):
+            row = ids.clone()
+            row[place[1]] = k
+            shares = writer.hf(input_ids=row[None]).logits[0].double().softmax(-1)
+            weight = first[k] * shares[place[1], ids[place[2]]]
+            above += weight * shares[place[2]]
+            below += float(weight)
+    torch.testing.assert_close(true, above / below, rtol=1e-8, atol=1e-10)
+
+
+def test_a_word_alone_is_asked_about_at_every_position(writer):
+    """Against Hugging Face's own logits for the one word, at that position."""
+    encodings = study.blocks(writer, TEXTS, 20)
+    rows = study.repeated(writer, encodings, 12)
+    assert len(rows) > 5
+    alone = np.array([row["alone"] for row in rows])
+    if writer.hf.config.model_type == "llama":  # its first token [CLS] stays, so the word is not alone
+        assert alone.std() > 0
+        return
+    words = study.frequent(writer, encodings)
+    values = []
+    for word, other in zip(words, [*words[1:], words[0]], strict=True):
+        ids = writer.encode([Example(other.strip() + word * 12)])[0].ids.tolist()
+        begin = max(k for k in range(len(ids)) if ids[k] != ids[-1]) + 1
+        if len(ids) - begin < 6:  # several tokens make the word
+            continue
+        token = torch.tensor([[ids[-1]]])
+        with torch.inference_mode():
+            places = [torch.tensor([[begin + k]]) for k in range(len(rows))]
+            out = [writer.hf(input_ids=token, position_ids=place).logits for place in places]
+        values.append([float(each[0, 0].softmax(-1)[ids[-1]]) for each in out])
+    np.testing.assert_allclose(alone, np.mean(values, axis=0), rtol=1e-6)
+    assert alone.std() > 0
+
+
+def test_with_rotary_positions_a_word_alone_is_the_same_everywhere():
+    model = tiny_model("qwen", "causal")
+    encodings = study.blocks(model, TEXTS, 20)
+    assert not encodings[0].fixed.any()
+    alone = [row["alone"] for row in study.repeated(model, encodings, 12)]
+    np.testing.assert_allclose(alone, alone[0], rtol=1e-6)
+
+
+def test_frequencies_are_counted_without_the_place_itself(writer):
+    encodings = study.blocks(writer, TEXTS, 20)
+    loss = study.frequencies(writer, encodings)
+    written = np.concatenate([each.ids[~each.fixed] for each in encodings])
+    size = writer.hf.get_input_embeddings().num_embeddings
+    values, counts = np.unique(written, return_counts=True)
+    common, rare = values[counts.argmax()], values[counts.argmin()]
+    total = len(written) - 1
+    assert loss(int(common)) == pytest.approx(np.log((total + len(values)) / (counts.max() - 1)))
+    if counts.min() == 1:
+        known = len(values) - 1
+        assert loss(int(rare)) == pytest.approx(np.log((total + known) / (known / (size - known))))
+
+
+def test_the_verdict_follows_the_numbers():
+    same = {"count": 9, "fewer": None, "ratio": 1.0, "ratio_low": 1.0}
+    rows = [
+        {"size": 1, "perplexity": 50.0, "low": 40.0, "high": 60.0, **same},
+        {"size": None, "perplexity": 10.0, "low": 8.0, "high": 12.0, **same},
+    ]
+    good, trusted = study.verdict("m", rows, 1000.0, [], [])
+    assert trusted and "can be taken" in good
+    said, trusted = study.verdict("m", rows, 30.0, [], [])
+    assert not trusted and "frequencies" in said
+    worse = [rows[0], {**rows[1], "fewer": 1, "ratio": 1.5, "ratio_low": 1.2}]
+    said, trusted = study.verdict("m", worse, 1000.0, [], [])
+    assert not trusted and "× 1.50" in said
+    unsure = [rows[0], {**rows[1], "fewer": 1, "ratio": 1.5, "ratio_low": 0.9}]  # may be chance
+    assert study.verdict("m", unsure, 1000.0, [], [])[1]
+    repeats = [{"position": 1, "alone": 0.4, "beside_another": 0.0}]
+    assert "repeats" in study.verdict("m", rows, 1000.0, repeats, [])[0]
+    truth = [{"kind": "likeliest", "token": "x", "true": 0.9, "masked": 0.1, "covered": 1.0}]
+    assert "0.80 away" in study.verdict("m", rows, 1000.0, [], truth)[0]
+
+
+def test_it_is_the_same_again_and_lossless(writer, found):
+    again = check_compatibility(writer, TEXTS, length=20, targets=3, truths=2, sizes=(1, 2, 5))
+    assert again == found
+    assert type(found).from_json(found.to_json()) == found
+
+
+def test_encoder_decoders_are_measured_on_pairs():
+    model = tiny_model("marian", "seq2seq")
+    pairs = [Example("the small cat sat on the mat", label="the dog ran to the old house by the sea")]
+    found = check_compatibility(model, pairs, targets=2, sizes=(1, 2))
+    assert [row["size"] for row in found.subsets] == [1, 2, None]
+    assert not found.repetition and not found.truth
+
+
+def test_bad_wishes_get_one_sentence(sentiment, writer):
+    with pytest.raises(Unsupported, match="language model"):
+        check_compatibility(sentiment, TEXTS)
+    with pytest.raises(InputError, match="translations"):
+        check_compatibility(tiny_model("marian", "seq2seq"), TEXTS)
+    with pytest.raises(InputError, match="smaller --length"):
+        check_compatibility(writer, TEXTS, length=60)
+
+
+def test_the_command(tmp_path):
+    from raison.cli.app import app, assemble
+
+    assemble()
+    file = tmp_path / "prose.txt"
+    file.write_text("Once upon a time there was a little girl named Lily. She loved to play outside. " * 40)
+    out = CliRunner().invoke(
+        app, ["compatibility", "-m", "stories15m", "-d", str(file), "--limit", "2", "--length", "16", "--truths", "1"]
+    )
+    assert out.exit_code == 0, out.output
+    assert "face value" in out.output
+    assert "frequencies alone" in out.output
+    bad = CliRunner().invoke(app, ["compatibility", "-m", "stories15m", "-d", str(file), "--length", "2"])
+    assert bad.exit_code == 2
