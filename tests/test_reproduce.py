@@ -11,6 +11,7 @@ from raison.errors import InputError
 from raison.methods.base import Method
 from raison.registry import metrics
 from raison.studies.evaluate import method_list
+from raison.studies.experiment import experiments
 from raison.studies.page import page_with, section
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suite_named, suites
@@ -21,6 +22,10 @@ SUITES = suites()
 @pytest.mark.parametrize("name", SUITES)
 def test_every_name_in_a_suite_exists(name):
     suite = SUITES[name]
+    if suite.experiment:
+        assert suite.experiment in experiments
+        assert {claim.first[0] for claim in suite.across} <= {run.name for run in suite.runs}
+        return
     built = method_list(list(suite.methods.values()))
     assert all(isinstance(each, Method) for each in built)
     keys = {key for spec in suite.metrics for key in metrics.build(spec).keys}
@@ -194,3 +199,61 @@ def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
             draw_curves(found, keys, file)
         assert files[0].read_bytes() == files[1].read_bytes()
         assert len(files[0].read_bytes()) > 5000
+
+
+# -- across runs -------------------------------------------------------------------------------------------------
+
+
+def test_runs_are_compared_on_the_texts_that_both_have():
+    from raison.evaluation import Cell, Column, Evaluation, Seen
+    from raison.studies.across import compared, joined
+    from raison.studies.suite import Across
+
+    def run(ids, values):
+        cell = Cell("m", "error", float(np.mean(values)), None, None, tuple(map(float, values)))
+        texts = tuple(Seen(str(each), "text") for each in ids)
+        return Evaluation("model", "data", ("m",), (Column("error", "x", False),), (cell,), texts, {}, {"seed": 0})
+
+    first = run(range(12), [k / 100 for k in range(12)])
+    second = run(range(13, 1, -1), [0.5 + k / 100 for k in range(13, 1, -1)])  # others, and in another order
+    both = joined({"a": first, "b": second})
+    assert [text.id for text in both.texts] == [str(k) for k in range(2, 12)]
+    np.testing.assert_allclose(np.array(both.cell("b: m", "error").each) - both.cell("a: m", "error").each, 0.5)
+    claims = [Across("better", ("a", "m"), ("b", "m"), "error"), Across("absent", ("a", "m"), ("c", "m"), "error")]
+    ((claim, verdict),) = compared(claims, {"a": first, "b": second})
+    assert (claim.text, verdict.better, verdict.count) == ("better", "a: m", 10)
+    assert verdict.difference == pytest.approx(-0.5)
+    assert joined({"a": first, "b": run([20, 21], [0, 1])}) is None
+
+
+def test_the_true_probability_of_a_majority_is_counted():
+    from itertools import product
+
+    from raison.studies.experiments import majority as study
+
+    for kept, ones in ((17, 9), (17, 8), (13, 5), (12, 8), (10, 5)):
+        rest = list(product((0, 1), repeat=17 - kept))
+        share = np.mean([ones + sum(each) > 8 for each in rest])
+        assert study.true_probability(kept, ones) == pytest.approx(share)
+    pairs = np.array([[0.0, 0.1], [0.04, 0.3], [1.0, 0.8]])
+    curve = study.calibration(pairs)
+    assert curve[0] == pytest.approx(0.2) and curve[-1] == pytest.approx(0.8)
+    assert curve[5] == pytest.approx(0.5)  # the middle of its neighbours
+
+
+def test_the_majority_language_is_taught_and_measured(tmp_path):
+    """A short training from scratch: the folder opens, and a model that knows nothing yet is told so."""
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    recipe = Path(__file__).resolve().parents[1] / "recipes" / "majority.py"
+    told = [sys.executable, str(recipe), "--out", str(tmp_path / "m"), "--steps", "2", "--batch", "8"]
+    done = subprocess.run([*told, "--keep", "bernoulli(p=0.5)"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _, outcomes = reproduce("P0-figure3", models={"majority-standard": str(tmp_path / "m")}, limit=6)
+    found = outcomes[0].evaluation
+    assert outcomes[1].evaluation is None
+    assert 0 < found.cell("P(1)", "error").value < 1
+    assert 0.5 < found.cell("P(1)", "loss").value < 3
+    assert "the optimum is 1.8025" in found.notes[0]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from raison.evaluation import Evaluation
-from raison.show.paper import QUIET
+from raison.show.paper import FAINT, QUIET
 from raison.show.press import press
 from raison.show.scale import HUES
 
 __all__ = ["draw_curves", "shares_of"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
+ACROSS = {"calibration": "true probability, %", "randomisation": "randomised blocks, %"}  # where it is not units
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
@@ -55,7 +56,9 @@ def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
         axes.plot(
             100 * shares_of(key, len(curve)), curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4
         )
-    axes.set_xlabel("k, % of the units")
+    if key.startswith("calibration"):
+        axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
+    axes.set_xlabel(ACROSS.get(key.split("_")[0], "k, % of the units"))
 
 
 def along(axes: Any, evaluation: Evaluation, key: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from raison.evaluation import Cell
+from raison.studies.across import compared
 from raison.studies.compare import Verdict
 from raison.studies.reproduce import Outcome
 from raison.studies.suite import Claim, Suite
@@ -19,6 +20,7 @@ def section(suite: Suite, outcomes: Sequence[Outcome], command: str, pictures: M
     lines = [f"## {suite.name}: {suite.title}", "", f"{suite.paper}. `{command}`", ""]
     lines += [f"- {each}" for each in suite.differs]
     lines += findings(suite, outcomes)
+    lines += between_runs(suite, outcomes)
     for outcome in outcomes:
         lines += ["", f"### {outcome.run.name}", ""]
         if outcome.evaluation is None:
@@ -44,6 +46,24 @@ def findings(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
             by_verdict.setdefault(held(claim, outcome.verdicts[number][1]), []).append(outcome.run.name)
         told = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in by_verdict.items())
         lines.append(f"- {claim.text} ({claim.key}): {told}.")
+    return lines
+
+
+def between_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
+    """Claims about several runs."""
+    runs = {o.run.name: o.evaluation for o in outcomes if o.evaluation is not None}
+    found = compared(suite.across, runs)
+    if not found:
+        return []
+    lines = ["", "| claim about two runs | difference, 95 % interval | texts | p, corrected | here |", "|---" * 5 + "|"]
+    for claim, verdict in found:
+        one, other = ": ".join(claim.first), ": ".join(claim.second)
+        told = f"{claim.text} ({one} against {other}, {claim.key})"
+        gap = "–" if verdict.difference is None else f"{verdict.difference:+.4f}"
+        if verdict.low is not None:
+            gap += f" ({verdict.low:+.4f} … {verdict.high:+.4f})"
+        decided = {one: "holds", other: "**the contrary holds**"}.get(verdict.better, "not decided")
+        lines.append(f"| {told} | {gap} | {verdict.count} | {probability(verdict.corrected)} | {decided} |")
     return lines
 
 
@@ -99,9 +119,13 @@ def held(claim: Claim, verdict: Verdict) -> str:
     return "**the contrary holds**" if verdict.better == claim.second else "not decided"
 
 
+def probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def verdict_line(claim: Claim, verdict: Verdict, higher: bool) -> str:
     """A row of the table of claims."""
-    p = "< 0.001" if verdict.corrected < 0.001 else f"{verdict.corrected:.3f}"
+    p = probability(verdict.corrected)
     difference = 0.0 if verdict.difference is None else verdict.difference
     told = f"{claim.text} ({claim.key})"
     return f"| {told} | {difference:+.4f} ({'more' if higher else 'less'} is better) | {p} | {held(claim, verdict)} |"

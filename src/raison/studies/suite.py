@@ -9,7 +9,7 @@ from typing import Any
 from raison.errors import InputError
 from raison.registry import suggest
 
-__all__ = ["Claim", "Run", "Suite", "suite_named", "suites"]
+__all__ = ["Across", "Claim", "Run", "Suite", "suite_named", "suites"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,16 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Across:
+    """A claim about two runs: a method of the first is better than a method of the second, on the texts of both."""
+
+    text: str
+    first: tuple[str, str]  # name of a run, title of a method
+    second: tuple[str, str]
+    key: str
+
+
+@dataclass(frozen=True)
 class Suite:
     """A table or figure of a paper."""
 
@@ -54,6 +64,7 @@ class Suite:
     metrics: tuple[str, ...] = ()
     experiment: str = ""  # what is done instead of measuring methods by metrics (studies/experiments)
     claims: tuple[Claim, ...] = ()
+    across: tuple[Across, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"
     units: str = "token"
@@ -76,8 +87,12 @@ def suites() -> dict[str, Suite]:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
             runs = tuple(Run(**run) for run in data.pop("run"))
             claims = tuple(Claim(**claim) for claim in data.pop("claim", []))
+            across = tuple(
+                Across(**{**claim, "first": tuple(claim["first"]), "second": tuple(claim["second"])})
+                for claim in data.pop("across", [])
+            )
             lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-            suite = Suite(runs=runs, claims=claims, **{**data, **lists})
+            suite = Suite(runs=runs, claims=claims, across=across, **{**data, **lists})
             found[suite.name] = suite
     return found
 
