@@ -240,8 +240,8 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
         "",
         "Comprehensiveness and sufficiency at ten shares and τ with leave-one-out, of the token scores of the same six "
         f"methods on {len(texts)} sentences; ferret in an environment of its own (it wants transformers below 5), "
-        "right before ours, told to rank all tokens as ours does, not only those with a positive score. It runs "
-        "leave-one-out again for every explanation; ours once for each sentence.",
+        "right before ours. It ranks positive scores only, so all get one number added. It runs leave-one-out "
+        "again for every explanation; ours once for each sentence.",
         "",
         *table(("side", "CPU s", "by ours"), rows_of(times)),
     ]

@@ -18,6 +18,14 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoTokenizer
 
 
+def above_zero(scores: list[float]) -> np.ndarray:
+    """Scores with the special tokens', in the same order, all positive: ferret ranks no others.
+
+    Its option only_pos=False, which would, fails in the comparison of an array with a list.
+    """
+    return np.array([0.0, *(np.array(scores) - min(scores) + 1e-6), 0.0])
+
+
 def main() -> None:
     folder, source = sys.argv[1:3]
     asked = json.load(sys.stdin)
@@ -41,7 +49,7 @@ def main() -> None:
     begin, end = [tokenizer.cls_token], [tokenizer.sep_token]
     made = [
         Explanation(
-            one["text"], begin + one["tokens"] + end, np.array([0.0, *one["scores"], 0.0]), one["method"],
+            one["text"], begin + one["tokens"] + end, above_zero(one["scores"]), one["method"],
             asked["labels"][int(one["id"])],
         )
         for one in asked["made"]
@@ -51,7 +59,7 @@ def main() -> None:
         start = time.process_time()
         for one in made:
             for evaluator in evaluators:
-                evaluator.compute_evaluation(one, target=one.target, only_pos=False)
+                evaluator.compute_evaluation(one, target=one.target)
         seconds.append(time.process_time() - start)
     print(json.dumps({"seconds": seconds}))
 

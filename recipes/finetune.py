@@ -15,9 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import re
-import signal
 import sys
 import tarfile
 import time
@@ -32,11 +30,13 @@ import torch
 import transformers
 from transformers import AutoTokenizer, BertForSequenceClassification
 
+from raison import progress
 from raison.errors import InputError, RaisonError
 from raison.models.catalog import minilm
+from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, saved
 
 MAX_TOKENS = 128
-CHECKPOINT, REPORT = "checkpoint.pt", "training.json"
+REPORT = "training.json"
 Batch = dict[str, torch.Tensor]
 Rows = dict[str, list[int]]  # what a tokenizer makes of one text, and the labels
 
@@ -247,133 +247,36 @@ class Feed:
 # ---- training
 
 
-class Stopped(Exception):
-    """Someone pressed Ctrl-C or sent SIGTERM; the checkpoint is on the disk."""
-
-
-@contextmanager
-def stop_asked() -> Iterator[Callable[[], bool]]:
-    """Whether someone wants the run to stop: asked between two steps, so that no step is cut in half."""
-    asked: list[int] = []
-    names = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(name, lambda number, frame: asked.append(number)) for name in names]
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for name, handler in zip(names, before, strict=True):
-            signal.signal(name, handler)
-
-
-@dataclass(frozen=True)
-class Course:
-    """How a model is trained."""
-
-    out: Path  # folder of the checkpoint
-    settings: dict[str, Any]  # a checkpoint made under other settings is not continued
-    total: int  # steps
-    lr: float  # of the encoder
-    head_lr: float  # of what is new
-    bfloat16: bool = False
-    warm: float = 0.1  # share of the steps until the rate is full
-    save_every: float = 60.0  # seconds
-    say_every: float = 15.0  # seconds
-
-    def rate(self, step: int) -> float:
-        rise = max(1, int(self.warm * self.total))
-        return (step + 1) / rise if step < rise else (self.total - step) / max(1, self.total - rise)
-
-
-def groups(model: Any, course: Course) -> list[dict[str, Any]]:
+def groups(model: Any, args: argparse.Namespace) -> list[dict[str, Any]]:
     """The trained parameters with their rates. The word table stays as it is: half of the weights, of which a small set
     would move only the words that it has, and a test text has others."""
     model.bert.embeddings.word_embeddings.requires_grad_(False)
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     new = [p for name, p in named if not name.startswith(("bert.embeddings", "bert.encoder"))]
     old = [p for name, p in named if name.startswith(("bert.embeddings", "bert.encoder"))]
-    return [{"params": old, "peak": course.lr}, {"params": new, "peak": course.head_lr}]
+    return [{"params": old, "peak": args.lr}, {"params": new, "peak": args.head_lr}]
 
 
 def train(
     model: torch.nn.Module,
     feed: Callable[[int], Batch],
-    course: Course,
+    args: argparse.Namespace,
+    total: int,
     every: int,
     look: Callable[[], dict[str, float]],
 ) -> tuple[float, list[dict[str, float]]]:
     """Train in place, from the checkpoint if there is one; CPU seconds, and what `look` saw every so many steps."""
-    optimizer = torch.optim.AdamW(groups(model, course), lr=course.lr, weight_decay=0.01)
-    trained = [p for group in optimizer.param_groups for p in group["params"]]
-    step, spent, seen = restore(course, trained, optimizer)
-    start, began, cpu = time.monotonic(), step, time.process_time()
-    saved = said = start
-    losses: list[float] = []
-
-    def save() -> None:
-        keep(course, trained, optimizer, step, spent + time.process_time() - cpu, seen)
-
-    with stop_asked() as stop:
-        while step < course.total:
-            model.train()
-            torch.manual_seed(course.settings["seed"] * 1_000_003 + step)  # dropout
-            batch = feed(step)
-            with torch.autocast("cpu", torch.bfloat16, enabled=course.bfloat16):
-                loss = model(**batch).loss
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
-            for group in optimizer.param_groups:
-                group["lr"] = group["peak"] * course.rate(step)
-            optimizer.step()
-            optimizer.zero_grad()
-            step += 1
-            losses.append(loss.item())
-            now, note = time.monotonic(), ""
-            if step % every == 0 or step == course.total:
-                seen = [*seen, {"step": step, **look()}]
-                note = "  dev " + " ".join(f"{name} {value}" for name, value in seen[-1].items() if name != "step")
-            if note or now - said > course.say_every:
-                left = (now - start) / (step - began) * (course.total - step)
-                mean = sum(losses) / len(losses)
-                said, losses = now, []
-                say(f"step {step}/{course.total}  loss {mean:.3f}  {now - start:.0f} s, {left:.0f} s left{note}")
-            if step == course.total or stop() or now - saved > course.save_every:
-                save()
-                saved = time.monotonic()
-            if stop() and step < course.total:
-                raise Stopped(f"Stopped after step {step} of {course.total}: the same command goes on from there.")
-    return spent + time.process_time() - cpu, seen
-
-
-def keep(course: Course, trained, optimizer, step: int, spent: float, seen: list) -> None:
-    """Write the checkpoint whole or not at all."""
-    state = {
-        "settings": course.settings,
-        "step": step,
-        "spent": spent,
-        "seen": seen,
-        "trained": [p.detach() for p in trained],
-        "optimizer": optimizer.state_dict(),
-    }
-    torch.save(state, course.out / f"{CHECKPOINT}.new")
-    os.replace(course.out / f"{CHECKPOINT}.new", course.out / CHECKPOINT)
-
-
-def restore(course: Course, trained, optimizer) -> tuple[int, float, list]:
-    path = course.out / CHECKPOINT
-    if not path.exists():
-        return 0, 0.0, []
-    try:
-        state = torch.load(path, weights_only=True)
-    except Exception as error:  # torch has no one error for a file that it can't read
-        raise InputError(f"{path} can't be read ({error}): delete it to start anew.") from error
-    other = sorted(name for name, value in course.settings.items() if state["settings"].get(name) != value)
-    if other:
-        raise InputError(f"{path} was made with another {other[0]}: delete it, or give its settings to go on with it.")
-    with torch.no_grad():
-        for parameter, value in zip(trained, state["trained"], strict=True):
-            parameter.copy_(value)
-    optimizer.load_state_dict(state["optimizer"])
-    say(f"going on after step {state['step']}")
-    return state["step"], state["spent"], state["seen"]
+    course = Course(
+        out=args.out,
+        steps=total,
+        settings=settings(args) | {"number of steps": total},
+        seed=args.seed,
+        bfloat16=args.bfloat16,
+        every=every,
+    )
+    with progress.listen(lines()):
+        done = fit(model, groups(model, args), feed, lambda model, batch, step: model(**batch).loss, course, look)
+    return done.seconds, done.history
 
 
 @torch.inference_mode()
@@ -484,8 +387,8 @@ def finish(out: Path, model, tokenizer, report: dict[str, Any]) -> None:
     tokenizer.save_pretrained(out)
     report["versions"] = {m.__name__: m.__version__ for m in (torch, transformers)}
     text = json.dumps(report, indent=2) + "\n"
-    (out / f"{REPORT}.new").write_text(text, encoding="utf-8")
-    os.replace(out / f"{REPORT}.new", out / REPORT)
+    with saved(out / REPORT) as half:
+        half.write_text(text, encoding="utf-8")
     (out / CHECKPOINT).unlink(missing_ok=True)
     print(text, end="")
 
@@ -495,11 +398,8 @@ def run(work: Callable[[], None]) -> int:
     try:
         work()
     except RaisonError as error:
-        say(f"error: {error}")
+        say(str(error) if isinstance(error, Stopped) else f"error: {error}")
         return error.exit_code
-    except Stopped as told:
-        say(str(told))
-        return 130
     except KeyboardInterrupt:  # before or after the training: the checkpoint, if any, is as it was
         say("Stopped: the same command goes on from the last checkpoint.")
         return 130
@@ -516,10 +416,9 @@ def finetune(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     dev, tested = (encode(tokenizer, parts[name]) for name in ("dev", "test"))
     feed = Feed(lambda epoch: encode(tokenizer, parts["train"], epoch), len(parts["train"]), args.batch, args.seed)
     total = max(1, round((args.epochs or task.epochs) * feed.per_epoch))
-    course = Course(args.out, settings(args) | {"number of steps": total}, total, args.lr, args.head_lr, args.bfloat16)
     sizes = {name: len(texts) for name, texts in parts.items()}
     say(f"{args.task}: {sizes}, {total} steps; {counts}")
-    seconds, seen = train(model, feed, course, feed.per_epoch, lambda: {"accuracy": share(evaluate(model, dev))})
+    seconds, seen = train(model, feed, args, total, feed.per_epoch, lambda: {"accuracy": share(evaluate(model, dev))})
     say("evaluating on test")
     cpu = time.process_time()
     right = evaluate(model, tested)

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import torch
 from finetune import (
-    Course,
     Feed,
     Rows,
     above_zero,
@@ -42,7 +41,6 @@ from finetune import (
     reading,
     run,
     say,
-    settings,
     shuffled,
     started,
     train,
@@ -317,16 +315,14 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     warm = Feed(lambda epoch: first, len(first), args.batch, args.seed)
     before = warm.per_epoch if made else 0
     total = before + max(1, round(args.epochs * feed.per_epoch))
-    course = Course(args.out, settings(args) | {"number of steps": total}, total, args.lr, args.head_lr, args.bfloat16)
     sizes = {name: len(asked[name]) for name in asked}
     say(f"questions {sizes}, {before} steps on {len(made)} cloze questions, then {total - before}; {counts}")
 
     def look() -> dict[str, float]:
         return scores(answers(model, seen["dev"], asked["dev"]), asked["dev"])
 
-    seconds, history = train(
-        model, lambda step: warm(step) if step < before else feed(step - before), course, 2 * feed.per_epoch, look
-    )
+    fed = lambda step: warm(step) if step < before else feed(step - before)  # noqa: E731
+    seconds, history = train(model, fed, args, total, 2 * feed.per_epoch, look)
     cpu = time.process_time()
     measured = {name: scores(answers(model, seen[name], asked[name]), asked[name]) for name in ("dev", "test")}
     report = {

@@ -30,9 +30,11 @@ MAY_IMPORT = {
     "rationales": GROUND | {"models", "methods"},
     "api": GROUND | {"models", "methods", "rationales"},
     "metrics": GROUND | {"models", "methods"},
-    "studies": GROUND | {"models", "methods", "rationales", "metrics", "api", "datasets"},
+    "training": GROUND | {"models", "datasets"},
+    "studies": GROUND | {"models", "methods", "rationales", "metrics", "api", "datasets", "training"},
     "testing": GROUND | {"models", "methods", "rationales", "api"},
-    "cli": GROUND | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "show", "__init__"},
+    "cli": GROUND
+    | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "training", "show", "__init__"},
     "__init__": GROUND | {"api", "studies"},
     "__main__": {"cli"},
 }

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("no_distractor", "the rationale has nothing from the brackets", True),
     Column("reached", "the rationale is enough", True),
 )
-EXACT = "exact(evaluations=5000)"
+EXACT = "exact(evaluations=4000)"
 
 
 @dataclass(frozen=True)

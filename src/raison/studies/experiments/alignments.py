@@ -22,7 +22,6 @@ from raison.metrics.alignment import (
 from raison.metrics.base import Share
 from raison.models.base import Model, Wish
 from raison.studies.experiment import Number, Trial, experiment, found
-from raison.studies.experiments.distractors import sample
 from raison.studies.experiments.lambada import own_tokens, pieces_of
 from raison.studies.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
 from raison.types import Encoding, Example
@@ -97,15 +96,14 @@ def alignments(trial: Trial) -> Evaluation:
     """
     check_task(trial, "seq2seq", "an encoder-decoder")
     read = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
-    rng = np.random.default_rng(trial.seed)
     most = setting(trial, "words", 4)
     sentences: list[Sentence] = []
     unfit = seen_tokens = own = linked = 0
-    for example in read:
+    for number, example in enumerate(read):
         if len(sentences) == trial.count:
             break
         trial.step(f"{trial.run.name}: {len(sentences)} of {trial.count} sentences")
-        sentence = aligned(trial.model, example, most, rng)
+        sentence = aligned(trial.model, example, most, np.random.default_rng([trial.seed, number]))
         if sentence is None:
             unfit += 1
             continue
@@ -144,10 +142,10 @@ def aligned(model: Model, example: Example, most: int, rng: np.random.Generator)
     if words is None:
         return None
     own = own_tokens(model, longer, target)
-    linked = {j for kind in ("sure", "possible") for _, j in example.meta[kind]}
-    whole = {word for word in linked if word in words}  # others have no token of their own
-    able = sorted(word for word in whole if all(own[k] for k, of in enumerate(words) if of == word))
-    chosen = set(sample(able, most or len(able), rng))
+    linked = sorted({j for kind in ("sure", "possible") for _, j in example.meta[kind]})
+    drawn = [linked[k] for k in rng.permutation(len(linked))]  # first of all, so that other models get the same words
+    able = [word for word in drawn if word in words and all(own[k] for k, of in enumerate(words) if of == word)]
+    chosen = set(able[: most or len(able)])
     pieces = pieces_of(target, longer)
     picked = [k for k, word in enumerate(words) if word in chosen]
     return Sentence(

@@ -1,0 +1,129 @@
+"""raison train: models that can be explained better."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir
+
+DEFAULT_MODEL = "smollm2"
+
+Data = Annotated[
+    str,
+    typer.Option("-d", "--data", help="A text file or data set; of an encoder-decoder: pairs, or sources alone."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
+Keep = Annotated[
+    str,
+    typer.Option("--keep", help="uniform_length, inverse_length, bernoulli(p=0.5), or none: the control."),
+]
+Mix = Annotated[float, typer.Option("--mix", help="Share of the batches that have word dropout.")]
+Coins = Annotated[str, typer.Option("--coins", help="Of an encoder-decoder: apart (a coin for each side) or one.")]
+Lora = Annotated[Optional[int], typer.Option("--lora", help="Train an adapter of this rank; default: all weights.")]
+Rate = Annotated[Optional[float], typer.Option("--lr", help="Peak rate; default: 5e-4 with --lora, else 5e-5.")]
+Steps = Annotated[int, typer.Option("--steps", help="Updates of the weights.")]
+Length = Annotated[int, typer.Option("--length", help="Tokens of a block of text.")]
+Rows = Annotated[int, typer.Option("--batch", help="Blocks (or pairs) in a batch.")]
+Accumulate = Annotated[int, typer.Option("--accumulate", help="Batches in a step.")]
+Schedule = Annotated[str, typer.Option("--schedule", help="linear (down to 0 at the end) or constant.")]
+Bfloat = Annotated[bool, typer.Option("--bfloat16", help="Compute in bfloat16: faster on CPUs that have it.")]
+OwnTargets = Annotated[bool, typer.Option("--own-targets", help="Of an encoder-decoder: learn what it writes itself.")]
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its train or dev part.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Held = Annotated[float, typer.Option("--held", help="Share of the data that is held out.")]
+Every = Annotated[
+    Optional[int], typer.Option("--every", help="Steps between two looks at it; default: a quarter of all.")
+]
+Half = Annotated[bool, typer.Option("--half", help="Write the adapter in float16.")]
+
+
+def compatibility(
+    data: Data,
+    out: Out,
+    model: options.Model = DEFAULT_MODEL,
+    keep: Keep = "uniform_length",
+    mix: Mix = 0.5,
+    coins: Coins = "apart",
+    lora: Lora = None,
+    lr: Rate = None,
+    steps: Steps = 300,
+    length: Length = 128,
+    batch: Rows = 8,
+    accumulate: Accumulate = 1,
+    schedule: Schedule = "linear",
+    seed: options.Seed = 0,
+    bfloat16: Bfloat = False,
+    own_targets: OwnTargets = False,
+    split: Split = None,
+    limit: Limit = None,
+    held: Held = 0.05,
+    every: Every = None,
+    half: Half = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Train a model that writes to behave on partial contexts: word dropout, as rationales ask about them."""
+    from raison.cli.waiting import waiting
+
+    settings: dict[str, Any] = dict(
+        keep=keep, mix=mix, coins=coins, lora=lora, lr=lr, steps=steps, length=length, batch=batch,
+        accumulate=accumulate, schedule=schedule, seed=seed, bfloat16=bfloat16, own_targets=own_targets, held=held,
+    )  # fmt: skip
+    with waiting("loading the libraries") as wait:
+        from raison.models.load import load
+        from raison.training import compatibility as training
+        from raison.training.material import named
+
+        training.Setup(**settings)  # misspelt rules are cheap to refuse now
+        wait(f"opening {model}")
+        opened = load(model)
+        wait(f"training {opened.name}")
+        chosen = {**settings, "split": split, "limit": limit, "every": every, "half": half}
+        with heard():
+            report = training.train_compatibility(
+                opened, data, out=out, data_dir=data_dir, split=split, limit=limit, every=every, half=half,
+                command=command_line(opened.name, named(data), chosen), **settings,
+            )  # fmt: skip
+    publish(report, out)
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Where there is no terminal for a bar, progress becomes lines of a log."""
+    if sys.stderr.isatty():
+        yield
+        return
+    from raison import progress
+    from raison.training.fit import lines
+
+    with progress.listen(lines()):
+        yield
+
+
+def command_line(model: str, data: str, chosen: dict[str, Any]) -> str:
+    """The command that makes this again, with generic paths."""
+    from inspect import signature
+
+    usual = {name: item.default for name, item in signature(compatibility).parameters.items()}
+    words = ["raison", "train", "compatibility", "-m", model, "--data", data, "--out", "FOLDER"]
+    for name, value in chosen.items():
+        if value == usual[name]:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
+    return shlex.join(words)
+
+
+def publish(report: dict[str, Any], out: Path) -> None:
+    """What changed, on stdout; where it lies, on stderr."""
+    for name, after in report["after"].items():
+        if name.startswith("perplexity"):
+            print(f"{name}: {report['before'][name]:.2f} before, {after:.2f} after")
+    print(f"wrote {out}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Training: one loop for everything that raison trains, and models that behave on partial contexts."""

@@ -1,0 +1,213 @@
+"""Word dropout: which tokens a training pass may see, drawn anew for each batch (P0 section 4).
+
+A keep rule draws a set K of tokens, and attention i → j is allowed where
+
+    self, decoder   j ≤ i and (j ∈ K or j = i)     row i predicts from K∩<i ∪ {i}: the set that a search evaluates
+    encoder         j ∈ K or j = i                 what is not kept reads, but nobody reads it
+    cross           j ∈ K                          a row without a kept source token gives 0
+
+in all layers. `heads` says whether all heads see the same set (`alike`) or each draws its own (`each`). Only a set that
+all heads share is one that evaluation can ask about: with sets of their own, what one head misses another one sees. P0
+describes one set for all heads for its language models (`uniform_length`); in its translation code (`inverse_length`)
+heads see the sets of other examples by a slip of indices. So `alike` and `each` are the defaults of these two.
+
+Deviations: sets are drawn for each example, not once for a batch, and T is the example's own length, not the padded
+one, so that neighbours do not matter. Tokens that evaluation can't remove (the special tokens that a tokenizer puts in
+front of a text) are always kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import torch
+
+from raison.errors import InputError, UnknownName
+from raison.registry import Registry, suggest
+from raison.spec import Spec, between, one_of
+from raison.training.seeds import generator
+
+__all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "drawn", "keep_rules", "pairs", "rule_of"]
+
+HEADS = ("alike", "each")
+COINS = ("apart", "one")
+
+keep_rules: Registry[Any] = Registry("keep rule", "raison.training", "keeps")
+R = TypeVar("R", bound="type[Rule]")
+
+
+def rule(name: str) -> Callable[[R], R]:
+    """Register a keep rule under the name that users type."""
+
+    def add(cls: R) -> R:
+        cls.name = name
+        return keep_rules.register(name)(cls)
+
+    return add
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """Parameters only; the batch arrives with the call."""
+
+    name: ClassVar[str]
+    drops: ClassVar[bool] = True  # False: nothing is ever dropped
+
+    @abstractmethod
+    def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
+        """[b h t] what is kept of the tokens `free` [b t] that may be dropped."""
+
+    def spec(self) -> Spec:
+        params = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Spec(self.name, {k: v for k, v in params.items() if v != type(self).__dataclass_fields__[k].default})
+
+
+@rule("uniform_length")
+@dataclass(frozen=True)
+class UniformLength(Rule):
+    """Every number of kept tokens from none to all is equally likely, and every set of that size.
+
+    n ~ U{0..T}; K is a random set of n tokens. P0 for language models (its text says 1..T, its code draws 0 too).
+    """
+
+    heads: str = "alike"  # alike | each: one set for all heads, or a set of each head's own (of the same size)
+
+    def __post_init__(self) -> None:
+        one_of("heads", self.heads, HEADS)
+
+    def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
+        size = free.sum(1)  # [b]
+        count = (torch.rand(len(free), generator=random, dtype=torch.float64) * (size + 1)).long().clamp(max=size)
+        noise = torch.rand(len(free), own(self.heads, heads), free.shape[1], generator=random, dtype=torch.float64)
+        noise = noise.masked_fill(~free[:, None], 2.0)  # behind all that may be chosen
+        rank = noise.argsort(-1).argsort(-1)
+        return (rank < count[:, None, None]).expand(-1, heads, -1)
+
+
+@rule("inverse_length")
+@dataclass(frozen=True)
+class InverseLength(Rule):
+    """Each token is kept with probability 1 / T, so that one is kept on average.
+
+    P0 for translation; a third of the sources keep nothing.
+    """
+
+    heads: str = "each"  # alike | each
+
+    def __post_init__(self) -> None:
+        one_of("heads", self.heads, HEADS)
+
+    def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
+        share = 1.0 / free.sum(1).clamp(min=1).double()
+        return tossed(share[:, None, None], free, own(self.heads, heads), random).expand(-1, heads, -1)
+
+
+@rule("bernoulli")
+@dataclass(frozen=True)
+class Bernoulli(Rule):
+    """Each token is kept with probability p."""
+
+    p: float = 0.5  # share of the tokens that are kept
+    heads: str = "alike"  # alike | each
+
+    def __post_init__(self) -> None:
+        between("p", self.p, 0, 1)
+        one_of("heads", self.heads, HEADS)
+
+    def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
+        share = torch.full((len(free), 1, 1), self.p, dtype=torch.float64)
+        return tossed(share, free, own(self.heads, heads), random).expand(-1, heads, -1)
+
+
+@rule("none")
+@dataclass(frozen=True)
+class Everything(Rule):
+    """Everything is kept: plain training, the control."""
+
+    drops = False
+
+    def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
+        return torch.ones(len(free), heads, free.shape[1], dtype=torch.bool)
+
+
+def own(which: str, heads: int) -> int:
+    """How many sets are drawn."""
+    return heads if which == "each" else 1
+
+
+def tossed(share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
+    """[b sets t] one coin for each token."""
+    return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64) < share
+
+
+def rule_of(spec: str | Spec | Rule) -> Rule:
+    """The keep rule of a spec."""
+    if isinstance(spec, Rule):
+        return spec
+    if not isinstance(spec, (str, Spec)):
+        raise InputError(f"A {type(spec).__name__} is not a keep rule: name one of {', '.join(keep_rules)}.")
+    parsed = Spec.parse(spec) if isinstance(spec, str) else spec
+    if parsed.name not in keep_rules:
+        near = suggest(parsed.name, list(keep_rules))
+        raise UnknownName(f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}.")
+    found: Rule = keep_rules.build(parsed)
+    return found
+
+
+@dataclass(frozen=True)
+class Keeps:
+    """What one forward pass may see; None: everything."""
+
+    target: torch.Tensor | None = None  # [b h t] of a decoder, whose self-attention it rules
+    source: torch.Tensor | None = None  # [b h t] of an encoder: its self-attention and the cross-attention
+
+    def of(self, kind: str) -> torch.Tensor | None:
+        """The keep of the keys that an attention of this kind looks at."""
+        return self.source if kind in ("encoder", "cross") else self.target
+
+
+@dataclass(frozen=True)
+class Side:
+    """The tokens of one sequence of a batch, for drawing."""
+
+    real: torch.Tensor  # [b t] False at padding
+    heads: int  # of the attentions that look at it
+    fixed: torch.Tensor | None = None  # [b t] or [t]: always kept
+
+    def keep(self, rule: Rule, random: torch.Generator) -> torch.Tensor:
+        """[b h t] by the rule, on the CPU whatever the model's device is, so that machines agree."""
+        real = self.real.bool().cpu()
+        fixed = torch.zeros_like(real) if self.fixed is None else self.fixed.bool().cpu().expand_as(real) & real
+        keep = rule.draw(real & ~fixed, self.heads, random) | fixed[:, None]
+        return (keep & real[:, None]).to(self.real.device)
+
+
+def drawn(rule: Rule, mix: float, sides: Sequence[Side], *, seed: int, step: int, coins: str = "apart") -> Keeps | None:
+    """What the pass of a step may see; None where the coin says that it sees everything.
+
+    `sides` is (target,) for a decoder and (target, source) for an encoder-decoder. With probability `mix` there is
+    dropout, by one coin for the whole batch; an encoder-decoder tosses one coin for each side (`apart`, as P0's code
+    does: with mix 0.5 a quarter of the steps drop on both sides), or one for both (`one`, as its text reads).
+    """
+    random = generator(seed, step)
+    tosses = torch.rand(2, generator=random, dtype=torch.float64) < mix
+    if coins == "one":
+        tosses[1] = tosses[0]
+    found = [side.keep(rule, random) if rule.drops else None for side in sides]  # drawn always: coins change no set
+    kept = [keep if toss else None for keep, toss in zip(found, tosses.tolist(), strict=False)]
+    return Keeps(*kept) if any(keep is not None for keep in kept) else None
+
+
+def pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
+    """[b h s t] which of `rows` queries may look at which key, for the keep [b h t] of the keys."""
+    size = keep.shape[-1]
+    if kind == "cross":
+        return keep[:, :, None, :].expand(-1, -1, rows, -1)
+    if rows != size:
+        raise ValueError(f"self-attention of {rows} rows over {size} tokens: word dropout knows no cache")
+    same = torch.eye(size, dtype=torch.bool, device=keep.device)
+    allowed = keep[:, :, None, :] | same
+    return allowed if kind == "encoder" else allowed & torch.ones_like(same).tril()
