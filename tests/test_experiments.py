@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from raison.api import search_of
 from raison.datasets.agreement import TEMPLATES, Template, filled, pairs_of
@@ -16,6 +17,7 @@ from raison.datasets.base import Read
 from raison.errors import InputError
 from raison.metrics.base import Share
 from raison.models.base import Prediction, Scored, Wish
+from raison.studies.compatibility import chosen
 from raison.studies.evaluate import method_list
 from raison.studies.experiment import Trial, experiments
 from raison.studies.experiments import agreement, alignments, cost, distractors, lambada
@@ -558,3 +560,18 @@ def test_agreement_on_a_real_model(smollm2, data_dir, record_property):
     assert found.cell("greedy", "reached").value == 1.0
     assert found.cell("refined", "length").value <= found.cell("greedy", "length").value
     record_property("length of greedy", found.cell("greedy", "length").value)
+
+
+def test_losses_on_parts_are_those_of_the_plain_model(data_dir):
+    suite = suites()["P0-subsets"]
+    model = tiny_model("gpt2", "causal", double=False)
+    run = replace(suite.runs[0], settings={"length": 24, "places": 2, "sizes": [1, 4]})
+    found = experiments["subsets"](Trial(model, suite.methods, run, 3, 0, data_dir))
+    assert [column.key for column in found.columns] == ["of_1", "of_4", "all"]
+    (encoding,) = model.encode([Example(found.texts[1].text)])
+    targets = chosen(model, encoding, 2, np.random.default_rng([0, 1]))
+    with torch.no_grad():
+        logs = model.hf(input_ids=torch.tensor(encoding.ids[None].copy())).logits.log_softmax(-1)[0]
+    literal = [-float(logs[target.positions[0] - 1, target.ids[0]]) for target in targets]
+    assert found.cell("log f", "all").each[1] == pytest.approx(np.mean(literal), abs=1e-4)
+    assert f"{np.exp(found.cell('log f', 'of_4').value):,.1f} given 4 random tokens" in found.notes[0]

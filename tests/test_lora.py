@@ -7,8 +7,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
 
+import raison
+from raison.errors import ModelError
 from raison.models.lora import merge
 from raison.models.pooled import MeanPooledBert
+from raison.testing import tiny_hf
 
 peft = pytest.importorskip("peft")
 
@@ -177,3 +180,40 @@ def test_hidden_states_and_attentions_are_handed_on():
     )
     assert len(out.hidden_states) == 3 and len(out.attentions) == 2
     torch.testing.assert_close(out.logits, model(input_ids=IDS, attention_mask=MASK).logits)
+
+
+@pytest.fixture
+def adapted_folder(tmp_path):
+    """A model with its tokenizer, an adapter that names it, and peft's own merge."""
+    hf, tokenizer = tiny_hf("gpt2", "causal", double=False)
+    hf.save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    expected = save_adapter(hf, tmp_path / "adapter", r=4, target_modules=["c_attn"], fan_in_fan_out=True)
+    edit_config(tmp_path / "adapter", base_model_name_or_path=str(tmp_path / "base"))
+    return tmp_path / "adapter", expected
+
+
+def test_a_folder_of_an_adapter_is_opened_with_its_model(adapted_folder):
+    folder, expected = adapted_folder
+    model = raison.load(folder)
+    assert model.name == "adapter"
+    assert torch.allclose(model.hf(input_ids=IDS).logits, expected(input_ids=IDS).logits, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda f: edit_config(f, base_model_name_or_path=None), "does not say which model it is for"),
+        (lambda f: edit_config(f, base_model_name_or_path=str(f)), "does not say which model it is for"),
+        (lambda f: (f / "adapter_config.json").write_text("{"), "does not say which model it is for"),
+        (lambda f: edit_config(f, base_model_name_or_path=str(f.parent / "gone")), "There is no model folder"),
+        (lambda f: (f / "adapter_model.safetensors").unlink(), "has no adapter_model.safetensors"),
+        (lambda f: (f / "adapter_model.safetensors").write_bytes(b"\1" * 40), "can't be merged into its model"),
+        (lambda f: edit_config(f, use_dora=True), "can't be merged into its model: .*use_dora"),
+    ],
+)
+def test_a_broken_adapter_is_said_in_a_sentence(adapted_folder, spoil, words):
+    folder, _ = adapted_folder
+    spoil(folder)
+    with pytest.raises(ModelError, match=words):
+        raison.load(folder)

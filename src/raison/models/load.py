@@ -61,25 +61,37 @@ def opened(
     if not name.strip():
         raise InputError("The model's name is empty: name a folder, a hub model or one of `raison ls models`.")
     path = Path(name).expanduser()
+    if path.is_dir():
+        for kind in loaders:
+            if loaders[kind].owns(path):
+                return loaders[kind](path, device=device, dtype=dtype)
+    hf, own_tokenizer, called, folder = plain_model(name, tokenizer, task, dtype, allow_pickle, remote)
+    model = adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, called)
+    return with_heads(model, folder / "heads.json")
+
+
+def plain_model(
+    name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool
+) -> tuple[Any, Any, str, Path]:
+    """The transformers model of a name, its tokenizer, what it is called, and the folder of what belongs to it."""
+    path = Path(name).expanduser()
     if not path.exists() and not looks_local(name):
         from raison.models import catalog
 
         if name in catalog.entries():
             hf, own_tokenizer = catalog.entries()[name].open()
-            file = Path(catalog.__file__).parent / "shipped" / name / "heads.json"
-            return with_heads(adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, name), file)
-    if path.is_dir():
-        for kind in loaders:
-            if loaders[kind].owns(path):
-                return loaders[kind](path, device=device, dtype=dtype)
+            return hf, own_tokenizer, name, Path(catalog.__file__).parent / "shipped" / name
     if path.suffix == ".gguf" and path.is_file():
-        hf, own_tokenizer = from_gguf(path)
-        return adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, path.stem)
+        return *from_gguf(path), path.stem, path
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
+    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+        from raison.models.lora import base_of, merged
+
+        hf, own_tokenizer, *_ = plain_model(base_of(path), tokenizer, task, dtype, allow_pickle, remote)
+        return merged(hf, path), own_tokenizer, path.name, path
     hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
-    model = adapted(placed(hf, device, None), own_tokenizer, task, name if not path.is_dir() else path.name)
-    return with_heads(model, path / "heads.json")
+    return hf, own_tokenizer, path.name if path.is_dir() else name, path
 
 
 def with_heads(model: Any, file: Path) -> Any:

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
+
+from raison.errors import ModelError
 
 _PREFIX = "base_model.model."
 _LORA = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])\.weight")
@@ -56,6 +59,32 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
         for parameter, value in new:
             parameter.copy_(value)
     return model
+
+
+def merged(model: nn.Module, folder: Path) -> nn.Module:
+    """As `merge`, for a folder that a user named: what is wrong with it is said in a sentence."""
+    try:
+        return merge(model, folder)
+    except FileNotFoundError:
+        raise ModelError(
+            f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
+        ) from None
+    except (ValueError, SafetensorError) as error:
+        raise ModelError(f"The adapter {folder.name!r} can't be merged into its model: {error}.") from None
+
+
+def base_of(folder: Path) -> str:
+    """The name of the model that an adapter was trained for."""
+    try:
+        name = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (ValueError, KeyError, TypeError):
+        name = None
+    if not isinstance(name, str) or not name or Path(name).expanduser().resolve() == folder.expanduser().resolve():
+        raise ModelError(
+            f"The adapter_config.json of {folder.name!r} does not say which model it is for: put its name or folder "
+            "into base_model_name_or_path."
+        )
+    return name
 
 
 def _refuse_variants(config: dict[str, Any]) -> None:

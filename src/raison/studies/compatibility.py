@@ -34,7 +34,7 @@ from raison.models.memory import Memory
 from raison.record import Record, plain
 from raison.types import Encoding, Example, Target
 
-__all__ = ["Compatibility", "check_compatibility", "texts_of"]
+__all__ = ["Compatibility", "blocks", "check_compatibility", "losses_of", "texts_of"]
 
 SIZES = (1, 2, 5, 10, 20, 50)  # kept tokens, the one before the target among them
 WORDS, FURTHEST = 8, 40  # frequent words that are repeated, and how far from the start
@@ -128,7 +128,8 @@ def blocks(model: Any, texts: Sequence[Example], length: int) -> list[Encoding]:
             continue
         ids = model.encode([example], truncate=True)[0]
         if len(ids) >= length:
-            cut = ids.texts[0][: int(ids.end[length - 1])]
+            begin = int(ids.start[ids.start >= 0].min())  # a text that is too long for the model is cut in front
+            cut = ids.texts[0][begin : int(ids.end[length - 1])]
             found.append(model.encode([Example(cut)], truncate=True)[0])
     if not found:
         raise InputError(f"No text has {length} tokens: give longer texts, or a smaller --length.")
@@ -142,36 +143,45 @@ def on_subsets(
     model: Any, encodings: Sequence[Encoding], targets: int, sizes: Sequence[int], seed: int
 ) -> tuple[list[dict[str, Any]], float]:
     """Perplexity by the number of kept tokens, the last row is the whole context; and that of frequencies alone."""
+    losses: list[dict[int | None, float]] = []
     guesses = frequencies(model, encodings)
     guessed: list[float] = []
-    losses: list[dict[int | None, float]] = []  # place by place: size -> loss
     for number, encoding in enumerate(encodings):
         progress.report(number, len(encodings), "blocks on random parts")
-        draw = np.random.default_rng([seed, number])
-        questions, told = [], []
-        for target in chosen(model, encoding, targets, draw):
-            guessed.append(guesses(target.ids[0]))
-            free = np.flatnonzero(target.free(encoding))
-            rows, named = [], []
-            for size in sizes:
-                if size - 1 <= len(free):  # the token before the target is one of them
-                    row = np.zeros(len(encoding), bool)
-                    row[draw.choice(free, size - 1, replace=False)] = True
-                    rows.append(row)
-                    named.append(size)
-            rows.append(np.ones(len(encoding), bool))
-            questions.append(Question(encoding, target, np.stack(rows)))
-            told.append([*named, None])
-        with progress.silence():
-            answers = model.score(questions, removal="delete", memory=Memory(limit=0))
-        for names, answer in zip(told, answers, strict=True):
-            losses.append(dict(zip(names, (-answer.value.sum(-1)).tolist(), strict=True)))
+        for token, each in losses_of(model, encoding, targets, sizes, np.random.default_rng([seed, number])):
+            guessed.append(guesses(token))
+            losses.append(each)
     found: list[dict[str, Any]] = []
     every: tuple[int | None, ...] = (*sizes, None)
     for many in every:
         if any(many in each for each in losses):
             found.append({**perplexity(many, losses, seed), **against_fewer(many, found, losses, seed)})
     return found, float(np.exp(np.mean(guessed)))
+
+
+def losses_of(
+    model: Any, encoding: Encoding, targets: int, sizes: Sequence[int], draw: np.random.Generator
+) -> list[tuple[int, dict[int | None, float]]]:
+    """Place by place: the token that stands there, and −log f of it by the number of kept tokens (None: all)."""
+    questions, told = [], []
+    for target in chosen(model, encoding, targets, draw):
+        free = np.flatnonzero(target.free(encoding))
+        rows, named = [], []
+        for size in sizes:
+            if size - 1 <= len(free):  # the token before the target is one of them
+                row = np.zeros(len(encoding), bool)
+                row[draw.choice(free, size - 1, replace=False)] = True
+                rows.append(row)
+                named.append(size)
+        rows.append(np.ones(len(encoding), bool))
+        questions.append(Question(encoding, target, np.stack(rows)))
+        told.append([*named, None])
+    with progress.silence():
+        answers = model.score(questions, removal="delete", memory=Memory(limit=0))
+    return [
+        (int(question.target.ids[0]), dict(zip(names, (-answer.value.sum(-1)).tolist(), strict=True)))
+        for question, names, answer in zip(questions, told, answers, strict=True)
+    ]
 
 
 def frequencies(model: Any, encodings: Sequence[Encoding]) -> Callable[[int], float]:
