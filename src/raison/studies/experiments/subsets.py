@@ -41,7 +41,8 @@ def subsets(trial: Trial) -> Evaluation:
     columns = [Column(key(size), f"mean −log f given {told(size)}", False) for size in (*sizes, None)]
     (title,) = trial.methods
     evaluation = found(trial, columns, {title: rows}, data=trial.run.data)
-    lines = [f"{np.exp(evaluation.cell(title, key(size)).value):,.1f} given {told(size)}" for size in (*sizes, None)]
+    means = {size: evaluation.cell(title, key(size)).value for size in (*sizes, None)}
+    lines = [f"{np.exp(value):,.1f} given {told(size)}" for size, value in means.items() if value is not None]
     return replace(evaluation, texts=tuple(seen), notes=(f"Perplexity: {', '.join(lines)}.",))
 
 
