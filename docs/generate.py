@@ -79,6 +79,29 @@ def datasets_table() -> list[str]:
     return rows
 
 
+def keep_rules_table() -> list[str]:
+    from dataclasses import fields
+
+    from raison.training.dropout import keep_rules
+
+    rows = ["| rule | what a pass of the training may see | parameters |", "|---|---|---|"]
+    for name in keep_rules:
+        entry = keep_rules[name]
+        params = ", ".join(f"`{f.name}={f.default}`" for f in fields(entry)) or "none"
+        rows.append(f"| `{name}` | {entry.__doc__.strip().splitlines()[0]} | {params} |")
+    return rows
+
+
+def suites_table() -> list[str]:
+    from raison.studies.suite import suites
+
+    rows = ["| suite | what | in the paper | models that a recipe makes |", "|---|---|---|---|"]
+    for name, suite in suites().items():
+        made = ", ".join(dict.fromkeys(f"`{run.model}`" for run in suite.runs if run.recipe)) or "none"
+        rows.append(f"| `{name}` | {suite.title} | {suite.paper} | {made} |")
+    return rows
+
+
 def families_table() -> list[str]:
     """Every family with a tiny random model: what the load probe found, not what we hope."""
     from raison.registry import families
@@ -201,6 +224,8 @@ def help_text() -> list[str]:
         ["evaluate"],
         ["compare"],
         ["reproduce"],
+        ["compatibility"],
+        ["train", "compatibility"],
         ["heads"],
         ["idf"],
         ["ls"],
@@ -229,6 +254,8 @@ def page() -> str:
         ["## When a context is enough", "", *rules_table()],
         ["## Metrics", "", *metrics_table()],
         ["## Data sets", "", *datasets_table()],
+        ["## Suites", "", SUITES, "", *suites_table()],
+        ["## Word dropout", "", DROPOUT, "", *keep_rules_table()],
         ["## What absence means", "", *removals_table(), "", DEFAULTS],
         ["## Families", "", FAMILIES_TEXT, "", *families_table()],
         ["## Conservation of relevance", "", CONSERVED, "", *conservation_table()],
@@ -241,6 +268,13 @@ def page() -> str:
 DEFAULTS = """The default is `delete` for every task, wherever the load probe finds that it equals `mask`: it is
 exact, and the cheapest, since removed tokens are not computed at all. Elsewhere the default is the first that the
 probe found to work. Every result records which removal it used."""
+
+SUITES = """What `raison reproduce NAME` runs. A model that a recipe makes is passed as `--model name=FOLDER`; without
+it, its part is left out of the page and the command that makes it is named."""
+
+DROPOUT = """`raison train compatibility --keep RULE` draws a set of tokens that a pass may see, for a share `--mix` of
+the batches; a token always sees itself. `heads=alike` is one set for all attention heads, `each` a set of each head's
+own; all layers see the same."""
 
 FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = mask` says whether running only the kept
 tokens at their original positions gives the same answer as hiding the others from attention; `shares prefixes`, whether

@@ -14,13 +14,14 @@ import torch
 from raison.api import search_of
 from raison.datasets.agreement import TEMPLATES, Template, filled, pairs_of
 from raison.datasets.base import Read
+from raison.datasets.opening import open_dataset
 from raison.errors import InputError
 from raison.metrics.base import Share
 from raison.models.base import Prediction, Scored, Wish
 from raison.studies.compatibility import chosen
 from raison.studies.evaluate import method_list
 from raison.studies.experiment import Trial, experiments
-from raison.studies.experiments import agreement, alignments, cost, distractors, lambada
+from raison.studies.experiments import agreement, alignments, cost, distractors, heldout, lambada
 from raison.studies.experiments.searched import Aim, Rationale, batch_of, searched, setting
 from raison.studies.suite import Run, suites
 from raison.testing import tiny_hf, tiny_model
@@ -575,3 +576,38 @@ def test_losses_on_parts_are_those_of_the_plain_model(data_dir):
     literal = [-float(logs[target.positions[0] - 1, target.ids[0]]) for target in targets]
     assert found.cell("log f", "all").each[1] == pytest.approx(np.mean(literal), abs=1e-4)
     assert f"{np.exp(found.cell('log f', 'of_4').value):,.1f} given 4 random tokens" in found.notes[0]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bart"])
+def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
+    task = {"gpt2": "causal", "bart": "seq2seq"}[family]
+    model = tiny_model(family, task, double=False)
+    data = {"gpt2": "wikitext2", "bart": "multi30k_deen"}[family]
+    run = Run("a run", "tiny", data, split="test", settings={"length": 24})
+    got = experiments["heldout"](Trial(model, {"log f": ""}, run, 2, 0, data_dir))
+    text = got.texts[1].text
+    if task == "causal":
+        ids = torch.tensor(model.encode([Example(text)])[0].ids[None].copy())
+        given, wanted = {"input_ids": ids}, ids[0, 1:]
+    else:
+        source = open_dataset(data, split="test", limit=2, data=data_dir).examples[1].text
+        encoding = model.aim(model.encode([Example(source)])[0], Wish(text))[0][0]
+        sides = [
+            torch.tensor(encoding.ids[side][None].copy()) for side in (encoding.segment == 0, encoding.segment > 0)
+        ]
+        given, wanted = {"input_ids": sides[0], "decoder_input_ids": sides[1]}, sides[1][0, 1:]
+    with torch.no_grad():
+        logs = model.hf(**given).logits[0].log_softmax(-1)
+    literal = -logs[torch.arange(len(wanted)), wanted]
+    cell = got.cell("log f", "loss")
+    assert cell.parts[1] == pytest.approx(float(literal.sum()), abs=1e-3)
+    assert cell.wholes[1] == len(literal)
+    assert any("BLEU" in note for note in got.notes) == (task == "seq2seq")
+
+
+def test_bleu_is_that_of_sacrebleu():
+    sacrebleu = pytest.importorskip("sacrebleu")
+    said, asked = ["a cat sat on the mat today", "dogs bark at night"], ["a cat sat on the mat", "dogs bark at night"]
+    score, low, high = heldout.bleu(said, asked)
+    assert score == pytest.approx(sacrebleu.corpus_bleu(said, [asked]).score)
+    assert low <= score <= high

@@ -9,6 +9,7 @@ which a model that behaves on parts of a context should say. Vafa et al. 2021, s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import comb
 
@@ -20,8 +21,9 @@ from raison.models.base import Question
 from raison.studies.experiment import Number, Trial, experiment, found
 from raison.types import Example
 
-__all__ = ["majority", "true_probability"]
+__all__ = ["LANGUAGE", "loss", "majority", "sentences", "true_probability"]
 
+LANGUAGE = "majority-class language"
 BITS = 17
 OPTIMUM = 2 ** (BITS / (BITS + 3))  # seventeen coins, and three tokens that follow from them
 BINS = 11
@@ -41,26 +43,32 @@ def true_probability(kept: int, ones: int) -> float:
 def majority(trial: Trial) -> Evaluation:
     """Error of the belief about the majority on random parts, and the loss on whole texts."""
     model = trial.model
-    draw = np.random.default_rng(trial.seed)
     rows: list[dict[str, Number]] = []
     beliefs, texts = [], []
-    for number in range(trial.count):
-        bits = draw.integers(0, 2, BITS)
-        kept = draw.random(BITS) < 0.5
-        text = " ".join(map(str, bits)) + " ="
-        last = int(bits.sum() > BITS // 2)
-        belief = believed(trial, text, kept)
+    for number, (text, kept) in enumerate(sentences(trial.count, trial.seed)):
+        bits = np.array([int(bit) for bit in text.split()[:BITS]])
+        prompt, last = text[:-2], text[-1]
+        belief = believed(trial, prompt, kept)
         truth = true_probability(int(kept.sum()), int(bits[kept].sum()))
-        rows.append({"error": abs(belief - truth), "loss": loss(trial, f"{text} {last}")})
+        rows.append({"error": abs(belief - truth), "loss": float(np.mean(loss(trial, text)))})
         beliefs.append((truth, belief))
-        texts.append(Seen(str(number), text, label=str(last)))
+        texts.append(Seen(str(number), prompt, label=last))
     mean = float(np.mean([row["loss"] for row in rows]))
     above = np.exp(mean) / OPTIMUM - 1
     told = [f"Perplexity of whole texts {np.exp(mean):.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."]
     (title,) = trial.methods
-    made = found(trial, COLUMNS, {title: rows}, data="majority-class language", about=told)
+    made = found(trial, COLUMNS, {title: rows}, data=LANGUAGE, about=told)
     curves = {"calibration_curve": {title: calibration(np.array(beliefs))}}
     return replace(made, texts=tuple(texts), curves=curves, model=model.name)
+
+
+def sentences(count: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Random bits, "=" and their majority; and which of the bits [17] are kept in a part."""
+    draw = np.random.default_rng(seed)
+    for _ in range(count):
+        bits = draw.integers(0, 2, BITS)
+        kept = draw.random(BITS) < 0.5
+        yield f"{' '.join(map(str, bits))} = {int(bits.sum() > BITS // 2)}", kept
 
 
 def believed(trial: Trial, text: str, kept: np.ndarray) -> float:
@@ -76,7 +84,7 @@ def believed(trial: Trial, text: str, kept: np.ndarray) -> float:
     return float(trial.model.score([Question(encoding, target, keep)], removal="delete")[0].value[0, 0])
 
 
-def loss(trial: Trial, text: str) -> float:
+def loss(trial: Trial, text: str) -> list[float]:
     """−log f of each token after <s>, and of the end."""
     model = trial.model
     (encoding,) = model.encode([Example(text)])
@@ -88,7 +96,7 @@ def loss(trial: Trial, text: str) -> float:
     ]
     everything = np.ones((1, len(encoding)), bool)
     answers = model.score([Question(encoding, target, everything) for target in targets], removal="delete")
-    return -float(np.mean([answer.value[0, 0] for answer in answers]))
+    return [-float(answer.value[0, 0]) for answer in answers]
 
 
 def calibration(pairs: np.ndarray) -> list[float]:
