@@ -480,6 +480,18 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         assert again == pytest.approx(report["after"], rel=1e-4)
 
 
+def test_the_adapter_of_a_folder_is_opened_with_it_again(prose, tmp_path):
+    pytest.importorskip("peft")
+    hf, tokenizer = tiny_hf("llama", "causal", double=False)
+    hf.save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    train_compatibility(str(tmp_path / "base"), prose, out=tmp_path / "adapter", lora=2, lr=1e-2, **SMALL)
+    expected = merge(hf, tmp_path / "adapter")
+    found = load(tmp_path / "adapter")
+    ids = torch.tensor([[1, 5, 9, 2]])
+    torch.testing.assert_close(found.hf(input_ids=ids).logits, expected(input_ids=ids).logits)
+
+
 def test_half_precision_adapters_are_measured_as_written(prose, tmp_path):
     pytest.importorskip("peft")
     hf, tokenizer = tiny_hf("llama", "causal", double=False)

@@ -174,8 +174,14 @@ def train_compatibility(
         "versions": versions(("torch", "transformers", *(("peft",) if setup.lora else ()))),
         "command": command,
     }
-    written(learner, opened, folder, report, half)
+    written(learner, opened, folder, report, half, base_of(model, opened))
     return report
+
+
+def base_of(model: Any, opened: Any) -> str:
+    """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
+    given = isinstance(model, (str, Path)) and Path(model).expanduser().exists()
+    return str(Path(model).expanduser().resolve()) if given else str(opened.name)
 
 
 def prepared(folder: Path) -> None:
@@ -227,13 +233,13 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], half: bool) -> None:
-    """The result; the report comes last, as the sign that all is there."""
+def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], half: bool, base: str) -> None:
+    """The result; the report comes last, as the sign that all is there. An adapter says that it is for `base`."""
     from safetensors import SafetensorError
 
     try:
         if report["lora"]:
-            report["bytes"] = write_adapter(learner, folder, half=half, name=opened.name)
+            report["bytes"] = write_adapter(learner, folder, half=half, name=base)
         else:
             learner.save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
