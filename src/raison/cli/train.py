@@ -77,17 +77,20 @@ def compatibility(
         accumulate=accumulate, schedule=schedule, seed=seed, bfloat16=bfloat16, own_targets=own_targets, held=held,
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
+        from raison.models.load import load
         from raison.training import compatibility as training
         from raison.training.material import named
 
         training.Setup(**settings)  # misspelt rules are cheap to refuse now
-        name = Path(model).name if Path(model).exists() else model
-        wait(f"training {name}")
+        wait(f"opening {model}")
+        opened = load(model)
+        wait(f"training {opened.name}")
         chosen = {**settings, "split": split, "limit": limit, "every": every, "half": half}
         with heard():
             report = training.train_compatibility(
-                model, data, out=out, data_dir=data_dir, split=split, limit=limit, every=every, half=half,
-                command=command_line(name, named(data), chosen), **settings,
+                opened, data, out=out, data_dir=data_dir, split=split, limit=limit, every=every, half=half,
+                base=training.base_of(model, opened),
+                command=command_line(opened.name, named(data), chosen), **settings,
             )  # fmt: skip
     publish(report, out)
 

@@ -91,6 +91,7 @@ def train_compatibility(
     half: bool = False,
     save_every: float = 60.0,
     command: str = "",
+    base: str = "",
     **settings: Any,
 ) -> dict[str, Any]:
     """Train a language model or an encoder-decoder on partial contexts, and write it to the folder `out`.
@@ -98,8 +99,9 @@ def train_compatibility(
     `data` is a text file, a data set (its `train` part, unless `split` says otherwise) or a list of texts; for an
     encoder-decoder pairs, or sources alone with `own_targets=True`. Settings are those of `Setup`. The caller's model
     stays as it is; `out` becomes a plain Hugging Face folder, or with `lora` a peft adapter (`half`: in float16), with
-    training.json. `every` is the number of steps between two looks at the held-out part. The same call goes on where a
-    run was stopped or killed. Returns what training.json holds.
+    training.json; an adapter says that it is for `base` (default: what `model` names). `every` is the number of steps
+    between two looks at the held-out part. The same call goes on where a run was stopped or killed. Returns what
+    training.json holds.
     """
     try:
         setup = Setup(**settings)
@@ -174,7 +176,7 @@ def train_compatibility(
         "versions": versions(("torch", "transformers", *(("peft",) if setup.lora else ()))),
         "command": command,
     }
-    written(learner, opened, folder, report, half, base_of(model, opened))
+    written(learner, opened, folder, report, half, base or base_of(model, opened))
     return report
 
 
