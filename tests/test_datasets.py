@@ -274,6 +274,8 @@ def test_alignments(data_dir):
     for example, line in zip(zhen, gold, strict=True):
         for kind, sign in (("sure", "-"), ("possible", "p")):
             assert {f"{i + 1}{sign}{j + 1}" for i, j in example.meta[kind]} == {x for x in line.split() if sign in x}
+    rest = open_dataset("align_zhen(skip=200)", data=data_dir).examples
+    assert rest == zhen[200:]
     printed = open_dataset("align_zhen(spaces=False)", data=data_dir).examples
     for one, other in zip(zhen, printed, strict=True):
         assert other.text.replace(" ", "") == one.text.replace(" ", "")

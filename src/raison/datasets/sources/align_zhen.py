@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.parallel import aligned, links, side_by_side
 from raison.datasets.rows import Row, Rows, each, lines, present
 from raison.errors import InputError
+from raison.spec import whole
 from raison.types import Example
 
 
@@ -24,10 +26,14 @@ class AlignZhEn(Dataset):
     paper = "Liu and Sun 2015, Contrastive Unsupervised Word Alignment; collected by Dou and Neubig 2021"
 
     spaces: bool = True  # False: Chinese without spaces between its words, as it is printed
+    skip: int = 0  # sentences at the start to leave out: those that a model is tested on when it was trained on the rest
+
+    def __post_init__(self) -> None:
+        whole("skip", self.skip, 0)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         files = [lines(present(place, name)) for name in ("zhen.src-tgt", "zhen.gold")]
-        return each(side_by_side(*files), self.example)
+        return each(islice(side_by_side(*files), self.skip, None), self.example)
 
     def example(self, row: Row[tuple[str, ...]]) -> Example:
         both, written = row.value
