@@ -866,7 +866,7 @@ OWN = {  # file, spec, content, line, reason
     "number": ("a.jsonl", "", b'{"text": 3}\n', 1, "must be a string, not int"),
     "same id": ("a.jsonl", "", b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n', 2, "stands in line 1 already"),
     "UTF-8": ("a.jsonl", "", b'{"text": "a"}\n{"text": "\xe9"}\n', 2, "0xe9"),
-    "JSON list": ("a.json", "", b'[{"text": "a"}]', 1, "not an object with fields but list"),
+    "JSON list": ("a.json", "", b'[{"text": "a"}]', 1, "it is a list, neither SQuAD nor JSON lines"),
     "neither encoding": ("a.csv", "(encoding=ascii)", b"text\n\xe9\n", 2, "neither UTF-8 nor ascii"),
 }  # fmt: skip
 
@@ -986,3 +986,17 @@ def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
         assert [(b.line, b.reason) for b in found.broken] == [(3, "the label 'bad' is none of sad, glad")]
     finally:
         del datasets._entries["moods"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "name of the data is empty"),
+        ("list.json", r"it is a list, neither SQuAD nor JSON lines: write one object in each line"),
+        ("list.json(encoding=latin-1)", r'in quotes, such as \(encoding="latin-1"\)'),
+    ],
+)
+def test_what_is_no_data_is_told_how_to_write_it(name, why, tmp_path):
+    (tmp_path / "list.json").write_text('[\n {"text": "a film"}\n]')
+    with pytest.raises(InputError, match=why):
+        open_dataset(str(tmp_path / name) if name else name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -249,3 +250,209 @@ def test_every_metric_is_listed_with_a_sentence():
 
 def test_public_name():
     assert raison.evaluate is evaluate
+
+
+# -- what went wrong once ------------------------------------------------------------------------------------
+
+
+def made_file(path, *records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_the_length_of_a_rationale_is_that_of_the_whole_data_set(model, monkeypatch):
+    """ERASER takes the mean share of gold units over the data; it was that of the texts that are worked on together."""
+    from raison.studies import evaluate as study
+
+    texts = [
+        Example("a b c d e f g h", id="long", gold=(Span(0, 11),)),
+        Example("a b c d", id="short", gold=(Span(2, 3),)),
+    ]
+    texts += [Example("a b c d e f", id="none")]  # nobody marked anything here
+    monkeypatch.setattr(study, "GROUP", 1)
+    found = study.evaluate(model, texts, ["leave_one_out"], ["token_f1_micro"])
+    share = (6 / 8 + 1 / 4) / 2
+    chosen = [int(np.floor(share * size + 0.5)) for size in (8, 4)]
+    assert found.cell("leave_one_out", "token_precision_micro").wholes == (*chosen, 0)
+
+
+def test_texts_without_a_rationale_are_left_out_and_counted(model):
+    texts = [*examples(2), Example("nobody marked this", id="z")]
+    found = evaluate(model, texts, ["random"], [name for name in metrics if metrics[name].needs == {"gold"}])
+    for column in found.columns:
+        assert found.cell("random", column.key).each[2] is None
+        assert found.cell("random", column.key).count <= 2
+    assert "token_f1_micro" in markdown(found)
+    assert "not defined for 1 text, left out" in markdown(found)
+
+
+@pytest.mark.parametrize(
+    ("texts", "metric", "why"),
+    [
+        ([Example("a good film"), Example("a bad film")], "auprc", "texts has no human rationales"),
+        ("head.csv", "aopc", "no text in .*head.csv"),
+        ("wrong.csv(text=review)", "aopc", "All 1 records of .* are broken; the first: Line 2 .* no column 'review'"),
+    ],
+)
+def test_data_that_can_not_be_measured_is_refused_before_the_model_is_opened(texts, metric, why, tmp_path):
+    (tmp_path / "head.csv").write_text("text,label\n")
+    (tmp_path / "wrong.csv").write_text("text,label\na film,good\n")
+    data = str(tmp_path / texts) if isinstance(texts, str) else texts
+    with pytest.raises(InputError, match=why):
+        evaluate("no such model", data, ["random"], [metric], skip_broken=True)
+
+
+def test_an_explanation_is_about_its_own_text(model, tmp_path):
+    """The number of a line is no id: a text of the data with that id was explained by the tokens of another."""
+    data = [Example("a lovely film", id="1"), Example("nobody saw the film", id="0")]
+    path = tmp_path / "made.jsonl"
+    lines = [
+        {"text": "a lovely film", "tokens": ["a", "lovely", "film"], "scores": [0, 1, 2]},
+        {"text": "nobody saw the film", "tokens": ["nobody", "saw", "the", "film"], "scores": [3, 4, 5, 6]},
+    ]
+    found = evaluate(model, data, metrics=["aopc"], explanations=made_file(path, *lines))
+    assert {seen.id: [score for _, score in seen.units["elsewhere"]] for seen in found.texts} == {
+        "1": [0, 1, 2],
+        "0": [3, 4, 5, 6],
+    }
+    bare = [{"tokens": line["tokens"], "scores": line["scores"]} for line in lines]  # the order is that of the data
+    again = evaluate(model, data, metrics=["aopc"], explanations=made_file(path, *bare))
+    assert again.cells == found.cells
+
+
+@pytest.mark.parametrize(
+    ("records", "why"),
+    [
+        ([{"id": "a", "tokens": ["the", "nice", "movie"], "scores": [1, 2, 3]}], "2 of 3 tokens .*'nice'.*not stand"),
+        ([{"id": "a", "text": "another one", "tokens": ["another"], "scores": [1]}], "is about 'another one'"),
+        ([{"id": "x", "text": "another one", "tokens": ["another"], "scores": [1]}], "has no text 'another one'"),
+        ([{"id": "x", "tokens": ["the"], "scores": [1]}], "texts has no such text"),
+        ([{"id": "a", "tokens": ["the"], "scores": [1]}] * 2, "explains 'a' twice"),
+        ([{"id": i, "method": m, "tokens": ["the"], "scores": [1]} for m, i in ("ra", "rb", "sa")], "s has no .*'b'"),
+    ],
+)  # fmt: skip
+def test_explanations_of_other_texts_are_refused(model, records, why, tmp_path):
+    data = [Example("the film is lovely", id="a"), Example("the end", id="b")]
+    with pytest.raises(InputError, match=why):
+        evaluate(model, data, metrics=["aopc"], explanations=made_file(tmp_path / "made.jsonl", *records))
+
+
+def test_what_explanations_leave_open_is_told(model, tmp_path):
+    data = [Example("the café is a lovely place", id="a"), Example("the end", id="b")]
+    tokens = ["[CLS]", "the", "cafe", "is", "a", "lovely", "place", "[SEP]"]
+    path = made_file(tmp_path / "made.jsonl", {"id": "a", "tokens": tokens, "scores": [9, 1, 2, 3, 4, 5, 6, 9]})
+    found = evaluate(model, data, metrics=["aopc"], explanations=path)
+    assert "there are explanations of 1 of the 2 texts" in found.notes
+    assert "1 token of the explanations, found nowhere in the texts, did not count" in found.notes
+    with pytest.raises(InputError, match="leave one of them away"):
+        evaluate(model, data, ["random"], ["aopc"], explanations=path)
+
+
+def test_both_texts_of_a_pair_are_exported_and_read(model, tmp_path):
+    path = tmp_path / "made.jsonl"
+    texts = [Example("the film is lovely", "nobody saw the film", id="a"), Example("the end", "the end of it", id="b")]
+    ours = evaluate(model, texts, ["leave_one_out"], ["aopc"], export=path)
+    first = json.loads(path.read_text().splitlines()[0])
+    assert [each["docid"] for each in first["rationales"]] == ["a_first", "a_second"]
+    theirs = evaluate(model, texts, metrics=["aopc"], explanations=path)
+    assert theirs.texts[0].units == ours.texts[0].units
+    assert theirs.cells == ours.cells
+
+
+def test_who_stops_it_gets_what_is_done(model, monkeypatch, tmp_path):
+    from raison.studies import evaluate as study
+
+    old, calls = study.Job.work, []
+
+    def work(job, texts):
+        calls.append(len(texts))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return old(job, texts)
+
+    monkeypatch.setattr(study, "GROUP", 2)
+    monkeypatch.setattr(study.Job, "work", work)
+    found = evaluate(model, examples(), ["random"], ["aopc"], export=tmp_path / "made.jsonl")
+    assert len(found.texts) == 2
+    assert "stopped after 2 of 6 texts" in found.notes
+    assert len((tmp_path / "made.jsonl").read_text().splitlines()) == 2
+
+
+def test_tables_fit_the_terminal(model, result):
+    """No number and no name is cut, however narrow it is."""
+    from rich.console import Console
+
+    from raison.show.scoreboard import number, render_evaluation
+    from raison.show.verdicts import render_verdicts
+
+    wide = evaluate(
+        model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]
+    )
+    for width in (60, 80):
+        console = Console(file=io.StringIO(), width=width)
+        render_evaluation(result, console)
+        render_evaluation(wide, console)
+        render_verdicts([vars(v) for v in compare(result, "leave_one_out", "random")], console)
+        text = console.file.getvalue()
+        assert max(map(len, text.splitlines())) <= width
+        for cell in (*result.cells, *wide.cells):
+            assert number(cell.value) in text
+            assert f"{number(cell.low)} … {number(cell.high)}" in text
+        for verdict in compare(result, "leave_one_out", "random"):
+            assert number(verdict.difference) in text
+        for head in ("interval", "corrected", "higher on", "better", "not decided"):
+            assert head in text
+
+
+def test_a_number_that_rounds_to_zero_has_no_minus():
+    from raison.show.scoreboard import number
+
+    assert number(-0.00001) == "0.0000"
+    assert number(-0.5) == "−0.5000"
+
+
+def test_small_reports(model):
+    """One text has no interval; no text is both best and worst; of equal methods the first leads, in every process."""
+    one = evaluate(model, examples(1), ["random"], ["aopc"])
+    assert "One text alone has no intervals" in markdown(one)
+    assert "<h3>Worst</h3>" not in report(one)
+    three = evaluate(model, examples(3), ["random", "leave_one_out"], ["top_1", "aopc"])
+    page = report(three)
+    for seen in three.texts:
+        assert page.count(f" · {seen.id}</p>") == 1
+    same = [c for c in three.cells if c.method == "random"] + [
+        replace(c, method="leave_one_out") for c in three.cells if c.method == "random"
+    ]
+    tied = replace(three, cells=tuple(same))
+    assert "top_1 of random, text by text" in report(tied)
+
+
+def test_numbers_that_a_method_lacks_are_told_whichever_it_is(result):
+    from raison.show.scoreboard import summary
+
+    cells = [
+        replace(cell, each=(None, *cell.each[1:])) if (cell.method, cell.key) == ("leave_one_out", "aopc") else cell
+        for cell in result.cells
+    ]
+    assert "aopc: not defined for up to 1 text, left out there." in summary(replace(result, cells=tuple(cells)))
+
+
+def test_explanations_need_no_data_and_no_methods(sentiment, tmp_path, monkeypatch):
+    monkeypatch.delenv("RAISON_DATA", raising=False)
+    path = made_file(
+        tmp_path / "made.jsonl", {"text": "a dull film", "tokens": ["a", "dull", "film"], "scores": [0, 2, 1]}
+    )
+    found = run("--explanations", path, "--metric", "aopc")
+    assert found.exit_code == 0, found.output
+    assert "on made.jsonl: 1 text" in found.output
+    assert run("--explanations", path, "-M", "random").exit_code == 2
+
+
+@pytest.mark.parametrize(("name", "why"), [("folder", "is a folder"), ("table.csv", "no list of texts")])
+def test_document_frequencies_count_texts_only(name, why, tmp_path, capfd):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").write_text("text,label\na film,good\n")
+    assemble()
+    found = CliRunner().invoke(app, ["idf", "--data", str(tmp_path / name), "--out", str(tmp_path / "idf.json")])
+    assert found.exit_code == 2
+    assert why in capfd.readouterr().err + found.stderr

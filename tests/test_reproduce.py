@@ -257,3 +257,75 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     assert 0 < found.cell("P(1)", "error").value < 1
     assert 0.5 < found.cell("P(1)", "loss").value < 3
     assert "the optimum is 1.8025" in found.notes[0]
+
+
+def tiny_suite():
+    """A suite of two controls on a model of nothing, and its texts."""
+    from raison.studies.suite import Run, Suite
+    from raison.types import Example
+
+    run = Run("tiny", "tiny", "texts")
+    suite = Suite("tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None)
+    return suite, run, [Example("the film is lovely", id="a", label=0), Example("nobody saw the end", id="b", label=1)]
+
+
+def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
+    """An evaluation that is stopped gives what it has; kept as done, it would be reported for all texts."""
+    from raison.studies import evaluate as evaluating
+    from raison.studies import reproduce as study
+    from raison.testing import tiny_model
+
+    suite, run, examples = tiny_suite()
+    model = tiny_model("bert", "classification")
+    kept = study.Kept(tmp_path / "kept", suite, run)
+    whole = evaluating.Job.work
+
+    def once(job, texts):
+        if job.texts:
+            raise KeyboardInterrupt
+        whole(job, texts)
+
+    monkeypatch.setattr(evaluating, "GROUP", 1)
+    monkeypatch.setattr(evaluating.Job, "work", once)
+    with pytest.raises(KeyboardInterrupt):
+        study.measured(suite, model, examples, run, 0, kept)
+    assert not list((tmp_path / "kept").glob("*.json"))
+    monkeypatch.setattr(evaluating.Job, "work", whole)
+    found, _ = study.measured(suite, model, examples, run, 0, kept)
+    assert len(found.cell("one", "aopc").each) == 2
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"model": "x"', b'{"model": 3}', b"\xff\xfe\x00", b"[]", b"null"])
+def test_a_torn_part_is_made_again(tmp_path, torn):
+    from raison.studies import reproduce as study
+    from raison.testing import tiny_model
+
+    suite, run, examples = tiny_suite()
+    model = tiny_model("bert", "classification")
+    kept = study.Kept(tmp_path, suite, run)
+    first, _ = study.measured(suite, model, examples, run, 0, kept)
+    (file,) = tmp_path.glob("*.json")
+    good = file.read_bytes()
+    file.write_bytes(torn)
+    again, _ = study.measured(suite, model, examples, run, 0, kept)
+    assert again == first
+    assert len(file.read_bytes()) > 0.9 * len(good)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_for_parts_is_a_folder(tmp_path, capfd):
+    from typer.testing import CliRunner
+
+    from raison.cli.app import app, assemble
+
+    assemble()
+    (tmp_path / "file").write_text("")
+    found = CliRunner().invoke(app, ["reproduce", "P4-table3", "--keep", str(tmp_path / "file")])
+    assert found.exit_code == 2
+    assert "is a file: name a folder" in capfd.readouterr().err + found.stderr
+
+
+def test_a_misspelt_model_is_refused():
+    """It was passed over, and the run that wanted it was reported as not run."""
+    with pytest.raises(InputError, match="no model that is called 'qpq': its models are sentiment, qqp"):
+        reproduce("P4-table3", models={"qpq": "folder"}, limit=2)

@@ -18,9 +18,31 @@ Data = Annotated[
     str,
     typer.Option("-d", "--data", help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME."),
 ]
+MaybeData = Annotated[
+    Optional[str],
+    typer.Option(
+        "-d",
+        "--data",
+        help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME; default: sst2, or the "
+        "texts of --explanations.",
+    ),
+]
 Metrics = Annotated[
     Optional[list[str]],
-    typer.Option("--metric", help="A metric, e.g. comprehensiveness; repeat it for more (raison ls metrics)."),
+    typer.Option(
+        "--metric",
+        help="A metric; repeat it for more (raison ls metrics); default: comprehensiveness, sufficiency, aopc, "
+        "loo_correlation.",
+    ),
+]
+Methods = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "-M",
+        "--method",
+        help="A method; repeat it for more (raison ls methods); default: leave_one_out, input_x_gradient, "
+        "attention_rollout, random.",
+    ),
 ]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
@@ -37,14 +59,18 @@ Made = Annotated[
     typer.Option("--explanations", help="Measure what was made elsewhere: ERASER JSONL, Inseq JSON, tokens + scores."),
 ]
 Export = Annotated[
-    Optional[Path], typer.Option("--export", help="Write the explanations too: ERASER .jsonl, or .parquet.")
+    Optional[Path],
+    typer.Option(
+        "--export",
+        help="Write the explanations too: .jsonl (ERASER: a score for each word between spaces), or .parquet.",
+    ),
 ]
 
 
 def evaluate(
-    data: Data = "sst2",
+    data: MaybeData = None,
     model: options.Model = DEFAULT_MODEL,
-    method: options.Methods = None,
+    method: Methods = None,
     metric: Metrics = None,
     split: Split = None,
     limit: Limit = None,
@@ -65,16 +91,18 @@ def evaluate(
         if path.suffix.lower() not in FORMS:
             raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
     writable(export)
-    if limit is not None and limit < 1:
-        raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
+    check_limit(limit)
+    if method and explanations:
+        raise InputError("--explanations measures what was made elsewhere, so it takes no -M: leave one of them away.")
+    data = data if data is not None or explanations else "sst2"
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.studies import evaluate as study
 
-        chosen = study.method_list(method or study.DEFAULT_METHODS)  # misspelt names are cheap to refuse now
+        chosen = None if explanations else study.method_list(method or study.DEFAULT_METHODS)  # cheap to refuse now
         measures = study.metric_list(metric or study.DEFAULT_METRICS)
-        wait(f"evaluating {model} on {data}")
+        wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
             model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
             units=units, removal=removal, seed=seed, skip_broken=skip_broken, data_dir=data_dir,
@@ -96,9 +124,11 @@ def compare(
     removal: options.Removal = None,
     seed: options.Seed = 0,
     data_dir: DataDir = None,
+    skip_broken: Skip = False,
     json: options.Json = False,
 ) -> None:
     """Test whether one method is better than another on the same texts: differences, p-values, effect sizes."""
+    check_limit(limit)
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
@@ -110,7 +140,7 @@ def compare(
         wait(f"evaluating {model} on {data}")
         result = study.evaluate(
             model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
-            units=units, removal=removal, seed=seed, data_dir=data_dir,
+            units=units, removal=removal, seed=seed, skip_broken=skip_broken, data_dir=data_dir,
         )  # fmt: skip
         verdicts = testing.compare(result, *result.methods)
     if json:
@@ -127,6 +157,11 @@ def compare(
     render_evaluation(result, console)
     console.print()
     render_verdicts([vars(each) for each in verdicts], console)
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
 
 
 def publish(result: Any, json: bool, files: list[Path]) -> None:

@@ -11,6 +11,8 @@ import typer
 from raison.cli.explain import read_file, writable
 from raison.errors import InputError
 
+TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
+
 Data = Annotated[
     Path, typer.Option("--data", help="Texts: one in each line, or .jsonl with the field text in each line.")
 ]
@@ -36,6 +38,10 @@ def idf(data: Data, out: Out, words: Words = None, corpus: Corpus = None) -> Non
 
 def texts_of(path: Path) -> list[str]:
     """The texts of a file; blank lines are none."""
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: name a file in it.")
+    if path.suffix.lower() in TABLES:  # its header and labels would be counted as words
+        raise InputError(f"{path.name!r} is no list of texts: write one in each line of a .txt, or use .jsonl.")
     lines = [(number, line) for number, line in enumerate(read_file(path).split("\n"), 1) if line.strip()]
     if not lines:
         raise InputError(f"{str(path)!r} is empty: give at least one text.")

@@ -39,6 +39,8 @@ def reproduce(
 ) -> None:
     """Run what a paper reports, and say which of its claims hold here."""
     writable(page)
+    if keep is not None and keep.exists() and not keep.is_dir():
+        raise InputError(f"{str(keep)!r} is a file: name a folder for the parts that are done.")
     if limit is not None and limit < 2:
         raise InputError(f"--limit is a whole number from 2 up, not {limit}.")
     pairs = [each.partition("=") for each in model or []]

@@ -161,7 +161,7 @@ def collect(
             row = Broken(row.file, row.line, why)
         if isinstance(row, Broken):
             if not skip_broken:
-                raise InputError(f"{row}; mend it, or leave such records out with skip_broken.")
+                raise InputError(f"{row}; mend it, or leave such records out (--skip-broken, skip_broken=True).")
             blank.broken.append(row)
             continue
         seen[row.value.id] = row.line

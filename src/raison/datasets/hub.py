@@ -57,7 +57,10 @@ def opened(name: str, config: str | None, split: str | None) -> Any:
         found = datasets.load_from_disk(name) if Path(name).is_dir() else datasets.load_dataset(name, config)
     except Exception as error:  # a hub has too many ways to fail
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"The Hugging Face data set {name!r} can't be loaded ({why}): check its name.") from None
+        raise InputError(
+            f"The Hugging Face data set {name!r} can't be loaded ({why.rstrip('.')}): check its name and the network, "
+            "or name a folder that `save_to_disk` has written."
+        ) from None
     if not isinstance(found, Mapping):
         if split is not None and str(found.split or "") not in ("", split):
             raise InputError(f"{name!r} holds the split {found.split}, not {split!r}: leave the split away.")

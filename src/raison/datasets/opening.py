@@ -35,6 +35,8 @@ def open_dataset(
         return spec.read(split, limit, skip_broken, data)
     name, inside = (spec.name, dict(spec.params)) if isinstance(spec, Spec) else parted(os.fspath(spec))
     both = {**inside, **params}
+    if not name:
+        raise InputError("The name of the data is empty: name a data set of `raison ls datasets` or a file.")
     if name.startswith(HUB):
         return hub.read(name.removeprefix(HUB), both, split, limit, skip_broken)
     registered = name if name in datasets else by_folder(name)
@@ -69,4 +71,7 @@ def parted(text: str) -> tuple[str, dict[str, Any]]:
     try:
         return name.strip(), dict(Spec.parse(f"x{text[len(name) :].strip()}").params)
     except InputError:
-        raise InputError(f"{text!r} is not a data set: write it like  name  or  file.csv(text=column).") from None
+        raise InputError(
+            f"{text!r} is not a data set: write it like  name  or  file.csv(text=column), and a value with spaces or "
+            'signs in quotes, such as (encoding="latin-1").'
+        ) from None

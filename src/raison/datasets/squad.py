@@ -35,6 +35,9 @@ def questions(path: Path) -> Rows[Example]:
     except (json.JSONDecodeError, RecursionError) as error:
         yield Broken(str(path), getattr(error, "lineno", 1), f"it is not JSON ({error})")
         return
+    if isinstance(whole, list):
+        yield Broken(str(path), 1, "it is a list, neither SQuAD nor JSON lines: write one object in each line (.jsonl)")
+        return
     yield from each(asked(path, text, whole), example)
 
 

@@ -19,7 +19,7 @@ from raison.errors import InputError, Unsupported
 from raison.models.base import Model
 from raison.registry import metrics
 from raison.spec import Spec
-from raison.types import Example, Explanation, Units
+from raison.types import Encoding, Example, Explanation, Units
 
 __all__ = ["Asking", "Kept", "Metric", "Said", "Share", "Subject", "check_subject", "gold_units", "metric"]
 
@@ -97,10 +97,10 @@ class Subject:
 
     @cached_property
     def gold(self) -> np.ndarray:
-        """[u] units that share a character with the human rationale."""
-        if self.example is None or not self.example.gold:
+        """[u] units that share a character with the human rationale; none in a text where people marked nothing."""
+        if self.example is None or not (self.example.gold or self.gold_share is not None):
             raise InputError("This text has no human rationale: evaluate plausibility on a data set that has some.")
-        return gold_units(self.explanation, self.example)
+        return gold_units(self.explanation.encoding, self.units, self.example)
 
     def best(self, count: int) -> np.ndarray:
         """[u] True for the `count` most important units."""
@@ -114,19 +114,21 @@ class Subject:
         return np.random.default_rng([self.seed, int(content[:16], 16), *salt.encode()])
 
 
-def gold_units(explanation: Explanation, example: Example) -> np.ndarray:
+def gold_units(encoding: Encoding, units: Units, example: Example) -> np.ndarray:
     """[u] units that share a character with a gold span of the same text."""
-    encoding = explanation.encoding
     spans = []
     for span in example.gold:
         name = span.segment or encoding.segments[0]
         if name not in encoding.segments:
-            raise InputError(f"A gold span is about {name!r}, but the texts are {', '.join(encoding.segments)}.")
+            raise InputError(
+                f"A gold span is about {name!r}, but this model calls the texts {', '.join(encoding.segments)}: use a "
+                "model that is made for such data."
+            )
         spans.append((encoding.segments.index(name), span.start, span.end))
     return np.array(
         [
             any(segment == where and start < stop and begin < end for where, begin, stop in spans)
-            for segment, start, end in explanation.units.spans
+            for segment, start, end in units.spans
         ],
         dtype=bool,
     )

@@ -3,8 +3,9 @@
 micro: counts are summed over all texts, then divided (a `Share`). macro: a number per text, whose mean is reported. The
 names of the numbers say which it is.
 
-A text of which no gold unit is left (the rationale was cut off with the end of a long text, or comes after the target)
-has nothing to find: its numbers do not exist, they are NaN, and it adds nothing to what is pooled. Nothing else is NaN.
+A text of which no gold unit is left (the rationale was cut off with the end of a long text, or comes after the target),
+or in which people marked nothing, has nothing to find: its numbers do not exist, they are NaN, and it adds nothing to
+what is pooled. Nothing else is NaN.
 """
 
 from __future__ import annotations
@@ -109,9 +110,10 @@ def runs(chosen: np.ndarray, segment: Sequence[int] | None = None) -> list[froze
 
 def gold_spans(subject: Subject) -> list[frozenset[int]]:
     """The units of each gold span that is still there; equal ones count once, overlapping ones each."""
-    if subject.example is None or not subject.example.gold:
-        raise InputError("This text has no human rationale: evaluate plausibility on a data set that has some.")
-    marks = (gold_units(subject.explanation, replace(subject.example, gold=(s,))) for s in subject.example.gold)
+    if subject.example is None or not subject.gold.any():  # without a rationale anywhere `gold` refuses
+        return []
+    encoding, units = subject.explanation.encoding, subject.units
+    marks = (gold_units(encoding, units, replace(subject.example, gold=(s,))) for s in subject.example.gold)
     spans = [frozenset(np.flatnonzero(mark).tolist()) for mark in marks]
     return [span for span in dict.fromkeys(spans) if span]
 

@@ -1,7 +1,8 @@
 """Explanations as a picture for a paper or a slide: PNG, SVG or PDF, drawn with matplotlib.
 
 One explanation: its text with the rationale marked and the path of the search. Several rationales of one text: their
-matrix. Several methods: the text once for each.
+matrix. Several methods: the text once for each. What people marked can be drawn with it: words in bold over the
+rationale (P0, Figures 5 and 9), linked words framed in the matrix (P0, Figure 6).
 The same explanations give the same file, byte by byte.
 """
 
@@ -19,13 +20,17 @@ from raison.show.matrix import matrix, sheets
 from raison.show.press import check_ending, press
 from raison.show.stack import stack
 from raison.show.typeset import Leaf
-from raison.types import Explanation
+from raison.types import Explanation, Span
 
 __all__ = ["to_figure"]
 
 
 def to_figure(
-    explanations: Explanation | Sequence[Explanation], path: str | os.PathLike[str], *, difference: bool = False
+    explanations: Explanation | Sequence[Explanation],
+    path: str | os.PathLike[str],
+    *,
+    difference: bool = False,
+    gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None = None,
 ) -> None:
     """Write one explanation, or several methods or rationales of one text; the ending of `path` says in which form."""
     check_ending(path)
@@ -41,9 +46,34 @@ def to_figure(
     if difference and not methods:
         raise InputError("A difference needs two methods that explain the same: give both explanations.")
 
+    if len(found) > 1 and not methods:
+        linked = links(gold)
+        return press(lambda: grid(matrix(found, linked)), path)
+    marked = spans(gold)
+
     def drawn() -> Any:
-        if methods:
-            return stack(found, difference)
-        return grid(matrix(found)) if len(found) > 1 else Leaf(found[0]).drawn()
+        return stack(found, difference, marked) if methods else Leaf(found[0], marked).drawn()
 
     press(drawn, path)
+
+
+def spans(gold: Any) -> list[Span] | None:
+    """Words that people marked in a text."""
+    given = None if gold is None else list(gold)
+    if given is not None and not all(isinstance(span, Span) for span in given):
+        raise InputError("The gold words of a text are spans of characters, such as Span(4, 9): give a list of these.")
+    return given
+
+
+def links(gold: Any) -> list[tuple[Span, Span]] | None:
+    """Words that people linked to each other."""
+    given = None if gold is None else list(gold)
+    if given is not None and not all(
+        isinstance(link, (tuple, list)) and len(link) == 2 and all(isinstance(span, Span) for span in link)
+        for link in given
+    ):
+        raise InputError(
+            "The gold links of a matrix are pairs of spans, what is read and what is written, such as "
+            "(Span(0, 3), Span(4, 9)): give a list of these."
+        )
+    return None if given is None else [(one, other) for one, other in given]

@@ -12,9 +12,10 @@ from itertools import groupby
 
 import numpy as np
 
-from raison.types import Explanation
+from raison.errors import InputError
+from raison.types import Encoding, Explanation, Span
 
-__all__ = ["Passage", "Piece", "flow", "given", "grounded", "selected", "shortened"]
+__all__ = ["Passage", "Piece", "flow", "given", "golden", "grounded", "selected", "shortened"]
 
 AROUND = 100  # characters shown on each side of a long stretch without anything selected
 
@@ -26,6 +27,7 @@ class Piece:
     text: str
     units: tuple[int, ...] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
     kind: str = "plain"  # plain | given | special | target | outcome | unseen | unread
+    gold: bool = False  # people marked it
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,16 @@ class Passage:
     pieces: tuple[Piece, ...]
 
 
-def flow(explanation: Explanation) -> list[Passage]:
-    """The passages of an explanation; a continuation goes on where the text before it ends."""
+def flow(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
+    """The passages of an explanation; a continuation goes on where the text before it ends.
+
+    What people marked (`gold`) has pieces of its own, be it a part of a unit.
+    """
     encoding, target = explanation.encoding, explanation.target
+    marked = golden(encoding, gold)
     passages: list[Passage] = []
     for index, name in enumerate(encoding.segments):
-        pieces = tuple(cut(explanation, index))
+        pieces = tuple(cut(explanation, index, gold=marked[index]))
         if name == "continuation" and passages:
             passages[-1] = Passage(passages[-1].name, passages[-1].pieces + pieces)
         elif pieces:
@@ -51,10 +57,33 @@ def flow(explanation: Explanation) -> list[Passage]:
     return passages
 
 
-def grounded(explanation: Explanation) -> list[Passage]:
+def grounded(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
     """The passages that an answer was looked for in, each a part of the first text, without the prompt around them."""
     found = explanation.diagnostics["grounding"]["passages"]
-    return [Passage(p["name"], tuple(cut(explanation, 0, p["start"], p["end"]))) for p in found]
+    marked = golden(explanation.encoding, gold)[0]
+    return [Passage(p["name"], tuple(cut(explanation, 0, p["start"], p["end"], marked))) for p in found]
+
+
+def golden(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray]:
+    """For each segment [character] whether a span covers it; white space around words is nobody's."""
+    marked = [np.zeros(len(text), bool) for text in encoding.texts]
+    for span in gold:
+        if span.segment and span.segment not in encoding.segments:
+            raise InputError(
+                f"Gold words are marked in {span.segment!r}, but the texts are {', '.join(encoding.segments)}: "
+                "name one of these."
+            )
+        index = encoding.segments.index(span.segment) if span.segment else 0
+        text = encoding.texts[index]
+        if span.end > len(text):
+            raise InputError(
+                f"The gold words at {span.start}..{span.end} end behind the text, which has {len(text)} characters: "
+                "give spans of this text."
+            )
+        inside = text[span.start : span.end]
+        start = span.start + len(inside) - len(inside.lstrip())
+        marked[index][start : start + len(inside.strip())] = True
+    return marked
 
 
 def given(explanation: Explanation) -> np.ndarray:
@@ -70,10 +99,10 @@ def selected(piece: Piece, explanation: Explanation) -> bool:
 
 
 def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:
-    """The pieces without the middle of long stretches in which nothing is selected, or without all behind their start
-    where no `tail` is wanted."""
+    """The pieces without the middle of long stretches in which nothing is selected or gold, or without all behind
+    their start where no `tail` is wanted."""
     found: list[Piece] = []
-    for chosen, group in groupby(pieces, lambda piece: selected(piece, explanation)):
+    for chosen, group in groupby(pieces, lambda piece: piece.gold or selected(piece, explanation)):
         stretch = list(group)
         text = "".join(piece.text for piece in stretch)
         if chosen or len(text) <= 2 * AROUND + 40:
@@ -85,14 +114,18 @@ def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dot
     return found
 
 
-def cut(explanation: Explanation, index: int, low: int = 0, high: int | None = None) -> Iterator[Piece]:
-    """The pieces of one segment in reading order, or of the characters low..high of it."""
+def cut(
+    explanation: Explanation, index: int, low: int = 0, high: int | None = None, gold: np.ndarray | None = None
+) -> Iterator[Piece]:
+    """The pieces of one segment in reading order, or of the characters low..high of it; `gold` says for each character
+    whether people marked it."""
     text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), low
     high = len(text) if high is None else min(high, len(text))
+    people = np.zeros(len(text), bool) if gold is None else gold
 
     def between(end: int) -> Iterator[Piece]:
-        for kind, places in groupby(range(cursor, end), lambda place: kinds[place]):
-            yield Piece("".join(text[p] for p in places), (), kind)
+        for (kind, marked), places in groupby(range(cursor, end), lambda place: (kinds[place], bool(people[place]))):
+            yield Piece("".join(text[p] for p in places), (), kind, marked)
 
     for start, end, units in spots(explanation, index):
         if end < low or start > high or (start < end and (end == low or start == high)):
@@ -103,11 +136,12 @@ def cut(explanation: Explanation, index: int, low: int = 0, high: int | None = N
         if special:
             yield Piece(explanation.units.names[units[0]], units, "special")
             continue
-        shown = text[start:end]
-        if shown.isspace():
-            shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
-        marked = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
-        yield Piece(shown, units, marked)
+        kind = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
+        blank = text[start:end].isspace()
+        for marked, places in groupby(range(start, end), lambda place: bool(people[place])):
+            shown = "".join(text[p] for p in places)
+            # a line break that has a score must be seen
+            yield Piece(shown.replace("\n", "⏎\n") if blank else shown, units, kind, marked)
     yield from between(high)
 
 

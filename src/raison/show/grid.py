@@ -13,11 +13,12 @@ from raison.show.wording import clean, short
 __all__ = ["grid"]
 
 CELL, LARGEST = 0.23, 40.0  # inches of a cell, and of the whole matrix
+LINKED = "linked by people"
 MEANINGS = ((CHOSEN, "in the rationale"), (GIVEN, "given"), (SPARED, "not needed"))
 
 
 def grid(matrix: Matrix) -> Any:
-    """Filled cells are rationales, hatched ones are given, dots are not needed."""
+    """Filled cells are rationales, hatched ones are given, dots are not needed; frames are links that people made."""
     ruler = Ruler()
     cell = min(CELL, LARGEST / max(1, len(matrix.columns), len(matrix.rows)))
     size = min(SMALL, max(4.0, cell * 72 * 0.6))
@@ -35,7 +36,12 @@ def grid(matrix: Matrix) -> Any:
     legend = [(state, meaning) for state, meaning in MEANINGS if (matrix.cells == state).any()]
     occurring = [alarm for alarm in ALARMS if any(alarm in on for on in alarms)]
     key = [f"{ALARMS[alarm][0]}  {ALARMS[alarm][2]}" for alarm in occurring]
-    room = max(ruler(title, TEXT, "bold"), ruler(said, 8.0), 3.6, *(ruler(line, 8.0) for line in key or [""]))
+    room = max(
+        ruler(title, TEXT, "bold"),
+        ruler(said, 8.0),
+        3.6 + 1.4 * (matrix.gold is not None),
+        *(ruler(line, 8.0) for line in key or [""]),
+    )
     width = max(left + across[-1] + cell, MARGIN + room) + MARGIN
     top = MARGIN + 0.55 + head
     bottom = top + cell * len(matrix.rows) + 0.2
@@ -61,6 +67,8 @@ def grid(matrix: Matrix) -> Any:
             axes.text(left - 0.07, middle, label, fontsize=size, ha="right", va="center_baseline", color=colour)
         for c in np.flatnonzero(matrix.cells[r] >= GIVEN).tolist():
             mark(axes, int(matrix.cells[r, c]), left + across[c], top + cell * r, cell)
+        for c in [] if matrix.gold is None else np.flatnonzero(matrix.gold[r]).tolist():
+            frame(axes, left + across[c], top + cell * r, cell)
     down, right = np.nonzero(matrix.cells == SPARED)
     dots(axes, [left + across[c] + cell / 2 for c in right], [top + cell * (r + 0.5) for r in down], cell)
     at = MARGIN
@@ -71,6 +79,9 @@ def grid(matrix: Matrix) -> Any:
             mark(axes, state, at, bottom, 0.16)
         axes.text(at + 0.22, bottom + 0.13, meaning, fontsize=8, color=QUIET)
         at += 0.22 + ruler(meaning, 8.0) + 0.25
+    if matrix.gold is not None:
+        frame(axes, at, bottom, 0.16)
+        axes.text(at + 0.22, bottom + 0.13, LINKED, fontsize=8, color=QUIET)
     for place, line in enumerate(key):
         axes.text(MARGIN, bottom + 0.33 + 0.2 * place, line, fontsize=8, color=QUIET)
     return figure
@@ -85,6 +96,14 @@ def mark(axes: Any, state: int, left: float, top: float, cell: float) -> None:
     if state == GIVEN:
         look = {"facecolor": "white", "edgecolor": HATCH, "hatch": "//////"}
     axes.add_patch(Rectangle((left + gap, top + gap), cell - 2 * gap, cell - 2 * gap, lw=0.6, **look))
+
+
+def frame(axes: Any, left: float, top: float, cell: float) -> None:
+    """A cell that people chose, whatever is in it."""
+    from matplotlib.patches import Rectangle
+
+    place = (left + cell * 0.06, top + cell * 0.06)
+    axes.add_patch(Rectangle(place, cell * 0.88, cell * 0.88, fill=False, edgecolor=INK, lw=1.5, zorder=3))
 
 
 def dots(axes: Any, across: list[float], down: list[float], cell: float) -> None:

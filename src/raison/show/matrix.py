@@ -7,7 +7,7 @@ several tokens of one unit that every row treats alike.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.cells import cell_len
@@ -16,10 +16,10 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.show import certificate as proof
-from raison.show.flow import given
+from raison.show.flow import given, golden
 from raison.show.look import Look
 from raison.show.wording import clean, provenance, short
-from raison.types import Explanation
+from raison.types import Encoding, Explanation, Span, Target
 from raison.units import visible
 
 __all__ = ["CHOSEN", "GIVEN", "HIDDEN", "SPARED", "Column", "Matrix", "draw", "facts", "matrix", "sheets", "signs"]
@@ -50,6 +50,7 @@ class Matrix:
     rows: tuple[Explanation, ...]
     columns: tuple[Column, ...]
     cells: np.ndarray  # [row column] HIDDEN | SPARED | GIVEN | CHOSEN
+    gold: np.ndarray | None = None  # [row column] whether people linked the two; None: nobody was asked
 
 
 def sheets(explanations: Sequence[Explanation], least: int = LEAST) -> list[list[Explanation]]:
@@ -72,22 +73,51 @@ def sheets(explanations: Sequence[Explanation], least: int = LEAST) -> list[list
     return [whole[id(explanation)] for explanation in explanations if id(explanation) in whole]
 
 
-def matrix(explanations: Sequence[Explanation]) -> Matrix:
-    """The matrix of rationales that share their encoding, rows in reading order."""
+def matrix(explanations: Sequence[Explanation], gold: Sequence[tuple[Span, Span]] | None = None) -> Matrix:
+    """The matrix of rationales that share their encoding, rows in reading order.
+
+    `gold` are words that people linked: a span of what is read (of the first text, if it names no segment), and one of
+    what is written (of the last text).
+    """
     rows = tuple(sorted(explanations, key=lambda explanation: explanation.target.positions))
     encoding = rows[0].encoding
     states = np.stack([states_of(row) for row in rows])  # [row token]
     widest = max(rows, key=lambda row: len(row.units))
     columns: list[Column] = []
+    linked = None if gold is None else np.stack([linked_to(row.target, encoding, gold) for row in rows])  # [row token]
     for t in np.flatnonzero((states != HIDDEN).any(0) & ~encoding.fixed).tolist():
         before = columns[-1].tokens if columns else ()
         near = before[-1:] == (t - 1,) and -1 < widest.units.of[t] == widest.units.of[t - 1]
-        if near and (states[:, t] == states[:, t - 1]).all():
+        same = linked is None or (linked[:, t] == linked[:, t - 1]).all()
+        if near and same and (states[:, t] == states[:, t - 1]).all():
             columns[-1] = column(rows[0], (*before, t))
         else:
             columns.append(column(rows[0], (t,)))
     first = [found.tokens[0] for found in columns]
-    return Matrix(rows, tuple(columns), states[:, first])
+    return Matrix(rows, tuple(columns), states[:, first], None if linked is None else linked[:, first])
+
+
+def linked_to(target: Target, encoding: Encoding, gold: Sequence[tuple[Span, Span]]) -> np.ndarray:
+    """[t] tokens that people linked to a target that stands in the text; tokens belong to the words that they touch."""
+    found = np.zeros(len(encoding), bool)
+    for read, written in gold:
+        behind = replace(written, segment=written.segment or encoding.segments[-1])
+        if touching(encoding, behind)[[p for p in target.positions if p < len(encoding)]].any():
+            found |= touching(encoding, read)
+    return found
+
+
+def touching(encoding: Encoding, span: Span) -> np.ndarray:
+    """[t] tokens that share a character with a span."""
+    marked = golden(encoding, [span])
+    real = encoding.start >= 0
+    return np.array(
+        [
+            bool(ok) and bool(marked[segment][start:end].any())
+            for ok, segment, start, end in zip(real, encoding.segment, encoding.start, encoding.end, strict=True)
+        ],
+        dtype=bool,
+    )
 
 
 def states_of(explanation: Explanation) -> np.ndarray:

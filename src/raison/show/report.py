@@ -35,7 +35,7 @@ p.note { color: var(--quiet); margin: .2rem 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .35rem .8rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
 td small { display: block; color: var(--quiet); font-size: .78rem; }
 td.best { font-weight: 650; } td.best small { font-weight: 400; }
 .curves { display: flex; flex-wrap: wrap; gap: 1.6rem; }
@@ -112,7 +112,7 @@ def key(evaluation: Evaluation) -> str:
 def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str]) -> str:
     """The mean curve of each method over the share of units."""
     values = np.array(list(by_method.values()))
-    low, high = float(min(0.0, values.min())), float(values.max())
+    low, high = float(min(0.0, values.min())), float(max(0.0, values.max()))
     high = high if high > low else low + 1
     points = values.shape[1]
     share = shares_of(name, points) if points > 1 else np.array([1.0])
@@ -120,7 +120,7 @@ def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str])
     down = lambda y: 8 + (high - y) / (high - low) * (HIGH - EDGE)  # noqa: E731
     level = lambda y: f'x1="{EDGE}" y1="{down(y):.1f}" x2="{WIDE - 8}" y2="{down(y):.1f}"'  # noqa: E731
     parts = [f'<line class="axis" {level(y)}/>' for y in (low, high)]
-    parts += [f'<text x="2" y="{down(y) + 4:.1f}">{y:.2f}</text>' for y in (low, high)]
+    parts += [f'<text x="2" y="{down(y) + 4:.1f}">{y:.2f}</text>'.replace(">-", ">−") for y in (low, high)]
     for x, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         parts.append(f'<text x="{across(x):.1f}" y="{HIGH - 6}" text-anchor="{anchor}">{x:.0%}</text>')
     for k, method in enumerate(by_method):
@@ -139,12 +139,16 @@ def extremes(evaluation: Evaluation) -> Iterator[str]:
     for column in evaluation.columns[:1]:
         if column.higher is None:
             continue
-        leader = next(iter(winners(evaluation, column)), evaluation.methods[0])
+        best_of = winners(evaluation, column)
+        leader = next((m for m in evaluation.methods if m in best_of), evaluation.methods[0])
         values = evaluation.cell(leader, column.key).each
         order = [k for k in np.argsort([np.nan if v is None else v for v in values]) if values[k] is not None]
         best, worst = (order[::-1], order) if column.higher else (order, order[::-1])
         yield f"<h2>{say(column.key)} of {say(leader)}, text by text</h2>"
-        for title, chosen in (("Best", best[:SHOWN]), ("Worst", worst[:SHOWN])):
+        few = min(SHOWN, (len(order) + 1) // 2)  # no text is shown as both
+        for title, chosen in (("Best", best[:few]), ("Worst", worst[: min(few, len(order) - few)])):
+            if not chosen:
+                continue
             yield f"<h3>{title}</h3>"
             for k in chosen:
                 yield told(evaluation, evaluation.texts[k], leader, column, values[k])

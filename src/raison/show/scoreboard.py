@@ -17,12 +17,13 @@ __all__ = ["headings", "markdown", "number", "render_evaluation", "spreadsheet",
 
 ARROWS = {True: "↑", False: "↓", None: ""}
 GAP = 2  # columns between cells
+MEASURING = "measuring all of them"
 COSTS = {"cpu_seconds": "CPU s", "forwards": "forward", "backwards": "backward"}
 
 
 def number(value: float | None) -> str:
     """Four decimals; a minus that lines up; a dash where there is no number."""
-    return "–" if value is None else f"{value:.4f}".replace("-", "−")
+    return "–" if value is None else f"{round(value, 4) + 0.0:.4f}".replace("-", "−")  # no minus before a zero
 
 
 def between(cell: Cell) -> str:
@@ -56,16 +57,22 @@ def summary(evaluation: Evaluation) -> list[str]:
     """What was evaluated, and what a reader must know."""
     settings, texts = evaluation.settings, len(evaluation.texts)
     level = settings.get("level", 0.95)
+    sure = f"Intervals: {level:.0%}, bootstrap over texts." if texts != 1 else "One text alone has no intervals."
     lines = [
         f"{evaluation.model} on {evaluation.data}"
         + (f" ({settings['split']})" if settings.get("split") else "")
         + f": {texts} text{'s' if texts != 1 else ''}, {settings.get('target', 'predicted')} target, "
         f"{settings.get('units', 'word')} units, removal {settings.get('removal') or '–'}, "
         f"seed {settings.get('seed', 0)}",
-        f"Intervals: {level:.0%}, bootstrap over texts. ↑ more is better, ↓ less is better.",
+        f"{sure} ↑ more is better, ↓ less is better.",
     ]
-    missing = {c.key: texts - evaluation.cell(m, c.key).count for m in evaluation.methods for c in evaluation.columns}
-    lines += [f"{key}: not defined for {count} text{'s' * (count > 1)}." for key, count in missing.items() if count]
+    missing: dict[str, list[str]] = {}
+    for column in evaluation.columns:
+        found = [len(cell.each) - cell.count for cell in (evaluation.cell(m, column.key) for m in evaluation.methods)]
+        if count := max(found):
+            most = "" if count == min(found) else "up to "
+            missing.setdefault(f"not defined for {most}{count} text{'s' * (count > 1)}", []).append(column.key)
+    lines += [f"{', '.join(keys)}: {what}, left out there." for what, keys in missing.items()]
     return [clean(line) for line in [*lines, *(f"{note[:1].upper()}{note[1:]}." for note in evaluation.notes)]]
 
 
@@ -78,17 +85,22 @@ def render_evaluation(evaluation: Evaluation, console: Console) -> None:
     console.print(Text(lines[0], style="bold"))
     for columns in fitting(evaluation, console.width):
         console.print()
-        console.print(board(evaluation, columns))
+        console.print(board(evaluation, columns, names_width(evaluation, console.width)))
     console.print()
-    console.print(board_of_costs(evaluation))
+    console.print(board_of_costs(evaluation, names_width(evaluation, console.width)))
     console.print()
     for line in lines[1:]:
         console.print(Text(line, style="dim"))
 
 
+def names_width(evaluation: Evaluation, width: int) -> int:
+    """Columns for the names of methods: long ones are folded, so that no number is."""
+    return min(max(len(clean(m)) for m in (*evaluation.methods, MEASURING)), max(12, width // 2))
+
+
 def fitting(evaluation: Evaluation, width: int) -> Iterator[list[Column]]:
     """The columns in groups that fit beside the names."""
-    left = max(len(clean(m)) for m in evaluation.methods)
+    left = names_width(evaluation, width)
     group: list[Column] = []
     used = left
     for column in evaluation.columns:
@@ -105,9 +117,9 @@ def fitting(evaluation: Evaluation, width: int) -> Iterator[list[Column]]:
         yield group
 
 
-def board(evaluation: Evaluation, columns: list[Column]) -> Table:
+def board(evaluation: Evaluation, columns: list[Column], left: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    table.add_column("method", no_wrap=True)
+    table.add_column("method", max_width=left, overflow="fold")
     for column in columns:
         table.add_column(headings(column), justify="right", no_wrap=True)
     best = {column.key: winners(evaluation, column) for column in columns}
@@ -121,15 +133,15 @@ def board(evaluation: Evaluation, columns: list[Column]) -> Table:
     return table
 
 
-def board_of_costs(evaluation: Evaluation) -> Table:
+def board_of_costs(evaluation: Evaluation, left: int) -> Table:
     """What the explanations took, per text; and what measuring them took."""
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    table.add_column("cost per text", no_wrap=True)
+    table.add_column("cost per text", max_width=left, overflow="fold")
     for name in COSTS.values():
         table.add_column(name, justify="right", no_wrap=True)
     for name in [*evaluation.methods, "metrics"]:
         if name in evaluation.costs:
-            shown = name if name in evaluation.methods else "measuring all of them"
+            shown = name if name in evaluation.methods else MEASURING
             table.add_row(Text(clean(shown)), *costs(evaluation, name))
     return table
 

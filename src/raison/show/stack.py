@@ -12,16 +12,19 @@ from raison.show.difference import differences
 from raison.show.paper import SMALL
 from raison.show.typeset import Leaf, Word
 from raison.show.wording import measured, provenance
-from raison.types import Explanation
+from raison.types import Explanation, Span
 
 __all__ = ["stack"]
 
 SPACE = 0.16  # inches between methods
 
 
-def stack(explanations: Sequence[Explanation], difference: bool = False) -> Any:
-    """Methods under each other; with `difference`, the first one and where it gives more or less than each other."""
-    leaf = Leaf(explanations[0])
+def stack(explanations: Sequence[Explanation], difference: bool = False, gold: Sequence[Span] | None = None) -> Any:
+    """Methods under each other; with `difference`, the first one and where it gives more or less than each other.
+
+    What people marked (`gold`) is in bold.
+    """
+    leaf = Leaf(explanations[0], gold)
     leaf.head()
     leaf.words([Word(statement(explanations, agreements([e.scores for e in explanations])), "plain")], 10.0)
     names = titles(explanations)
@@ -40,6 +43,7 @@ def stack(explanations: Sequence[Explanation], difference: bool = False) -> Any:
         key(leaf, scale.SCORES, "for the target", "against it", 0)
     if found:
         key(leaf, scale.DIFFERENCES, f"{names[0]} gives more", "the other gives more", 1)
+    leaf.legend(rationale=False)
     return leaf.figure()
 
 

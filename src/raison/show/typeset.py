@@ -15,7 +15,7 @@ from raison.show.flow import Piece, flow, grounded, selected, shortened
 from raison.show.paper import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.path import Step, excerpt, measure, path
 from raison.show.wording import clean, headline, provenance
-from raison.types import Explanation
+from raison.types import Explanation, Span
 
 __all__ = ["Leaf", "Word"]
 
@@ -33,6 +33,7 @@ class Word:
     colour: scale.RGB | None = None  # behind it
     piece: int = -1  # words of one piece share what is behind them
     line: int = 0  # 1: a line below it, -1: above
+    heavy: bool = False  # in bold, whatever its style
 
 
 @dataclass
@@ -48,10 +49,14 @@ class Box:
 
 
 class Leaf:
-    """One explanation from top to bottom; what is drawn waits until the height is known."""
+    """One explanation from top to bottom; what is drawn waits until the height is known.
 
-    def __init__(self, explanation: Explanation):
+    With `gold`, bold letters are kept for what people marked (P0, Figures 5 and 9).
+    """
+
+    def __init__(self, explanation: Explanation, gold: Sequence[Span] | None = None):
         self.explanation = explanation
+        self.gold = gold
         self.ruler = Ruler()
         self.height = MARGIN
         self.marks: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
@@ -66,6 +71,7 @@ class Leaf:
             self.words([Word(warning, "alarm")], 10.0)
         self.height += 0.15
         self.texts(explanation)
+        self.legend(rationale)
         if rationale:
             self.height += 0.15
             if steps := path(explanation):
@@ -79,6 +85,14 @@ class Leaf:
         """The model and what it says."""
         first, *rest = headline(self.explanation)
         self.words([Word(f"{clean(self.explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
+
+    def legend(self, rationale: bool) -> None:
+        """What bold letters mean, where they tell what people marked."""
+        if self.gold is None:
+            return
+        self.height += 0.08
+        filled = [Word("filled", "plain", scale.FOR, 0), Word("  in the rationale      ", "quiet")] if rationale else []
+        self.words([*filled, Word("bold", "plain", heavy=True), Word("  marked by people", "quiet")], SMALL)
 
     def figure(self) -> Any:
         """The picture of all that was set."""
@@ -110,9 +124,9 @@ class Leaf:
                 said = clean(str(grounding.get(name, "")))
                 self.words([Word(f"{name}  ", "quiet"), Word(said, "bold" if name == "answer" else "plain")], 11.0)
             self.words([Word(clean(str(grounding.get("statement", ""))), "bold")], 11.0)
-            facts, passages = grounding["passages"], grounded(explanation)
+            facts, passages = grounding["passages"], grounded(explanation, self.gold or ())
         else:
-            facts, passages = [], flow(explanation)
+            facts, passages = [], flow(explanation, self.gold or ())
         long = rationale and sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
         for place, passage in enumerate(passages):
             if facts:
@@ -133,7 +147,7 @@ class Leaf:
             style = "quiet"
         colour, line = None, 0
         if rationale and selected(piece, explanation):
-            style, colour = "kept", scale.FOR
+            style, colour = "kept" if self.gold is None else "plain", scale.FOR
         elif not rationale and piece.units:
             weights = difference.weights if difference else scale.weights(explanation.scores)
             hues = scale.DIFFERENCES if difference else scale.SCORES
@@ -145,7 +159,7 @@ class Leaf:
             text = f' → "{text}"'
         elif piece.kind == "special":
             text = f" {text} "
-        return Word(text, style, colour, place, line)
+        return Word(text, style, colour, place, line, piece.gold)
 
     def words(self, words: Sequence[Word], size: float = TEXT) -> None:
         """Flowing words with their colours; a word that is too long for a line is broken."""
@@ -153,7 +167,7 @@ class Leaf:
         across, top, space = left, self.height, 0.0  # white space waits for the word behind it
         before: int | None = None  # the piece of the word before on this line
         for word in [part for whole in words for part in self.broken(whole, size, right - left)]:
-            weight = "bold" if word.style in ("bold", "kept", "alarm") else "normal"
+            weight = "bold" if word.heavy or word.style in ("bold", "kept", "alarm") else "normal"
             if "\n" in word.text:
                 across, top, space, before = left, top + line, 0.0, None
                 continue

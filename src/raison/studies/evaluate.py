@@ -27,8 +27,9 @@ from raison.registry import methods as all_methods
 from raison.registry import metrics as all_metrics
 from raison.registry import searches
 from raison.spec import Spec
-from raison.studies.exchange import Elsewhere, Exporter, read_made
+from raison.studies.exchange import Elsewhere, Exporter, Made, read_made
 from raison.types import Example, Explanation
+from raison.units import group
 
 __all__ = ["DEFAULT_METHODS", "DEFAULT_METRICS", "evaluate"]
 
@@ -40,7 +41,7 @@ GROUP = 32  # texts at a time: their questions fill batches, and what is lost wh
 def evaluate(
     model: Any,
     data: Any,
-    methods: Sequence[str | Method] = DEFAULT_METHODS,
+    methods: Sequence[str | Method] | None = None,
     metrics: Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     split: str | None = None,
@@ -61,16 +62,23 @@ def evaluate(
     "predicted" (is the model explained?), "gold" (as papers that explain the right label do) or "given" (what each
     example names, such as a continuation). Texts that are too long are cut, and counted in the notes; every number
     comes with a bootstrap interval over texts. `explanations` is a file of explanations that were made elsewhere, which
-    are measured instead of methods; `export` writes what was explained as ERASER JSONL or Parquet.
+    are measured instead of methods (`data` may be None where the file holds its texts); `export` writes what was
+    explained as ERASER JSONL or Parquet.
     """
     if target not in ("predicted", "gold", "given"):
         raise InputError(f"The target of an evaluation is predicted, gold or given, not {target!r}.")
-    chosen, measures = method_list(methods), metric_list(metrics)
+    if explanations is not None and methods is not None:
+        raise InputError(
+            "Either methods or explanations that were made elsewhere are evaluated: leave one of them away."
+        )
+    chosen, measures = method_list(DEFAULT_METHODS if methods is None else methods), metric_list(metrics)
     exporter = None if export is None else Exporter(Path(export))
+    notes: list[str] = []
     if explanations is not None:
-        read, chosen = made_elsewhere(explanations, data, split, limit, skip_broken, data_dir)
+        read, chosen, notes = made_elsewhere(explanations, data, split, limit, skip_broken, data_dir)
     else:
         read = read_data(data, split, limit, skip_broken, data_dir)
+    check_examples(read, measures)
     if explanations is not None and all(each.needs <= {"gold"} for each in measures):
         opened = load(silent, labels=["none", "any"])  # nobody is asked, so no model cuts the texts
     else:
@@ -79,7 +87,8 @@ def evaluate(
         check_needs(each, opened)
     examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
     wishes = Wishes(None, None, None, units, removal, seed, True)
-    job = Job(opened, chosen, measures, wishes, exporter=exporter)
+    share = gold_share(opened, examples, wishes) if any("gold" in each.needs for each in measures) else None
+    job = Job(opened, chosen, measures, wishes, notes=notes, exporter=exporter, share=share)
     try:
         for start in range(0, len(examples), GROUP):
             progress.report(start, len(examples), "texts")
@@ -92,8 +101,8 @@ def evaluate(
     if exporter is not None:
         exporter.write()
     if read.broken:
-        job.notes.append(f"{len(read.broken)} broken records were left out")
-    job.notes += [f"put right in {count} records: {what}" for what, count in read.mended.items()]
+        job.notes.append(f"{counted(len(read.broken), 'broken record was', 'broken records were')} left out")
+    job.notes += [f"put right in {counted(count, 'record', 'records')}: {what}" for what, count in read.mended.items()]
     settings = {
         "split": read.split, "limit": limit, "target": target, "units": units, "seed": seed, "level": level,
         "removal": removal or opened.removals[0],
@@ -138,6 +147,24 @@ def read_data(data: Any, split: str | None, limit: int | None, skip_broken: bool
     return Read("texts", split or "", "text", (), examples_of(data)[:limit])
 
 
+def check_examples(read: Read, metrics: Sequence[Metric]) -> None:
+    """Refuse before the work, not after it, what no metric can measure."""
+    if not read.examples:
+        if read.broken:
+            raise InputError(f"All {len(read.broken)} records of {read.name} are broken; the first: {read.broken[0]}.")
+        raise InputError(f"There is no text in {read.name}: name data that has some.")
+    wanting = [each.name for each in metrics if "gold" in each.needs]
+    if wanting and not read.gold:
+        raise InputError(
+            f"{read.name} has no human rationales to compare with: use data that has some, or another metric than "
+            f"{', '.join(wanting)}."
+        )
+
+
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
 def numbered(examples: Sequence[Example]) -> list[Example]:
     """Examples that can be told apart: those without an id are known by their number."""
     return [example if example.id else replace(example, id=str(k)) for k, example in enumerate(examples)]
@@ -150,27 +177,73 @@ def silent(texts: list[str]) -> np.ndarray:
 
 def made_elsewhere(
     path: Any, data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any
-) -> tuple[Read, list[Method]]:
-    """The texts of explanations that were made elsewhere, and a method for each that they name."""
-    known: list[Example] = []
+) -> tuple[Read, list[Method], list[str]]:
+    """The texts of explanations that were made elsewhere, a method for each that they name, and what to know."""
+    read = Read(Path(path).name, "", "text", (), [])
     if data is not None:
-        known = numbered(read_data(data, split, None, skip_broken, folder).examples)
-    made = read_made(path, {example.id: example.text for example in known})
-    by_id = {example.id: example for example in known}
-    by_text = {example.text: example for example in known}
+        read = read_data(data, split, None, skip_broken, folder)
+    known = Known(numbered(read.examples), read.name if data is not None else "")
     by_method: dict[str, dict[str, Any]] = {}
     examples: dict[str, Example] = {}
-    for each in made:
-        example = by_id.get(each.id) or by_text.get(each.text or "")
-        if example is None and each.text is not None:
-            example = Example(each.text, id=each.id, label=each.target)
-        if example is None:
-            raise InputError(f"The explanation {each.id!r} has no text, and the data set no such example.")
+    for each in read_made(path, {e.id: (e.text,) if e.pair is None else (e.text, e.pair) for e in known.examples}):
+        table = by_method.setdefault(each.method, {})
+        example = known.about(each, len(table))
+        if example.id in table:
+            raise InputError(
+                f"{each.method} explains {example.id!r} twice: give every explanation the id of a text of its own."
+            )
+        table[example.id] = each
         examples.setdefault(example.id, example)
-        by_method.setdefault(each.method, {})[example.id] = each
-    chosen = list(examples.values())[:limit]
+    for title, table in by_method.items():
+        if missing := next((name for name in list(examples)[:limit] if name not in table), None):
+            raise InputError(f"{title} has no explanation of {missing!r}: give every method the same texts.")
     methods: list[Method] = [Elsewhere(table, title) for title, table in by_method.items()]
-    return Read(str(data) if data is not None else Path(path).name, split or "", "text", (), chosen), methods
+    notes = []
+    if data is not None and len(examples) < len(known.examples):
+        notes.append(f"there are explanations of {len(examples)} of the {len(known.examples)} texts")
+    return replace(read, examples=list(examples.values())[:limit]), methods, notes
+
+
+@dataclass
+class Known:
+    """The texts that explanations from elsewhere may be about."""
+
+    examples: list[Example]
+    name: str = ""  # of the data; empty: there is none, and the explanations bring their texts
+
+    def __post_init__(self) -> None:
+        self.by_id = {example.id: example for example in self.examples}
+        self.by_text = {example.text: example for example in reversed(self.examples)}  # the first of equal ones
+
+    def about(self, made: Made, place: int) -> Example:
+        """The example of an explanation: that of its id, else of its text, else of its place in the order."""
+        if made.text is None:
+            if not made.id and self.name and place < len(self.examples):
+                return self.examples[place]
+            if made.id not in self.by_id:
+                told = f"of {made.id!r}" if made.id else f"number {place + 1}"
+                why = f"{self.name} has no such text" if self.name else "no data is named that has it"
+                raise InputError(f"The explanation {told} has no text, and {why}: name the data that was explained.")
+            return self.by_id[made.id]
+        named = self.by_id.get(made.id)
+        if named is not None and named.text == made.text:
+            return named
+        if named is not None:
+            raise InputError(
+                f"The explanation of {made.id!r} is about {made.text[:40]!r}, but that text is {named.text[:40]!r}: "
+                "give it the id of its own text."
+            )
+        if made.text in self.by_text and not (made.id and not self.name):
+            return self.by_text[made.text]
+        if self.name:
+            raise InputError(
+                f"{self.name} has no text {made.text[:40]!r}: name the data set that was explained, or none."
+            )
+        example = Example(made.text, id=made.id or str(len(self.examples)), label=made.target)
+        self.examples.append(example)
+        self.by_id[example.id] = example
+        self.by_text.setdefault(example.text, example)
+        return example
 
 
 def aimed(example: Example, target: str, name: str) -> Example:
@@ -202,7 +275,9 @@ class Job:
     notes: list[str] = field(default_factory=list)
     cache: dict[Any, Any] = field(default_factory=dict)
     cut: int = 0
+    unplaced: int = 0  # tokens of explanations made elsewhere that do not stand in their texts
     exporter: Exporter | None = None
+    share: float | None = None  # of gold units in a text, on average over the data set
 
     def work(self, examples: Sequence[Example]) -> None:
         """Explain and measure some texts by all methods; all or nothing of them is kept."""
@@ -214,9 +289,8 @@ class Job:
             known = None if method.watches or said is None else (encodings, said)
             with metered() as meter, self.timed(str(method.spec()), meter):
                 by_method.append(self.explanations(method, examples, known))
-        shares = [s for s in map(gold_share, by_method[0], examples) if s is not None]
         subjects = [
-            self.subject(method, explanation, example, float(np.mean(shares)) if shares else None)
+            self.subject(method, explanation, example)
             for method, found in zip(self.methods, by_method, strict=True)
             for explanation, example in zip(found, examples, strict=True)
         ]
@@ -228,6 +302,7 @@ class Job:
         for number, example in enumerate(examples):
             here = [found[number] for found in by_method]
             self.cut += bool(here[0].encoding.truncated)
+            self.unplaced += sum(each.diagnostics.get("unplaced", 0) for each in here)
             self.texts.append(seen(example, here))
             if self.exporter is not None:
                 for each in here:
@@ -242,12 +317,12 @@ class Job:
             )
         return found
 
-    def subject(self, method: Method, explanation: Explanation, example: Example, share: float | None) -> Subject:
+    def subject(self, method: Method, explanation: Explanation, example: Example) -> Subject:
         again = None
         if not isinstance(method, Elsewhere):
             again = lambda other: once_more(other, method, explanation, self.wishes.seed)  # noqa: E731
         return Subject(
-            explanation, example, self.model, self.wishes.removal, self.wishes.seed, share, again, self.cache
+            explanation, example, self.model, self.wishes.removal, self.wishes.seed, self.share, again, self.cache
         )
 
     def timed(self, name: str, meter: Meter) -> Any:
@@ -256,7 +331,10 @@ class Job:
     def evaluation(self, name: str, settings: dict[str, Any]) -> Evaluation:
         """Everything that was measured as one record."""
         if self.cut:
-            self.notes.append(f"{self.cut} texts were too long and were cut")
+            self.notes.append(f"{counted(self.cut, 'text was too long and was', 'texts were too long and were')} cut")
+        if self.unplaced:
+            found = counted(self.unplaced, "token", "tokens")
+            self.notes.append(f"{found} of the explanations, found nowhere in the texts, did not count")
         scalars = [(each, key) for each in self.metrics for key in each.keys if not key.endswith("_curve")]
         first = next(iter(self.numbers.values()))
         columns = [
@@ -309,8 +387,16 @@ def direction(metric: Metric, key: str) -> bool | None:
     return True if key.startswith("normalised_") else metric.higher
 
 
-def gold_share(explanation: Explanation, example: Example) -> float | None:
-    return float(gold_units(explanation, example).mean()) if example.gold else None
+def gold_share(model: Model, examples: Sequence[Example], wishes: Wishes) -> float | None:
+    """Mean share of gold units over all texts that have gold: how long a rationale is in this data set."""
+    shares = []
+    for example in examples:
+        if example.gold:
+            (encoding,) = model.encode([example], truncate=True)
+            units = group(encoding, wishes.level(model))
+            if len(units):
+                shares.append(gold_units(encoding, units, example).mean())
+    return float(np.mean(shares)) if shares else None
 
 
 def seen(example: Example, found: Sequence[Explanation]) -> Seen:

@@ -1,13 +1,15 @@
 """Explanations from and for other tools: ERASER's JSONL, Inseq's JSON, tokens and scores, Parquet.
 
 What was made elsewhere has tokens of its own. They are found in the text, one after the other, and a unit of ours gets
-the sum of the scores of the tokens that it shares characters with, in proportion; so any tokenizer will do.
+the sum of the scores of the tokens that it shares characters with, in proportion; so any tokenizer will do. Where too
+many are found nowhere, the explanation is about another text, and is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,27 +27,32 @@ from raison.types import Encoding, Example, Explanation, Units
 __all__ = ["Elsewhere", "Exporter", "Made", "read_made"]
 
 MARKS = ("Ġ", "▁", "##", "</w>", "Ċ")  # of sub-words, by the tokenizers in use
+SPECIAL = re.compile(r"\[.*\]|<.*>")  # [CLS], </s>, <|endoftext|>
+FOREIGN = 0.25  # share of tokens that may stand nowhere in the text: rare letters that a tokenizer writes otherwise
 
 
 @dataclass(frozen=True)
 class Made:
     """One explanation that was made elsewhere."""
 
-    id: str
+    id: str  # of the example; empty: the file names none, and its order is that of the data
     method: str
     tokens: tuple[str, ...]
     scores: np.ndarray | None  # [k] of the tokens
     selected: np.ndarray | None = None  # [k]
     text: str | None = None
     target: Any = None
+    last: bool = False  # of two texts the tokens are those of the second alone
 
 
 # -- reading ---------------------------------------------------------------------------------------------------
 
 
-def read_made(path: str | os.PathLike[str], texts: Mapping[str, str] | None = None) -> list[Made]:
-    """The explanations of a file; `texts` by id are needed where the file has none (ERASER)."""
+def read_made(path: str | os.PathLike[str], texts: Mapping[str, Sequence[str]] | None = None) -> list[Made]:
+    """The explanations of a file; the `texts` of examples by id are needed where the file has none (ERASER)."""
     file = Path(path)
+    if file.suffix not in (".json", ".jsonl"):
+        raise InputError(f"Explanations are read from a .jsonl or .json file, not from {file.name!r}.")
     if file.suffix == ".json":
         found = list(from_inseq(file))
     else:
@@ -53,7 +60,7 @@ def read_made(path: str | os.PathLike[str], texts: Mapping[str, str] | None = No
         for number, line in enumerate(lines_of(file), 1):
             if line.strip():
                 try:
-                    found.append(one_line(json.loads(line), number, texts or {}))
+                    found.append(one_line(json.loads(line), texts or {}))
                 except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
                     told = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
                     raise InputError(f"Line {number} of {file.name!r} is no explanation ({told}): mend it.") from None
@@ -62,7 +69,7 @@ def read_made(path: str | os.PathLike[str], texts: Mapping[str, str] | None = No
     return found
 
 
-def one_line(record: Any, number: int, texts: Mapping[str, str]) -> Made:
+def one_line(record: Any, texts: Mapping[str, Sequence[str]]) -> Made:
     """A record with tokens and scores, or one of ERASER's."""
     if not isinstance(record, dict):
         raise InputError("not an object with fields")
@@ -73,10 +80,10 @@ def one_line(record: Any, number: int, texts: Mapping[str, str]) -> Made:
     chosen = numbers(record["selected"], len(tokens)) > 0 if record.get("selected") is not None else None
     if scores is None and chosen is None:
         raise InputError("neither scores nor a selection")
-    method = str(record.get("method", "elsewhere"))
-    return Made(
-        str(record.get("id", number - 1)), method, tokens, scores, chosen, record.get("text"), record.get("target")
-    )
+    method, name, text = str(record.get("method", "elsewhere")), record.get("id"), record.get("text")
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"a text that is {type(text).__name__}")
+    return Made("" if name is None else str(name), method, tokens, scores, chosen, text, record.get("target"))
 
 
 def numbers(values: Any, count: int) -> np.ndarray:
@@ -88,15 +95,32 @@ def numbers(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def from_eraser(record: dict[str, Any], texts: Mapping[str, str]) -> Made:
-    """Rationales over the white-space tokens of a document: hard ones as ranges, soft ones as a score each."""
+def from_eraser(record: dict[str, Any], texts: Mapping[str, Sequence[str]]) -> Made:
+    """Rationales over the white-space tokens of a document: hard ones as ranges, soft ones as a score each.
+
+    A pair has one rationale for each text, or one for the second, where the first is only a question about it.
+    """
     name = str(record["annotation_id"])
     if name not in texts:
-        raise InputError(f"the data set has no text called {name!r}")
-    tokens = tuple(texts[name].split())
-    if len(record["rationales"]) != 1:
-        raise InputError(f"{len(record['rationales'])} documents, where one text is explained")
-    (rationale,) = record["rationales"]
+        raise InputError(f"{'the data set has' if texts else 'without a data set there is'} no text called {name!r}")
+    rationales, count = record["rationales"], len(texts[name])
+    if len(rationales) not in (1, count):
+        raise InputError(f"{len(rationales)} documents, where {count} are explained")
+    sides = texts[name][count - len(rationales) :]
+    parts = [over_document(*each) for each in zip(rationales, sides, strict=True)]
+    tokens = tuple(token for part in parts for token in part[0])
+    soft, hard = ([part[k] for part in parts] for k in (1, 2))
+    scores = np.concatenate([s for s in soft if s is not None]) if all(s is not None for s in soft) else None
+    chosen = np.concatenate([h for h in hard if h is not None]) if all(h is not None for h in hard) else None
+    if scores is None and chosen is None:
+        raise InputError("neither scores nor a selection")
+    method, target = str(record.get("method", "elsewhere")), record.get("classification")
+    return Made(name, method, tokens, scores, chosen, None, target, last=len(rationales) < count)
+
+
+def over_document(rationale: dict[str, Any], text: str) -> tuple[list[str], np.ndarray | None, np.ndarray | None]:
+    """The tokens of one document, their scores and which of them are chosen."""
+    tokens = text.split()
     soft = rationale.get("soft_rationale_predictions")
     hard = rationale.get("hard_rationale_predictions")
     chosen = None
@@ -106,9 +130,7 @@ def from_eraser(record: dict[str, Any], texts: Mapping[str, str]) -> Made:
             if not 0 <= span["start_token"] < span["end_token"] <= len(tokens):
                 raise InputError(f"the tokens {span['start_token']}..{span['end_token']} of a text of {len(tokens)}")
             chosen[span["start_token"] : span["end_token"]] = True
-    scores = None if soft is None else numbers(soft, len(tokens))
-    target = record.get("classification")
-    return Made(name, str(record.get("method", "elsewhere")), tokens, scores, chosen, texts[name], target)
+    return tokens, None if soft is None else numbers(soft, len(tokens)), chosen
 
 
 def from_inseq(file: Path) -> Iterator[Made]:
@@ -117,7 +139,7 @@ def from_inseq(file: Path) -> Iterator[Made]:
         whole = json.loads("\n".join(lines_of(file)))
         sequences = whole["sequence_attributions"]
         method = str((whole.get("info") or {}).get("attribution_method", "inseq"))
-        for number, one in enumerate(sequences):
+        for one in sequences:
             start = int(one.get("attr_pos_start", 0) or 0)
             source = one.get("source_attributions")
             side = one["source"] if source is not None else one["target"][:start]
@@ -129,7 +151,7 @@ def from_inseq(file: Path) -> Iterator[Made]:
                 table = np.linalg.norm(table, axis=-1)
             scores = np.nan_to_num(table).mean(1) if table.ndim == 2 else np.nan_to_num(table)
             tokens = tuple(str(token["token"] if isinstance(token, dict) else token) for token in side)
-            yield Made(str(number), method, tokens, numbers(scores, len(tokens)))
+            yield Made("", method, tokens, numbers(scores, len(tokens)))
     except InputError as error:
         raise InputError(f"{file.name!r} is no file of Inseq ({error}): save it with its own `save`.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -152,10 +174,7 @@ def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     cursor = 0
     folded = text.lower() if text.lower() and len(text.lower()) == len(text) else text
     for token in tokens:
-        bare = token
-        for mark in MARKS:
-            bare = bare.removeprefix(mark).removesuffix(mark)
-        bare = bare.strip()
+        bare = bared(token)
         place = text.find(bare, cursor) if bare else -1
         if place < 0 and bare:
             place = folded.find(bare.lower(), cursor)  # an uncased tokenizer
@@ -168,14 +187,33 @@ def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     return found
 
 
-def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, np.ndarray | None]:
-    """Scores [u] and, where there is one, the selection [u]."""
-    spans = spans_of(made.tokens, encoding.texts[0])
-    if not any(spans):
+def bared(token: str) -> str:
+    """A token without the marks of its tokenizer."""
+    for mark in MARKS:
+        token = token.removeprefix(mark).removesuffix(mark)
+    return token.strip()
+
+
+def placed(made: Made, encoding: Encoding) -> tuple[list[tuple[int, int] | None], list[int], int]:
+    """Characters of each token in all texts one after the other, where each text begins, and how many stand nowhere."""
+    skipped = len(encoding.texts) - 1 if made.last else 0
+    texts = encoding.texts[skipped:]
+    begins = [sum(len(text) + 1 for text in texts[: max(0, k - skipped)]) for k in range(len(encoding.texts))]
+    spans = spans_of(made.tokens, "\n".join(texts))
+    words = [(t, s) for t, s in zip(made.tokens, spans, strict=True) if s or (bared(t) and not SPECIAL.fullmatch(t))]
+    foreign = [token for token, span in words if span is None]
+    if len(foreign) >= max(1, FOREIGN * len(words)) or not words:
+        such = f", such as {foreign[0]!r}," if foreign else ""
         raise InputError(
-            f"None of the tokens of the explanation {made.id!r} stands in its text {encoding.texts[0][:40]!r}: "
-            "are the ids those of the data set?"
+            f"{len(foreign)} of {len(words)} tokens of the explanation of {encoding.id!r}{such} do not stand in its "
+            f"text {texts[0][:40]!r}: are the ids those of the data set?"
         )
+    return spans, begins, len(foreign)
+
+
+def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """Scores [u], the selection [u] where there is one, and how many tokens stand nowhere in the text."""
+    spans, begins, foreign = placed(made, encoding)
     scores = np.zeros(len(units))
     chosen = np.zeros(len(units), bool)
     values = made.scores if made.scores is not None else made.selected.astype(float)  # type: ignore[union-attr]
@@ -183,12 +221,15 @@ def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, 
         if span is None:
             continue
         for u, (segment, start, end) in enumerate(units.spans):
-            shared = min(end, span[1]) - max(start, span[0])
-            if segment == 0 and shared > 0:
+            if made.last and segment < len(encoding.texts) - 1:
+                continue
+            begin = begins[segment]
+            shared = min(begin + end, span[1]) - max(begin + start, span[0])
+            if start >= 0 and shared > 0:
                 scores[u] += values[k] * shared / (span[1] - span[0])
                 if made.selected is not None and made.selected[k]:
                     chosen[u] = True
-    return scores, chosen if made.selected is not None else None
+    return scores, chosen if made.selected is not None else None, foreign
 
 
 @dataclass(frozen=True)
@@ -207,9 +248,11 @@ class Elsewhere(Method):
         answers = []
         for encoding, units in zip(batch.encodings, batch.units, strict=True):
             if encoding.id not in self.made:
-                raise InputError(f"{self.title} has no explanation of {encoding.id!r}.")
-            scores, chosen = on_units(self.made[encoding.id], encoding, units)
-            answers.append(Answer(scores, selected=chosen))
+                raise InputError(
+                    f"{self.title} has no explanation of {encoding.id!r}: give every method the same texts."
+                )
+            scores, chosen, foreign = on_units(self.made[encoding.id], encoding, units)
+            answers.append(Answer(scores, selected=chosen, diagnostics={"unplaced": foreign} if foreign else {}))
         return answers
 
 
@@ -265,9 +308,28 @@ def row_of(example: Example, found: Explanation) -> dict[str, Any]:
 
 
 def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
-    """ERASER's record of a prediction: scores and chosen ranges over the white-space tokens of the text."""
-    text = found.encoding.texts[-1 if example.pair else 0]
-    segment = len(found.encoding.texts) - 1 if example.pair else 0
+    """ERASER's record of a prediction: scores and chosen ranges over the white-space tokens of each text.
+
+    Of ERASER's own questions about a document the document alone; other pairs have two documents, as in its e-SNLI.
+    """
+    segments = found.encoding.segments
+    if example.pair is None or "documents" in example.meta:
+        rationales = [rationale_of(len(segments) - 1 if example.pair else 0, example.id, found)]
+    else:
+        rationales = [rationale_of(k, f"{example.id}_{name}", found) for k, name in enumerate(segments)]
+    said = found.diagnostics.get("prediction", {})
+    record = {
+        "annotation_id": example.id, "method": found.method, "rationales": rationales,
+        "classification": said.get("text", found.target.text),
+    }  # fmt: skip
+    if said.get("top") and "probability" in said:
+        record["classification_scores"] = dict(said["top"])
+    return record
+
+
+def rationale_of(segment: int, name: str, found: Explanation) -> dict[str, Any]:
+    """The scores and chosen ranges of one text."""
+    text = found.encoding.texts[segment]
     soft: list[float] = []
     hard: list[dict[str, int]] = []
     cursor = 0
@@ -281,14 +343,7 @@ def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
                 hard[-1]["end_token"] = number + 1
             else:
                 hard.append({"start_token": number, "end_token": number + 1})
-    rationale: dict[str, Any] = {"docid": example.id, "soft_rationale_predictions": soft}
+    rationale: dict[str, Any] = {"docid": name, "soft_rationale_predictions": soft}
     if found.selected is not None:
         rationale["hard_rationale_predictions"] = hard
-    said = found.diagnostics.get("prediction", {})
-    record = {
-        "annotation_id": example.id, "method": found.method, "rationales": [rationale],
-        "classification": said.get("text", found.target.text),
-    }  # fmt: skip
-    if said.get("top") and "probability" in said:
-        record["classification_scores"] = dict(said["top"])
-    return record
+    return rationale

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -61,6 +62,9 @@ def reproduce(
     Parts that are done are kept in the folder `keep`, and a suite that was stopped goes on from there.
     """
     suite = suite_named(name)
+    known = list(dict.fromkeys(run.model for run in suite.runs))
+    if wrong := [key for key in models or {} if key not in known]:
+        raise InputError(f"{suite.name} runs no model that is called {wrong[0]!r}: its models are {', '.join(known)}.")
     outcomes = []
     for run in suite.runs:
         place = (models or {}).get(run.model, None if run.recipe else run.model)
@@ -149,10 +153,11 @@ class Kept:
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
-        with contextlib.suppress(OSError, InputError):  # not there, or torn: made again
+        # not there, torn, or something else (a UnicodeDecodeError is a ValueError): made again
+        with contextlib.suppress(OSError, InputError, ValueError):
             return Evaluation.from_json(file.read_text(encoding="utf-8"))
         made = call()
-        half = file.with_suffix(".half")
+        half = file.with_suffix(f".{os.getpid()}.half")  # somebody else may fill the same folder
         half.write_text(made.to_json() + "\n", encoding="utf-8")
         half.replace(file)
         return made
@@ -172,8 +177,16 @@ def measured(
             **how, "methods": list(specs), "metrics": suite.metrics, "seed": seed, "model": model.name,
             "texts": [example.to_dict() for example in examples],
         }  # fmt: skip
-        made = kept(about, asked, lambda: evaluate(model, examples, list(specs), suite.metrics, seed=seed, **how))
-        return renamed(made, titles)
+
+        def run_of_all() -> Evaluation:
+            made = evaluate(model, examples, list(specs), suite.metrics, seed=seed, **how)
+            if len(made.texts) < len(
+                examples
+            ):  # evaluate gives what it has when somebody stops it: no part that is done
+                raise KeyboardInterrupt
+            return made
+
+        return renamed(kept(about, asked, run_of_all), titles)
 
     once = {title: spec for title, spec in suite.methods.items() if title not in suite.seeds}
     first = of(list(once.values()), list(once), seed, "once")
