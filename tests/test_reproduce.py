@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from raison.errors import InputError
 from raison.methods.base import Method
@@ -117,6 +118,18 @@ def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_p
     _, third = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
     assert len(made) == 3
     assert third[0].evaluation == first[0].evaluation
+
+
+def test_a_model_that_was_trained_again_is_another():
+    from raison.studies.reproduce import weights_of
+    from raison.testing import tiny_model
+
+    model, again = (tiny_model("bert", "classification") for _ in range(2))
+    assert weights_of(model) == weights_of(again) != weights_of(tiny_model("bert", "classification", seed=1))
+    with torch.no_grad():
+        for weight in again.hf.parameters():
+            weight += 1e-6
+    assert weights_of(model) != weights_of(again)
 
 
 # -- questions ---------------------------------------------------------------------------------------------------

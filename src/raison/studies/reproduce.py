@@ -34,6 +34,8 @@ from raison.types import Example
 
 __all__ = ["Outcome", "reproduce"]
 
+SAMPLED = 64  # numbers of each weight that tell a model from another
+
 
 @dataclass
 class Outcome:
@@ -75,7 +77,7 @@ def reproduce(
         step(f"{suite.name}: {run.name}")
         model = load(place)
         data, count = run.data.replace("{model}", str(place)), min(limit or run.limit, run.limit)
-        kept = Kept(keep, suite, run, step)
+        kept = Kept(keep, suite, run, weights_of(model) if keep is not None else "", step)
         if suite.experiment:
             outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
         else:
@@ -143,13 +145,15 @@ class Kept:
     folder: Path | None
     suite: Suite
     run: Run
+    weights: str = ""  # of the model: one that was trained again under the same name is another
     step: Any = lambda said: None
 
     def __call__(self, about: str, asked: Mapping[str, Any], call: Callable[[], Evaluation]) -> Evaluation:
         self.step(f"{self.suite.name}: {self.run.name}, {about}")
         if self.folder is None:
             return call()
-        text = json.dumps([asdict(self.run) | {"paper": None, "about": None}, dict(asked)], sort_keys=True)
+        known = asdict(self.run) | {"paper": None, "about": None, "weights": self.weights}
+        text = json.dumps([known, dict(asked)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
@@ -161,6 +165,16 @@ class Kept:
         half.write_text(made.to_json() + "\n", encoding="utf-8")
         half.replace(file)
         return made
+
+
+def weights_of(model: Model) -> str:
+    """A hash of some numbers of every weight: training moves them all, so a few of each tell two models apart."""
+    found = hashlib.sha256()
+    for name, weight in model.hf.state_dict().items() if hasattr(model, "hf") else ():
+        flat = weight.detach().reshape(-1)
+        some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED]
+        found.update(f"{name} {tuple(weight.shape)} ".encode() + some.double().cpu().numpy().tobytes())
+    return found.hexdigest()[:12]
 
 
 def measured(
