@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LM
 
 import raison
 from raison.errors import InputError
+from raison.evaluation import Evaluation
 from raison.studies.experiment import Trial, experiments
 from raison.studies.experiments.repetition import PLACES, frequent_words, of_word
 from raison.studies.suite import Run, suites
@@ -92,10 +93,10 @@ def test_numbers_of_the_experiment(model, text):
         for title, values in zip(METHODS, (at_first, later, beside), strict=True):
             np.testing.assert_allclose(evaluation.cell(title, key).each, values, atol=1e-6)
     assert 0 < evaluation.cell("later", "top").value < 1  # a case that could go wrong
-    curves = evaluation.curves["repetition_curve"]
-    np.testing.assert_allclose(curves["the"], expected[0][0], atol=1e-6)
-    np.testing.assert_allclose(curves["mean of 4 words"], np.mean([each[0] for each in expected], 0), atol=1e-6)
-    np.testing.assert_allclose(curves["… beside another word"], np.mean([each[2] for each in expected], 0), atol=1e-6)
+    for key, part in (("repetition_curve", 0), ("distance_curve", 2)):
+        curves = evaluation.curves[key]
+        np.testing.assert_allclose(curves["the"], expected[0][part], atol=1e-6)
+        np.testing.assert_allclose(curves["mean of 4 words"], np.mean([each[part] for each in expected], 0), atol=1e-6)
     assert any("Perplexity" in note for note in evaluation.notes)
 
 
@@ -212,3 +213,18 @@ def test_a_recipe_that_can_not_be(recipe, data, capsys):
     assert "no room for all bytes" in capsys.readouterr().err
     assert recipe.main([*words, "--again", "2"]) != 0
     assert "again" in capsys.readouterr().err
+
+
+def test_all_runs_are_drawn_in_one_picture(tmp_path):
+    from types import SimpleNamespace
+
+    from raison.cli.reproduce import curves_of_all, drawn
+
+    pytest.importorskip("matplotlib")
+    suite = SimpleNamespace(name="P0-figure4", figures=("repetition_curve",), together=True)
+    evaluation = Evaluation("m", "d", ("a",), (), (), (), {"repetition_curve": {"the": [0.1, 0.2]}}, {"seed": 0}, ())
+    outcomes = [SimpleNamespace(run=SimpleNamespace(name=name), evaluation=evaluation) for name in ("one", "two")]
+    assert list(curves_of_all(outcomes)["repetition_curve"]) == ["one: the", "two: the"]
+    assert drawn(tmp_path / "page.md", suite, outcomes) == {"two": "figures/P0-figure4.svg"}
+    assert (tmp_path / "figures" / "P0-figure4.svg").read_text().count("<svg") == 1
+    assert drawn(tmp_path / "page.md", suite, []) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -72,14 +73,27 @@ def reproduce(
 
 
 def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
-    """The pictures of a suite, beside the page; where they are by the name of the run."""
+    """The pictures of a suite, beside the page; where they are by the name of the run that they stand behind."""
     from raison.show.curves import draw_curves
 
+    done = [outcome for outcome in outcomes if outcome.evaluation is not None]
+    if not suite.figures or not done:
+        return {}
+    pictures = [(f"{suite.name}.{each.run.name}", each.run.name, each.evaluation) for each in done]
+    if suite.together:
+        pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]
+    (page.parent / "figures").mkdir(exist_ok=True)
     found = {}
+    for name, run, evaluation in pictures:
+        found[run] = f"figures/{name}.svg".replace(" ", "-")
+        draw_curves(evaluation, suite.figures, page.parent / found[run])
+    return found
+
+
+def curves_of_all(outcomes: Any) -> dict[str, dict[str, list[float]]]:
+    """The curves of several runs together, each named by its run."""
+    found: dict[str, dict[str, list[float]]] = {}
     for outcome in outcomes:
-        if suite.figures and outcome.evaluation is not None:
-            file = f"figures/{suite.name}.{outcome.run.name}.svg".replace(" ", "-")
-            (page.parent / "figures").mkdir(exist_ok=True)
-            draw_curves(outcome.evaluation, suite.figures, page.parent / file)
-            found[outcome.run.name] = file
+        for key, curves in outcome.evaluation.curves.items():
+            found.setdefault(key, {}).update({f"{outcome.run.name}: {title}": each for title, each in curves.items()})
     return found

@@ -16,7 +16,12 @@ from raison.show.scale import HUES
 __all__ = ["draw_curves", "shares_of"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
-ACROSS = {"calibration": "true probability, %", "randomisation": "randomised blocks, %"}  # where it is not units
+ACROSS = {  # where it is not units
+    "calibration": "true probability, %",
+    "randomisation": "randomised blocks, %",
+    "repetition": "position of the word, % of the context",
+    "distance": "distance to another word, % of the longest",
+}
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 

@@ -71,6 +71,7 @@ class Suite:
     removal: str | None = "mask_token"
     seeds: dict[str, int] = field(default_factory=dict)  # methods that are run with several seeds and averaged
     figures: tuple[str, ...] = ()  # curves (aopc_curve), or numbers along the methods (aopc), one panel each
+    together: bool = False  # the curves of all runs in one picture, named by their runs
     missing: tuple[str, ...] = ()  # what can't be run here, with the command that runs it elsewhere
 
 

@@ -68,12 +68,18 @@ def repetition(trial: Trial) -> Evaluation:
         told.append(of_word(model, word, other, size))
     rows = {title: [numbers(each, place) for each in told] for title, place in trial.methods.items()}
     made = found(trial, COLUMNS, rows, data=run.data, about=about(trial, texts, words, size))
-    curves = {f"mean of {len(words)} words": np.mean([each.alone for each in told], axis=0).tolist()}
-    if THE in words:
-        curves = {"the": told[words.index(THE)].alone.tolist(), **curves}
-    curves["… beside another word"] = np.mean([each.beside for each in told], axis=0).tolist()
+    curves = {
+        "repetition_curve": averaged(words, [each.alone for each in told]),  # by the position of the word
+        "distance_curve": averaged(words, [each.beside for each in told]),  # by its distance to the other one
+    }
     seen = tuple(Seen(word.strip(), word) for word in words)
-    return replace(made, texts=seen, curves={"repetition_curve": curves})
+    return replace(made, texts=seen, curves=curves)
+
+
+def averaged(words: Sequence[str], values: Sequence[np.ndarray]) -> dict[str, list[float]]:
+    """The curve of "the", if it is there, and the mean of all."""
+    mean = {f"mean of {len(words)} words": np.mean(values, axis=0).tolist()}
+    return {"the": values[words.index(THE)].tolist(), **mean} if THE in words else mean
 
 
 def numbers(repeated: Repeated, place: str) -> dict[str, Number]:
