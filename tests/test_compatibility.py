@@ -73,25 +73,21 @@ def test_a_word_alone_is_asked_about_at_every_position(writer):
     """Against Hugging Face's own logits for the one word, at that position."""
     encodings = study.blocks(writer, TEXTS, 20)
     rows = study.repeated(writer, encodings, 12)
-    assert len(rows) > 5
-    alone = np.array([row["alone"] for row in rows])
-    if writer.hf.config.model_type == "llama":  # its first token [CLS] stays, so the word is not alone
-        assert alone.std() > 0
+    words = study.frequent_words(writer, [each.texts[-1] for each in encodings], study.WORDS)
+    if writer.hf.config.model_type == "llama":  # a tokenizer that knows too few of these words
+        assert rows == [] and len(words) < 2
         return
-    words = study.frequent(writer, encodings)
+    assert [row["position"] for row in rows] == list(range(1, 12))
+    alone = np.array([row["alone"] for row in rows])
+    assert alone.std() > 0 and words[0] == " the"
     values = []
-    for word, other in zip(words, [*words[1:], words[0]], strict=True):
-        ids = writer.encode([Example(other.strip() + word * 12)])[0].ids.tolist()
-        begin = max(k for k in range(len(ids)) if ids[k] != ids[-1]) + 1
-        if len(ids) - begin < 6:  # several tokens make the word
-            continue
-        token = torch.tensor([[ids[-1]]])
+    for word in words:
+        (token,) = set(writer.encode([Example(word * 12)])[0].ids.tolist())
         with torch.inference_mode():
-            places = [torch.tensor([[begin + k]]) for k in range(len(rows))]
-            out = [writer.hf(input_ids=token, position_ids=place).logits for place in places]
-        values.append([float(each[0, 0].softmax(-1)[ids[-1]]) for each in out])
+            places = [torch.tensor([[k]]) for k in range(len(rows))]
+            out = [writer.hf(input_ids=torch.tensor([[token]]), position_ids=place).logits for place in places]
+        values.append([float(each[0, 0].softmax(-1)[token]) for each in out])
     np.testing.assert_allclose(alone, np.mean(values, axis=0), rtol=1e-6)
-    assert alone.std() > 0
 
 
 def test_with_rotary_positions_a_word_alone_is_the_same_everywhere():

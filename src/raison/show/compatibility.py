@@ -34,7 +34,7 @@ def render_compatibility(found: Any, console: Console) -> None:
     console.print(table)
     if found.repetition:
         first, last = found.repetition[0], found.repetition[-1]
-        most = max(row["beside_another"] for row in found.repetition)
+        most = max(row["beside_another"] or 0.0 for row in found.repetition)
         console.print()
         console.print(
             f"a word after itself: {first['alone']:.3f} at the start, {last['alone']:.3f} alone at position "
@@ -91,9 +91,9 @@ def on_subsets(axes: Any, found: Any) -> None:
 def repeating(axes: Any, found: Any) -> None:
     where = [row["position"] for row in found.repetition]
     axes.plot(where, [row["alone"] for row in found.repetition], color=HUES[0], label="alone", linewidth=1.4)
-    beside = [row["beside_another"] for row in found.repetition]
-    axes.plot(where, beside, color=HUES[1], label="beside another word", linewidth=1.4)
-    axes.set_ylim(0, 1.4 * max(0.01, *(max(row["alone"], row["beside_another"]) for row in found.repetition)))
+    beside = [row["beside_another"] for row in found.repetition[1:]]
+    axes.plot(where[1:], beside, color=HUES[1], label="beside another word", linewidth=1.4)
+    axes.set_ylim(0, 1.4 * max(0.01, *(row["alone"] for row in found.repetition), *beside))
     axes.set_xlabel("position of the word")
     axes.set_title("f(the same word again)", loc="left", fontsize="medium")
     axes.legend(frameon=False, fontsize="small")

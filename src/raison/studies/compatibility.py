@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from raison.metrics.statistics import mean_interval
 from raison.models.base import Model, Question, Wish
 from raison.models.memory import Memory
 from raison.record import Record, plain
+from raison.studies.repeating import frequent_words, of_word
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Compatibility", "blocks", "check_compatibility", "losses_of", "texts_of"]
@@ -51,7 +52,7 @@ class Compatibility(Record):
     data: str
     subsets: tuple[dict[str, Any], ...]  # size (None: all), perplexity, low, high, count; ratio to fewer tokens
     guess: float  # perplexity of word frequencies alone, in the same places
-    repetition: tuple[dict[str, Any], ...] = ()  # position, alone, distance, with_another: mean f(w | …)
+    repetition: tuple[dict[str, Any], ...] = ()  # position, alone, beside_another (None at the first): mean f(w | …)
     truth: tuple[dict[str, Any], ...] = ()  # token, true, masked, covered
     verdict: str = ""
     trusted: bool = True
@@ -235,55 +236,20 @@ def against_fewer(
 
 
 def repeated(model: Any, encodings: Sequence[Encoding], furthest: int) -> list[dict[str, Any]]:
-    """Mean f(w | w) over frequent words, by where w stands alone and by its distance to one other word."""
-    alone: list[np.ndarray] = []
-    beside: list[np.ndarray] = []
-    words = frequent(model, encodings)
+    """Mean f(w | w) over frequent words, by where w stands alone and with one other word at the first position."""
+    words = frequent_words(model, [encoding.texts[-1] for encoding in encodings], WORDS)
+    if len(words) < 2:  # a language without spaces, or a tokenizer of letters
+        return []
+    told = []
     for number, (word, other) in enumerate(zip(words, [*words[1:], words[0]], strict=True)):
         progress.report(number, len(words), "words repeated")
-        encoding = model.encode([Example(other.strip() + word * furthest)], truncate=True)[0]
-        place = np.flatnonzero(~encoding.fixed)
-        differ = np.flatnonzero(encoding.ids[place] != encoding.ids[place[-1]])
-        begin = int(differ[-1]) + 1 if len(differ) else 0  # where the run of the word begins
-        if not 0 < begin <= len(place) - furthest // 2:  # the tokenizer joins repeated words
-            continue
-        questions = []
-        for last in place[begin:-1]:
-            target = replace(model.next_target(encoding, int(encoding.ids[last + 1]), int(last) + 1), output="prob")
-            keep = np.zeros((2, len(encoding)), bool)
-            keep[1, place[begin - 1]] = True  # the word itself stays in both: it is what the target is read from
-            questions.append(Question(encoding, target, keep))
-        with progress.silence():
-            answers = model.score(questions, removal="delete", memory=Memory(limit=0))
-        values = np.array([answer.value[:, 0] for answer in answers])
-        alone.append(values[:, 0])
-        beside.append(values[:, 1])
-    if not alone:
-        return []
-    size = min(map(len, alone))
-    means = [np.mean([each[:size] for each in side], axis=0) for side in (alone, beside)]
+        told.append(of_word(model, word, other, furthest))
+    alone = np.mean([each.alone for each in told], axis=0).tolist()
+    beside = [None, *np.mean([each.beside for each in told], axis=0).tolist()]  # at the first position is the other one
     return [
-        {"position": k + 1, "alone": float(a), "beside_another": float(b)}
-        for k, (a, b) in enumerate(zip(*means, strict=True))
+        {"position": place, "alone": one, "beside_another": two}
+        for place, (one, two) in enumerate(zip(alone, beside, strict=True), 1)
     ]
-
-
-def frequent(model: Any, encodings: Sequence[Encoding]) -> list[str]:
-    """The most frequent words that are one token, with the space before them."""
-    counts: Counter[str] = Counter()
-    for encoding in encodings:
-        text = encoding.texts[-1]
-        for t in np.flatnonzero(~encoding.fixed):
-            begin, end = int(encoding.start[t]), int(encoding.end[t])
-            piece = text[begin:end].strip()
-            whole = end == len(text) or not text[end].isalnum()
-            starts = begin == 0 or text[begin].isspace() or text[begin - 1].isspace()
-            if piece.isalpha() and starts and whole:
-                counts[" " + piece] += 1
-    found = [word for word, _ in counts.most_common(WORDS)]
-    if len(found) < 2:
-        raise InputError("The texts hold no words that can be repeated: give texts in a language with spaces.")
-    return found
 
 
 # -- the truth -------------------------------------------------------------------------------------------------------
@@ -357,8 +323,7 @@ def verdict(
             f"(perplexity × {worst['ratio']:.2f} in the same places)"
         )
     if repetition:
-        top = max(repetition, key=lambda row: max(row["alone"], row["beside_another"]))
-        share = max(top["alone"], top["beside_another"])
+        share = max(max(row["alone"], row["beside_another"] or 0.0) for row in repetition)
         if share > REPEATS:
             faults.append(f"it repeats a word that stands alone with a probability of up to {share:.2f}")
     if truth:
