@@ -93,7 +93,8 @@ def share(args: argparse.Namespace) -> tuple[list[str], tuple[str, str, bool]]:
     out = io.StringIO()
     pstats.Stats(profile, stream=out).sort_stats("tottime").print_stats(12)
     told = [line.split(None, 5) for line in out.getvalue().splitlines()]
-    rows = [(row[1], row[0], f"`{Path(row[5]).name}`") for row in told if len(row) == 6 and row[0][0].isdigit()]
+    told = [row for row in told if len(row) == 6 and row[1].replace(".", "").isdigit()]  # not its headings
+    rows = [(row[1], row[0], f"`{Path(row[5]).name}`") for row in told]
     lines = [
         "## 1. Whose time it is",
         "",

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from raison.evaluation import Cell
+from raison.evaluation import Cell, Evaluation
 from raison.studies.across import compared
 from raison.studies.compare import Verdict
 from raison.studies.reproduce import Outcome
-from raison.studies.suite import Claim, Suite
+from raison.studies.suite import Claim, Run, Suite
 
 __all__ = ["page_with", "section"]
 
@@ -72,12 +72,17 @@ def run_lines(suite: Suite, outcome: Outcome) -> list[str]:
     assert evaluation is not None
     count = evaluation.settings["limit"]
     if suite.experiment:
-        lines = [" ".join([f"{count} examples; model `{evaluation.model}`.", *evaluation.notes, run.about]).strip(), ""]
+        lines = [" ".join([f"{count} examples; {made(run, evaluation)}.", *evaluation.notes, run.about]).strip(), ""]
         return lines + tables(outcome)
     about = f"{count} texts of {run.data.replace('{model}/', 'the model’s own test part, ')}"
     about += f" ({run.split})" if run.split else ""
-    about += f", {run.shortest} to {run.longest} tokens, the first of {outcome.read:,}; model `{evaluation.model}`."
+    about += f", {run.shortest} to {run.longest} tokens, the first of {outcome.read:,}; {made(run, evaluation)}."
     return [" ".join(each for each in (about, outcome.right, run.about) if each), "", *tables(outcome)]
+
+
+def made(run: Run, evaluation: Evaluation) -> str:
+    """The model, and the command that makes it where raison does not ship it."""
+    return f"model `{evaluation.model}`" + (f", made by `{run.recipe}`" if run.recipe else "")
 
 
 def tables(outcome: Outcome) -> list[str]:

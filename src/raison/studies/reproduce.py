@@ -152,7 +152,7 @@ class Kept:
         self.step(f"{self.suite.name}: {self.run.name}, {about}")
         if self.folder is None:
             return call()
-        known = asdict(self.run) | {"paper": None, "about": None, "weights": self.weights}
+        known = asdict(self.run) | {"paper": None, "about": None, "recipe": None, "weights": self.weights}
         text = json.dumps([known, dict(asked)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder.mkdir(parents=True, exist_ok=True)
