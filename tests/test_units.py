@@ -197,6 +197,20 @@ def test_spans_are_ordered_disjoint_and_cover_the_text(splitter):
     check()
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it was dull . she slept . good !", ["it was dull .", "she slept .", "good !"]),
+        ("see . . . well . no more .", ["see . . .", "well .", "no more ."]),
+        ("mr . smith and j . r . tolkien saw me . good .", ["mr . smith and j . r . tolkien saw me .", "good ."]),
+        ("he is taller than i . good .", ["he is taller than i .", "good ."]),
+        ("It rained... and then it stopped.", ["It rained... and then it stopped."]),
+    ],
+)
+def test_texts_cut_into_tokens_have_sentences(text, expected):
+    assert [text[a:b] for a, b in sentences(text)] == expected
+
+
 @fuzz
 @given(anything)
 def test_sentences_lie_within_passages(text):

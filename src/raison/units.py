@@ -102,15 +102,19 @@ def sentences(text: str) -> Spans:
 
 
 def goes_on(text: str, match: re.Match[str]) -> bool:
-    """Whether the dots at `match` end no sentence: a small letter follows, or they belong to the word before."""
+    """Whether the dots at `match` end no sentence: a small letter follows, or they belong to the word before.
+
+    A dot that stands apart (" . ") is that of a text which was cut into tokens, and often into small letters, too.
+    """
     if match.group()[0] not in ".…":
         return False
     after = FOLLOWING.match(text, match.end())[1]  # type: ignore[index]
-    if after.islower():
+    apart = match.group() == "." and text[match.start() - 1 : match.start()].isspace()
+    if after == "." if apart else after.islower():
         return True
     near = text[max(0, match.start() - 16) : match.start()]  # longer than any abbreviation
-    word = re.split(r"\s", near)[-1].lstrip("(\"'“").lower()
-    initial = len(word) == 1 and word.isalpha()
+    word = re.split(r"\s", near.rstrip() if apart else near)[-1].lstrip("(\"'“").lower()
+    initial = len(word) == 1 and word.isalpha() and not (apart and word == "i")
     numbered = word == "no" and after.isdigit()
     return match.group() == "." and (word in ABBREVIATIONS or initial or numbered)
 
