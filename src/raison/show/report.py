@@ -120,7 +120,8 @@ def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str])
     down = lambda y: 8 + (high - y) / (high - low) * (HIGH - EDGE)  # noqa: E731
     level = lambda y: f'x1="{EDGE}" y1="{down(y):.1f}" x2="{WIDE - 8}" y2="{down(y):.1f}"'  # noqa: E731
     parts = [f'<line class="axis" {level(y)}/>' for y in (low, high)]
-    parts += [f'<text x="2" y="{down(y) + 4:.1f}">{round(y, 2) + 0:.2f}</text>'.replace(">-", ">−") for y in (low, high)]
+    named = [(y, f"{round(y, 2) + 0:.2f}".replace("-", "−")) for y in (low, high)]  # + 0: no minus before a zero
+    parts += [f'<text x="2" y="{down(y) + 4:.1f}">{name}</text>' for y, name in named]
     for x, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         parts.append(f'<text x="{across(x):.1f}" y="{HIGH - 6}" text-anchor="{anchor}">{x:.0%}</text>')
     for k, method in enumerate(by_method):
