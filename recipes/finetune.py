@@ -33,7 +33,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 from raison import progress
 from raison.errors import InputError, RaisonError
 from raison.models.catalog import minilm
-from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, saved
+from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, prepared, saved
 
 MAX_TOKENS = 128
 REPORT = "training.json"
@@ -342,12 +342,7 @@ def prepare(args: argparse.Namespace) -> Path:
     transformers.logging.disable_progress_bar()
     if not args.data.is_dir():
         raise InputError(f"There is no folder {args.data}: give the folder of the data sets as --data.")
-    if (args.out / REPORT).exists():
-        raise InputError(f"{args.out} has a finished model: delete it, or choose another --out.")
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{args.out} can't be written ({error.strerror}): choose another --out.") from error
+    prepared(args.out, REPORT)
     return args.base or minilm.base()
 
 

@@ -35,7 +35,7 @@ from raison import progress
 from raison.datasets.overlap import overlap
 from raison.datasets.sources.multi30k_deen import Multi30k
 from raison.errors import InputError, MissingExtra
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines
+from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines, prepared
 
 PAD, START, END = "<pad>", "<s>", "</s>"
 POSITIONS = 256  # tokens of a text, at most
@@ -313,12 +313,7 @@ def prepare(args: argparse.Namespace) -> None:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator")
     if not args.data.is_dir():
         raise InputError(f"There is no folder {args.data}: give the folder of the data sets as --data.")
-    if (args.out / REPORT).exists():
-        raise InputError(f"{args.out} has a finished model: delete it, or choose another --out.")
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{args.out} can't be written ({error.strerror}): choose another --out.") from error
+    prepared(args.out, REPORT)
 
 
 def tokenizer_of(args: argparse.Namespace, pairs: Sequence[Pair]) -> Any:

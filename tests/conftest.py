@@ -29,6 +29,28 @@ def data_dir() -> Path:
     return found
 
 
+@pytest.fixture
+def open_recipe():
+    """Opens a command of recipes/ as a module; recipes find each other, as they do from their own folder."""
+    import importlib.util
+    import sys
+
+    made = []
+
+    def opened(name: str):
+        spec = importlib.util.spec_from_file_location(
+            name, Path(__file__).resolve().parents[1] / "recipes" / f"{name}.py"
+        )
+        made.append(name)
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    yield opened
+    for name in made:
+        sys.modules.pop(name, None)
+
+
 def opened(name: str):
     import raison
     from raison.errors import DownloadError, MissingExtra

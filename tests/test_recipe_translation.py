@@ -8,7 +8,6 @@ import importlib.util
 import json
 import math
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,30 +25,20 @@ WHERE = {"im Haus": "in the house", "am Fluss": "at the river", "im Park": "in t
 HOW = {"grosser": "big", "kleiner": "small", "alter": "old", "junger": "young"}
 
 
-def opened(name: str):
-    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # translation imports finetune as the command does: from its own folder
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def translation():
+def translation(open_recipe):
     """The command as a module; whatever it sets for the whole process is set back."""
     import transformers
 
     pytest.importorskip("sacrebleu")
     exact, level = torch.are_deterministic_algorithms_enabled(), transformers.logging.get_verbosity()
     filled, state = torch.utils.deterministic.fill_uninitialized_memory, torch.get_rng_state()
-    opened("finetune")
-    yield opened("translation")
+    open_recipe("finetune")
+    yield open_recipe("translation")
     torch.use_deterministic_algorithms(exact)
     torch.utils.deterministic.fill_uninitialized_memory = filled
     torch.set_rng_state(state)
     transformers.logging.set_verbosity(level)
-    for name in ("finetune", "translation"):
-        sys.modules.pop(name, None)
 
 
 def sentences() -> list[tuple[str, str]]:
@@ -117,7 +106,7 @@ def test_it_learns_and_the_folder_is_a_plain_model(translation, data, capsys):
     assert explained.target.text == said[0]
     assert raison.rationalize(raison.load(str(out)), pairs[0].german, target=1).target.ids == explained.target.ids[1:2]
     assert translation.main(words) == 2
-    assert "has a finished model: delete it, or choose another --out." in capsys.readouterr().err
+    assert "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
 
 
 def test_stopped_and_continued_is_the_same_as_not_stopped(translation, data, monkeypatch, capsys):
@@ -156,7 +145,7 @@ def test_what_is_missing_or_wrong_is_told_in_one_sentence(translation, data, tmp
     assert "give at least 259" in refused("--data", str(data), "--pieces", "200")
     assert "--width 30 is not an even multiple of --heads 4" in refused("--data", str(data), "--width", "30")
     (tmp_path / "file").write_text("")
-    assert "choose another --out" in refused("--data", str(data), "--out", str(tmp_path / "file" / "in"))
+    assert "choose another out (--out)" in refused("--data", str(data), "--out", str(tmp_path / "file" / "in"))
     (data / "multi30k_deen" / "val.en.gz").write_bytes(b"")
     assert "val.de" in refused("--data", str(data))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import importlib.util
 import io
 import json
 import random
 import signal
-import sys
 import tarfile
 from pathlib import Path
 
@@ -26,7 +24,6 @@ from transformers import (
 
 import raison
 
-RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 WORDS = (
     "the a film was good bad dull bright great poor and of in on town river who when what built old bridge "
     "is how many people live lived there king queen it first second stone house near ? . ,"
@@ -34,27 +31,17 @@ WORDS = (
 YEARS = [str(year) for year in range(1800, 1830)]
 
 
-def opened(name: str):
-    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # span imports finetune as the command does: from its own folder
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def recipes():
+def recipes(open_recipe):
     """Both commands as modules; whatever they set for the whole process is set back."""
     import transformers
 
     exact, level = torch.are_deterministic_algorithms_enabled(), transformers.logging.get_verbosity()
     state = torch.get_rng_state()
-    yield opened("finetune"), opened("span")
+    yield open_recipe("finetune"), open_recipe("span")
     torch.use_deterministic_algorithms(exact)
     torch.set_rng_state(state)
     transformers.logging.set_verbosity(level)
-    for name in ("finetune", "span"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +124,7 @@ def test_it_learns_and_the_folder_is_a_plain_model(recipes, yelp, base, monkeypa
     assert model.config.id2label == {0: "negative", 1: "positive"}
     assert raison.explain(raison.load(str(out)), rows[0].first).target.text in ("negative", "positive")
     assert finetune.main(words) == 2
-    assert "has a finished model: delete it, or choose another --out." in capsys.readouterr().err
+    assert "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
 
 
 def test_stopped_and_continued_is_the_same_as_not_stopped(recipes, yelp, base, monkeypatch, capsys):
@@ -195,7 +182,7 @@ def test_what_is_missing_or_broken_is_told_in_one_sentence(recipes, yelp, base, 
     assert "sentiment.dev.0.gz can't be read" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert finetune.main([*shrunk, "--out", str(tmp_path / "file" / "in")]) == 2
-    assert "choose another --out" in capsys.readouterr().err
+    assert "choose another out (--out)" in capsys.readouterr().err
 
 
 def test_pairs_that_share_a_question_are_left_out(recipes):

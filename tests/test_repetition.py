@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import random
-import sys
 import tarfile
 from pathlib import Path
 
@@ -130,16 +128,11 @@ def test_the_suite_fits_the_experiment():
 
 
 @pytest.fixture
-def recipe():
-    place = Path(__file__).resolve().parents[1] / "recipes" / "learned_positions.py"
-    spec = importlib.util.spec_from_file_location("learned_positions", place)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["learned_positions"] = module
-    spec.loader.exec_module(module)
+def recipe(open_recipe):
+    module = open_recipe("learned_positions")
     state = torch.get_rng_state()
     yield module
     torch.set_rng_state(state)
-    sys.modules.pop("learned_positions")
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from raison.spec import Spec
 __all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
 
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
 
 def suggest(name: str, known: Iterator[str] | list[str]) -> str:
@@ -55,6 +56,16 @@ class Registry(Generic[T]):
                 raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
             self._entries[name] = entry
             return entry
+
+        return add
+
+    def named(self, name: str) -> Callable[[C], C]:
+        """Decorator for a class: as `register`, and the class knows the name that users type."""
+
+        def add(cls: C) -> C:
+            cls.name = name  # type: ignore[attr-defined]
+            self.register(name)(cls)  # type: ignore[arg-type]
+            return cls
 
         return add
 

@@ -119,12 +119,7 @@ class Dataset(ABC):
 
 def dataset(name: str) -> Callable[[D], D]:
     """Register a data set under the name that users type."""
-
-    def add(cls: D) -> D:
-        cls.name = name
-        return datasets.register(name)(cls)
-
-    return add
+    return datasets.named(name)
 
 
 def folder_of(wanted: Dataset, data: str | os.PathLike[str] | None) -> Path:

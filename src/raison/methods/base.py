@@ -106,12 +106,7 @@ def read_traces(
 
 def method(name: str) -> Callable[[M], M]:
     """Register a method under the name that users type."""
-
-    def add(cls: M) -> M:
-        cls.name = name
-        return methods.register(name)(cls)
-
-    return add
+    return methods.named(name)
 
 
 def check_needs(chosen: Method, model: Model) -> None:

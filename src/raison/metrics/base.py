@@ -159,10 +159,8 @@ def metric(name: str) -> Callable[[M], M]:
     """Register a metric under the name that users type."""
 
     def add(cls: M) -> M:
-        cls.name = name
-        if not cls.keys:
-            cls.keys = (name,)
-        return metrics.register(name)(cls)
+        cls.keys = cls.keys or (name,)
+        return metrics.named(name)(cls)
 
     return add
 

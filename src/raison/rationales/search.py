@@ -39,12 +39,7 @@ class Interrupted(KeyboardInterrupt):
 
 def search(name: str) -> Callable[[S], S]:
     """Register a search under the name that users type."""
-
-    def add(cls: S) -> S:
-        cls.name = name
-        return searches.register(name)(cls)
-
-    return add
+    return searches.named(name)
 
 
 @dataclass(frozen=True)

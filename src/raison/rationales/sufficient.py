@@ -24,12 +24,7 @@ R = TypeVar("R", bound="type[Rule]")
 
 def rule(name: str) -> Callable[[R], R]:
     """Register a rule under the name that users type."""
-
-    def add(cls: R) -> R:
-        cls.name = name
-        return rules.register(name)(cls)
-
-    return add
+    return rules.named(name)
 
 
 @dataclass(frozen=True)

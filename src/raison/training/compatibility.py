@@ -28,7 +28,7 @@ from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
 from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
-from raison.training.fit import CHECKPOINT, Course, Unsaved, fit, saved
+from raison.training.fit import CHECKPOINT, Course, Unsaved, fit, prepared, saved
 from raison.training.material import OWN, Feed, Row, blocks, examples_of, named, translations
 from raison.training.seeds import generator
 
@@ -116,7 +116,7 @@ def train_compatibility(
             f"{opened.name} does not write text ({opened.task}), so it has no words to predict from subsets: name a "
             "language model or an encoder-decoder."
         )
-    prepared(folder)
+    prepared(folder, REPORT)
     apart = opened.task == "seq2seq"
     if setup.own_targets and not apart:
         raise InputError("own_targets is for encoder-decoders: a language model learns the text itself.")
@@ -184,15 +184,6 @@ def base_of(model: Any, opened: Any) -> str:
     """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
     given = isinstance(model, (str, Path)) and Path(model).expanduser().exists()
     return str(Path(model).expanduser().resolve()) if given else str(opened.name)
-
-
-def prepared(folder: Path) -> None:
-    if (folder / REPORT).exists():
-        raise InputError(f"{str(folder)!r} has a finished model: delete it, or choose another out (--out).")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out).") from None
 
 
 def learner_of(opened: Any, setup: Setup) -> Any:

@@ -41,12 +41,7 @@ R = TypeVar("R", bound="type[Rule]")
 
 def rule(name: str) -> Callable[[R], R]:
     """Register a keep rule under the name that users type."""
-
-    def add(cls: R) -> R:
-        cls.name = name
-        return keep_rules.register(name)(cls)
-
-    return add
+    return keep_rules.named(name)
 
 
 @dataclass(frozen=True)

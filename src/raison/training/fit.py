@@ -26,7 +26,7 @@ from raison import progress
 from raison.errors import InputError, RaisonError
 from raison.spec import one_of, whole
 
-__all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "saved"]
+__all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "prepared", "saved"]
 
 CHECKPOINT = "checkpoint.pt"
 SCHEDULES = ("linear", "constant")
@@ -254,6 +254,16 @@ def saved(path: Path, advice: str = "make room, and give the same command again"
         half.unlink(missing_ok=True)  # so that there is some room again
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise Unsaved(f"{path} could not be written ({reason}); {advice}.") from error
+
+
+def prepared(folder: Path, report: str) -> None:
+    """A folder to write to; the `report` in it comes last, so where it stands a model is finished."""
+    if (folder / report).exists():
+        raise InputError(f"{str(folder)!r} has a finished model: delete it, or choose another out (--out).")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out).") from None
 
 
 def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer) -> Fitted:
