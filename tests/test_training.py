@@ -27,7 +27,7 @@ from raison.training.attending import attending
 from raison.training.compatibility import Setup, Task, learner_of, perplexities, subsets, train_compatibility
 from raison.training.dropout import Side, drawn, rule_of
 from raison.training.fit import Course, Stopped, Unsaved, fit, lines
-from raison.training.material import Feed, Row, blocks, named, translations
+from raison.training.material import Feed, Row, blocks, joined, named, several, translations
 from raison.training.seeds import generator
 from raison.types import Example
 
@@ -293,6 +293,30 @@ def test_blocks_hold_the_text_once_and_hold_some_of_it_out(prose):
     length = 2 * len(gpt.codec(phrase, special=False).ids)
     with pytest.raises(InputError, match=f"gives 0 blocks of {length} tokens to train on, less than a batch of 1"):
         blocks(gpt, [Example(phrase * 200)], length=length, held=0.1, batch=1)
+
+
+def test_several_texts_give_as_many_tokens_each_and_hold_out_their_own_share(prose):
+    model = load(*tiny_hf("gpt2", "causal"))
+    text = prose.read_text(encoding="utf-8")
+    settings = {"length": 24, "held": 0.1, "batch": 4, "most": 24 * 20 + 5}
+    parts = [blocks(model, [Example(text)] * 3, **settings), blocks(model, [Example(text[::-1])], **settings)]
+    assert [part.counts["tokens read"] for part in parts] == [485, 485]
+    rows = [*parts[0].train, *parts[0].held]
+    assert [i for row in rows for i in row.target] == model.codec(text, special=False).ids[:480].tolist()
+    both = joined(parts)
+    assert both.train == parts[0].train + parts[1].train and len(both.held) == 4
+    assert both.held[::2] == parts[0].held and both.held[1::2] == parts[1].held
+    assert both.counts["tokens left over"] == 10 and joined(parts[:1]) is parts[0]
+
+
+def test_names_joined_by_plus(tmp_path):
+    assert several("wikitext2+imdb(level=a+b) + x.txt") == ["wikitext2", "imdb(level=a+b)", "x.txt"]
+    assert several(["a+b", "c"]) == [["a+b", "c"]] and several("imdb") == ["imdb"]
+    (tmp_path / "a+b.txt").write_text("x")
+    assert several(str(tmp_path / "a+b.txt")) == [str(tmp_path / "a+b.txt")]
+    assert named(f"wikitext2+{tmp_path}/c.txt") == "wikitext2+c.txt"
+    with pytest.raises(InputError, match=r"names nothing on one side of a \+"):
+        several("imdb+")
 
 
 def test_every_row_comes_once_an_epoch():
@@ -585,6 +609,8 @@ def test_bad_input_is_told_in_one_sentence(tmp_path, prose):
         train_compatibility(gpt, prose, out=out, mix=1.5)
     with pytest.raises(InputError, match="own_targets is for encoder-decoders"):
         train_compatibility(gpt, prose, out=out, own_targets=True, **SMALL)
+    with pytest.raises(InputError, match="tokens bounds the text of a language model"):
+        train_compatibility(marian, PAIRS, out=out, tokens=100, **{**SMALL, "length": 60})
     with pytest.raises(InputError, match="unexpected keyword argument 'rank'"):
         train_compatibility(gpt, prose, out=out, rank=3)
     with pytest.raises(InputError, match="less than a batch of 4"):

@@ -18,7 +18,9 @@ DEFAULT_MODEL = "smollm2"
 
 Data = Annotated[
     str,
-    typer.Option("-d", "--data", help="A text file or data set; of an encoder-decoder: pairs, or sources alone."),
+    typer.Option(
+        "-d", "--data", help="A text file or data set, or one+another; of an encoder-decoder: pairs, or sources."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
 Keep = Annotated[
@@ -38,6 +40,7 @@ Bfloat = Annotated[bool, typer.Option("--bfloat16", help="Compute in bfloat16: f
 OwnTargets = Annotated[bool, typer.Option("--own-targets", help="Of an encoder-decoder: learn what it writes itself.")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its train or dev part.")]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Tokens = Annotated[Optional[int], typer.Option("--tokens", help="Only the first so many tokens of each data set.")]
 Held = Annotated[float, typer.Option("--held", help="Share of the data that is held out.")]
 Every = Annotated[
     Optional[int], typer.Option("--every", help="Steps between two looks at it; default: a quarter of all.")
@@ -64,6 +67,7 @@ def compatibility(
     own_targets: OwnTargets = False,
     split: Split = None,
     limit: Limit = None,
+    tokens: Tokens = None,
     held: Held = 0.05,
     every: Every = None,
     half: Half = False,
@@ -85,11 +89,11 @@ def compatibility(
         wait(f"opening {model}")
         opened = load(model)
         wait(f"training {opened.name}")
-        chosen = {**settings, "split": split, "limit": limit, "every": every, "half": half}
+        chosen = {**settings, "split": split, "limit": limit, "tokens": tokens, "every": every, "half": half}
         with heard():
             report = training.train_compatibility(
-                opened, data, out=out, data_dir=data_dir, split=split, limit=limit, every=every, half=half,
-                base=training.base_of(model, opened),
+                opened, data, out=out, data_dir=data_dir, split=split, limit=limit, tokens=tokens, every=every,
+                half=half, base=training.base_of(model, opened),
                 command=command_line(opened.name, named(data), chosen), **settings,
             )  # fmt: skip
     publish(report, out)

@@ -29,7 +29,7 @@ from raison.training.adapting import with_lora, write_adapter
 from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
 from raison.training.fit import CHECKPOINT, Course, Unsaved, fit, prepared, saved
-from raison.training.material import OWN, Feed, Row, blocks, examples_of, named, translations
+from raison.training.material import OWN, Feed, Row, blocks, examples_of, joined, named, several, translations
 from raison.training.seeds import generator
 
 __all__ = ["REPORT", "Setup", "Task", "perplexities", "train_compatibility"]
@@ -88,6 +88,7 @@ def train_compatibility(
     split: str | None = None,
     data_dir: str | Path | None = None,
     limit: int | None = None,
+    tokens: int | None = None,
     half: bool = False,
     save_every: float = 60.0,
     command: str = "",
@@ -96,8 +97,9 @@ def train_compatibility(
 ) -> dict[str, Any]:
     """Train a language model or an encoder-decoder on partial contexts, and write it to the folder `out`.
 
-    `data` is a text file, a data set (its `train` part, unless `split` says otherwise) or a list of texts; for an
-    encoder-decoder pairs, or sources alone with `own_targets=True`. Settings are those of `Setup`. The caller's model
+    `data` is a text file, a data set (its `train` part, unless `split` says otherwise), several of them (`one+another`)
+    or a list of texts; for an encoder-decoder pairs, or sources alone with `own_targets=True`. `limit` and, for a
+    language model, `tokens` bound what is read of each. Settings are those of `Setup`. The caller's model
     stays as it is; `out` becomes a plain Hugging Face folder, or with `lora` a peft adapter (`half`: in float16), with
     training.json; an adapter says that it is for `base` (default: what `model` names). `every` is the number of steps
     between two looks at the held-out part. The same call goes on where a run was stopped or killed. Returns what
@@ -120,12 +122,15 @@ def train_compatibility(
     apart = opened.task == "seq2seq"
     if setup.own_targets and not apart:
         raise InputError("own_targets is for encoder-decoders: a language model learns the text itself.")
-    examples = examples_of(data, split=split, data_dir=data_dir, limit=limit, prose=not apart)
+    if tokens is not None and (apart or tokens < 1):
+        raise InputError("tokens bounds the text of a language model, and is at least 1: use limit for pairs.")
+    read = [examples_of(part, split=split, data_dir=data_dir, limit=limit, prose=not apart) for part in several(data)]
     common: dict[str, Any] = {"length": setup.length, "held": setup.held, "batch": setup.batch}
     if apart:
-        material = translations(opened, examples, **common, own=setup.own_targets, out=folder)
+        pairs = [pair for part in read for pair in part]
+        material = translations(opened, pairs, **common, own=setup.own_targets, out=folder)
     else:
-        material = blocks(opened, examples, **common)
+        material = joined([blocks(opened, part, **common, most=tokens) for part in read])
     learner = learner_of(opened, setup)
     task = Task(learner, opened, rule, setup, reach_of(learner, opened.name), material.lead)
     course = Course(
@@ -163,6 +168,7 @@ def train_compatibility(
         "model": opened.name,
         "data": named(data),
         "split": split,
+        "tokens of each": tokens,
         **asdict(setup),
         "keep": str(rule.spec()),
         "lr": setup.rate,

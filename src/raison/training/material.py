@@ -23,7 +23,7 @@ from raison.training.fit import saved
 from raison.training.seeds import generator
 from raison.types import Example
 
-__all__ = ["Feed", "Material", "Row", "blocks", "examples_of", "named", "translations"]
+__all__ = ["Feed", "Material", "Row", "blocks", "examples_of", "joined", "named", "several", "translations"]
 
 POOL = 50  # batches whose rows are sorted by length together: little padding, and new neighbours in every epoch
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
@@ -91,9 +91,29 @@ def named(data: Any) -> str:
     """What to call the data in a report: no folder of anybody's machine."""
     if not isinstance(data, (str, Path)):
         return "texts in memory"
+    return "+".join(called(part) for part in several(data))
+
+
+def called(data: Any) -> str:
     name, params = parted(str(data))
     inside = ", ".join(f"{key}={value}" for key, value in params.items())
     return Path(name).name + (f"({inside})" if inside else "")
+
+
+def several(data: Any) -> list[Any]:
+    """The data sets or files of `one+another`; a list of texts, or a file that is called so, is one."""
+    if not isinstance(data, str) or Path(data).exists():
+        return [data]
+    parts, depth = [""], 0
+    for char in data:
+        depth += (char == "(") - (char == ")")
+        if char == "+" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    if not all(part.strip() for part in parts):
+        raise InputError(f"{data!r} names nothing on one side of a +: write it like  wikitext2+imdb.")
+    return [part.strip() for part in parts]
 
 
 def examples_of(data: Any, *, split: str | None, data_dir: Any, limit: int | None, prose: bool) -> list[Example]:
@@ -133,18 +153,27 @@ def one(item: Any) -> Example:
     raise InputError(f"A {type(item).__name__} is nothing to train on: give texts, pairs of texts or Examples.")
 
 
-def blocks(model: Any, examples: Iterable[Example], *, length: int, held: float, batch: int) -> Material:
+def blocks(
+    model: Any, examples: Iterable[Example], *, length: int, held: float, batch: int, most: int | None = None
+) -> Material:
     """The text as blocks of `length` tokens, each led by the special tokens that the tokenizer puts before a text.
 
-    The last share of the text is held out; a training block that stands there too is left out.
+    Of a longer text its first `most` tokens. The last share is held out; a training block that stands there too is
+    left out.
     """
     if model.limit is not None and length > model.limit:
         raise InputError(f"{model.name} reads at most {model.limit} tokens: give a length up to that, not {length}.")
     pieces = model.codec("text")
     lead = [int(i) for i in pieces.ids[: int(np.argmin(pieces.special))]]
     room = length - len(lead)
-    texts = [example.text if example.text.endswith("\n") else f"{example.text}\n" for example in examples]
-    stream = np.concatenate([np.zeros(0, np.int64), *(model.codec(text, special=False).ids for text in texts)])
+    texts = (example.text if example.text.endswith("\n") else f"{example.text}\n" for example in examples)
+    read, pieces_of = 0, []
+    for text in texts:
+        pieces_of.append(model.codec(text, special=False).ids)
+        read += len(pieces_of[-1])
+        if most is not None and read >= most:
+            break
+    stream = np.concatenate([np.zeros(0, np.int64), *pieces_of])[:most]
     fits(model, stream)
     count = len(stream) // room
     rows = [Row((*lead, *stream[k * room : (k + 1) * room].tolist())) for k in range(count)]
@@ -165,6 +194,17 @@ def blocks(model: Any, examples: Iterable[Example], *, length: int, held: float,
             f"batch of {batch}: give more text, a smaller batch or a smaller length."
         )
     return Material(train, test, len(lead), counts)
+
+
+def joined(parts: Sequence[Material]) -> Material:
+    """Blocks of several texts as one material; each has held out its own share, and they take turns there."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    turns = max(len(part.held) for part in parts)
+    held = [part.held[k] for k in range(turns) for part in parts if k < len(part.held)]
+    counts = {name: sum(part.counts[name] for part in parts) for name in first.counts}
+    return Material([row for part in parts for row in part.train], held, first.lead, counts)
 
 
 def translations(

@@ -52,8 +52,8 @@ class Usable:
 def agreement(trial: Trial) -> Evaluation:
     """Rationales of the last word of templates: length, ratio to the smallest, antecedent, no distractor.
 
-    ratio is defined for the examples of a seeded subset (`exact_count`) whose smallest rationale was proved by the
-    setting `exact` within its budget.
+    ratio is defined for the examples of a seeded subset (`exact_count`, 0: no such column) whose smallest rationale was
+    proved by the setting `exact` within its budget.
     """
     usable, told = usable_examples(trial)
     chosen = np.random.default_rng(trial.seed).permutation(len(usable))[: setting(trial, "exact_count", 40)]
@@ -61,7 +61,8 @@ def agreement(trial: Trial) -> Evaluation:
     exact = searched(trial, "exact", setting(trial, "exact", EXACT), [usable[k].aim for k in subset])[0]
     smallest = {k: len(one.order) for k, one in zip(subset, exact, strict=True) if one.optimal}
     numbers, costs, notes = {}, {}, [told]
-    notes.append(f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples.")
+    if subset:
+        notes.append(f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples.")
     for title, spec in trial.methods.items():
         made, spent = searched(trial, title, spec, [each.aim for each in usable])
         both = enumerate(zip(usable, made, strict=True))
@@ -69,7 +70,8 @@ def agreement(trial: Trial) -> Evaluation:
         costs[title] = summed(spent, len(usable))
     if "greedy" in numbers:
         notes.append(f"Greedy's length by relation: {lengths(usable, numbers['greedy'], trial.seed)}.")
-    evaluation = found(trial, COLUMNS, numbers, data="analogies", about=notes)
+    columns = [column for column in COLUMNS if subset or column.key != "ratio"]
+    evaluation = found(trial, columns, numbers, data="analogies", about=notes)
     return replace(evaluation, costs=costs, texts=tuple(seen(each) for each in usable))
 
 

@@ -147,13 +147,15 @@ def order_of(answer: Answer) -> np.ndarray:
 
 def carried_on(trial: Trial, aims: Sequence[Aim], removal: str | None, first: int) -> list[np.ndarray]:
     """Units in the order in which greedy adds them, whether or not there are enough already."""
-    found = []
-    for aim in aims:
-        most = max(0, first - len(aim.given))
+    found: list[np.ndarray] = [np.zeros(0, np.int64)] * len(aims)
+    wanted = [max(0, first - len(aim.given)) for aim in aims]
+    for most in sorted(set(wanted)):
+        some = [index for index, each in enumerate(wanted) if each == most]
         search = Greedy(sufficient=Penalty(weight=LIGHT), largest=most)
-        (answer,) = search(trial.model, batch_of(trial, [aim], removal))
-        steps: Sequence[Mapping[str, Any]] = answer.diagnostics["steps"]
-        found.append(np.array([unit for step in steps for unit in step["added"]], dtype=np.int64))
+        answers = search(trial.model, batch_of(trial, [aims[index] for index in some], removal))
+        for index, answer in zip(some, answers, strict=True):
+            steps: Sequence[Mapping[str, Any]] = answer.diagnostics["steps"]
+            found[index] = np.array([unit for step in steps for unit in step["added"]], dtype=np.int64)
     return found
 
 
