@@ -31,10 +31,12 @@ MAY_IMPORT = {
     "api": GROUND | {"models", "methods", "rationales"},
     "metrics": GROUND | {"models", "methods"},
     "training": GROUND | {"models", "datasets"},
-    "studies": GROUND | {"models", "methods", "rationales", "metrics", "api", "datasets", "training"},
+    "selfexplaining": GROUND | {"models", "datasets", "training"},
+    "studies": GROUND | {"models", "methods", "rationales", "metrics", "api", "datasets", "training", "selfexplaining"},
     "testing": GROUND | {"models", "methods", "rationales", "api"},
     "cli": GROUND
-    | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "training", "show", "__init__"},
+    | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "training", "selfexplaining"}
+    | {"show", "__init__"},
     "__init__": GROUND | {"api", "studies"},
     "__main__": {"cli"},
 }

@@ -90,7 +90,7 @@ def common(
 
 def assemble() -> None:
     """Put the commands into the app."""
-    from raison.cli import compatibility, evaluate, explain, heads, idf, ls, rationalize, reproduce, train
+    from raison.cli import classifier, compatibility, evaluate, explain, heads, idf, ls, rationalize, reproduce, train
 
     if not app.registered_commands:
         app.command("explain")(guarded(explain.explain))
@@ -104,7 +104,7 @@ def assemble() -> None:
         app.command("ls")(guarded(ls.ls))
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
         training.command("compatibility")(guarded(train.compatibility))
-        training.callback()(lambda: None)  # with one command alone its name would be left away
+        training.command("classifier")(guarded(classifier.classifier))
         app.add_typer(training, name="train", help="Train models that can be explained better.")
 
 

@@ -1,10 +1,10 @@
-"""raison train: models that can be explained better."""
+"""raison train compatibility: models that behave on parts of a context; and what all trainings share."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -94,7 +94,7 @@ def compatibility(
             report = training.train_compatibility(
                 opened, data, out=out, data_dir=data_dir, split=split, limit=limit, tokens=tokens, every=every,
                 half=half, base=training.base_of(model, opened),
-                command=command_line(opened.name, named(data), chosen), **settings,
+                command=command_line(compatibility, ["-m", opened.name, "--data", named(data)], chosen), **settings,
             )  # fmt: skip
     publish(report, out)
 
@@ -112,12 +112,12 @@ def heard() -> Iterator[None]:
         yield
 
 
-def command_line(model: str, data: str, chosen: dict[str, Any]) -> str:
+def command_line(verb: Callable[..., None], subject: list[str], chosen: dict[str, Any]) -> str:
     """The command that makes this again, with generic paths."""
     from inspect import signature
 
-    usual = {name: item.default for name, item in signature(compatibility).parameters.items()}
-    words = ["raison", "train", "compatibility", "-m", model, "--data", data, "--out", "FOLDER"]
+    usual = {name: item.default for name, item in signature(verb).parameters.items()}
+    words = ["raison", "train", verb.__name__, *subject, "--out", "FOLDER"]
     for name, value in chosen.items():
         if value == usual[name]:
             continue

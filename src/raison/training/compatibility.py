@@ -28,7 +28,7 @@ from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
 from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
-from raison.training.fit import CHECKPOINT, Course, Unsaved, fit, prepared, saved
+from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
 from raison.training.material import OWN, Feed, Row, blocks, examples_of, joined, named, several, translations
 from raison.training.seeds import generator
 
@@ -234,9 +234,7 @@ def versions(names: Sequence[str]) -> dict[str, str]:
 
 def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], half: bool, base: str) -> None:
     """The result; the report comes last, as the sign that all is there. An adapter says that it is for `base`."""
-    from safetensors import SafetensorError
-
-    try:
+    with writing(folder):
         if report["lora"]:
             report["bytes"] = write_adapter(learner, folder, half=half, name=base)
         else:
@@ -246,12 +244,6 @@ def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], hal
             opened.tokenizer.save_pretrained(folder)
         with saved(folder / REPORT) as place:
             place.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise Unsaved(
-            f"The result could not be written to {str(folder)!r} ({reason}): make room, and the same command writes it "
-            "from the last checkpoint."
-        ) from None
     for name in (CHECKPOINT, OWN):
         (folder / name).unlink(missing_ok=True)
 

@@ -26,7 +26,7 @@ from raison import progress
 from raison.errors import InputError, RaisonError
 from raison.spec import one_of, whole
 
-__all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "prepared", "saved"]
+__all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "prepared", "saved", "writing"]
 
 CHECKPOINT = "checkpoint.pt"
 SCHEDULES = ("linear", "constant")
@@ -100,11 +100,13 @@ def fit(
     loss: Callable[[torch.nn.Module, Any, int], torch.Tensor],
     course: Course,
     look: Callable[[], dict[str, Any]] | None = None,
+    enough: Callable[[list[dict[str, Any]]], bool] = lambda history: False,
 ) -> Fitted:
     """Train in place, from the checkpoint if there is one.
 
     `groups` are the trained parameters with their peak rates; part k of the run trains on `feed(k)` by
-    `loss(model, batch, k)`. `look()` measures something every so many steps; the model is in evaluation mode then.
+    `loss(model, batch, k)`. `look()` measures something every so many steps; the model is in evaluation mode then. The
+    run ends early where `enough` says so of all that was seen.
     """
     made = [{"params": list(group["params"]), "peak": group["peak"]} for group in groups]
     if not any(group["params"] for group in made):
@@ -118,13 +120,15 @@ def fit(
         if course.before and look is not None and not done.history and not done.step:
             done.history.append({"step": 0, **looked(model, look, course)})
             watch.say(done, done.history[-1])
-        while done.step < course.steps:
+        while done.step < course.steps and not enough(done.history):
             one_step(model, optimizer, trained, feed, loss, course, done)
             seen = None
             if look is not None and (done.step == course.steps or (course.every and done.step % course.every == 0)):
                 seen = {"step": done.step, **looked(model, look, course)}
                 done.history.append(seen)
-            last, asked = done.step == course.steps, stop()  # asked once: whoever is told so finds a checkpoint
+            ended = seen is not None and enough(done.history)
+            last = done.step == course.steps or ended
+            asked = stop()  # asked once: whoever is told so finds a checkpoint
             if last or asked or watch.due():
                 watch.save(done, trained, optimizer)
             watch.say(done, seen)
@@ -254,6 +258,21 @@ def saved(path: Path, advice: str = "make room, and give the same command again"
         half.unlink(missing_ok=True)  # so that there is some room again
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise Unsaved(f"{path} could not be written ({reason}); {advice}.") from error
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """The result of a run is being written: where that fails, the checkpoint is still there."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise Unsaved(
+            f"The result could not be written to {str(folder)!r} ({reason}): make room, and the same command writes it "
+            "from the last checkpoint."
+        ) from None
 
 
 def prepared(folder: Path, report: str) -> None:

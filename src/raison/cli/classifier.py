@@ -1,0 +1,110 @@
+"""raison train classifier: a text classifier whose attention is its explanation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir
+from raison.cli.train import command_line, heard
+
+Data = Annotated[
+    str, typer.Option("-d", "--data", help="A data set with labels, or a file: data.csv(text=a, label=b).")
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
+Encoder = Annotated[str, typer.Option("--encoder", help="bilstm or transformer.")]
+Attention = Annotated[str, typer.Option("--attention", help="additive or dot.")]
+Normalizer = Annotated[
+    str, typer.Option("--normalizer", help="softmax, sparsemax, sparsegen(lam=0.6) or entmax(alpha=1.5).")
+]
+Combine = Annotated[
+    str, typer.Option("--combine", help="What is attended to: none (hidden states), concat or residual.")
+]
+Width = Annotated[
+    Optional[int], typer.Option("--width", help="Of embeddings and hidden states; default: the vectors', or 300.")
+]
+Layers = Annotated[int, typer.Option("--layers", help="Of the encoder.")]
+Heads = Annotated[int, typer.Option("--heads", help="Of a transformer.")]
+Dropout = Annotated[float, typer.Option("--dropout", help="Of embeddings and of what is decoded.")]
+Embeddings = Annotated[
+    str, typer.Option("--embeddings", help="random, a GloVe file, or a pretrained encoder such as minilm.")
+]
+Freeze = Annotated[
+    Optional[bool], typer.Option("--freeze/--tune", help="Embeddings stay as they are; default: where they were read.")
+]
+Tying = Annotated[float, typer.Option("--tying", help="δ: hidden states are kept near the embeddings.")]
+Mlm = Annotated[float, typer.Option("--mlm", help="η: hidden states must tell their words.")]
+Rate = Annotated[float, typer.Option("--lr", help="Rate of training.")]
+Batch = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
+Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
+Patience = Annotated[int, typer.Option("--patience", help="Epochs without a better F1 after which it stops.")]
+Least = Annotated[int, typer.Option("--least", help="How often a word stands in the training texts to have a vector.")]
+Longest = Annotated[Optional[int], typer.Option("--longest", help="Tokens of a text; longer ones are cut.")]
+Runs = Annotated[int, typer.Option("--runs", help="Seeds to train, each in a folder of its own.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts of each part.")]
+
+
+def classifier(
+    data: Data,
+    out: Out,
+    encoder: Encoder = "bilstm",
+    attention: Attention = "additive",
+    normalizer: Normalizer = "softmax",
+    combine: Combine = "none",
+    width: Width = None,
+    layers: Layers = 1,
+    heads: Heads = 1,
+    dropout: Dropout = 0.0,
+    embeddings: Embeddings = "random",
+    freeze: Freeze = None,
+    tying: Tying = 0.0,
+    mlm: Mlm = 0.0,
+    lr: Rate = 1e-3,
+    batch: Batch = 32,
+    epochs: Epochs = 20,
+    patience: Patience = 4,
+    least: Least = 1,
+    longest: Longest = None,
+    runs: Runs = 1,
+    limit: Limit = None,
+    seed: options.Seed = 0,
+    data_dir: DataDir = None,
+) -> None:
+    """Train a text classifier with one attention over its words, sparse or tied to them, that explains itself."""
+    from raison.cli.waiting import waiting
+
+    design: dict[str, Any] = dict(
+        encoder=encoder, attention=attention, normalizer=normalizer, combine=combine, layers=layers, heads=heads,
+        dropout=dropout,
+    )  # fmt: skip
+    lesson: dict[str, Any] = dict(
+        embeddings=embeddings, freeze=freeze, tying=tying, mlm=mlm, lr=lr, batch=batch, epochs=epochs,
+        patience=patience, least=least, longest=longest,
+    )  # fmt: skip
+    with waiting("loading the libraries") as wait:
+        from raison.selfexplaining.learning import train_classifier
+        from raison.training.material import named
+
+        wait("training")
+        chosen = {**design, "width": width, **lesson, "runs": runs, "limit": limit, "seed": seed}
+        chosen["embeddings"] = Path(embeddings).name
+        if width is not None:
+            design["width"] = width
+        with heard():
+            report = train_classifier(
+                data, out=out, design=design, lesson=lesson, seed=seed, runs=runs, data_dir=data_dir, limit=limit,
+                command=command_line(classifier, ["--data", named(data)], chosen),
+            )  # fmt: skip
+    for part in ("dev", "test"):
+        if part in report:
+            print(f"{part}: {', '.join(f'{key} {told(value)}' for key, value in report[part].items())}")
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def told(value: Any) -> str:
+    """A number, or mean and deviation over runs."""
+    return f"{value['mean']:.4f} ± {value['deviation']:.4f}" if isinstance(value, dict) else f"{value:.4f}"

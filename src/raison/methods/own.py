@@ -1,0 +1,28 @@
+"""What a model that explains itself says: its own attention, or its own selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from raison.methods.base import Answer, Batch, Method, method
+from raison.models.base import Model
+
+__all__ = ["Own"]
+
+
+@method("own")
+@dataclass(frozen=True)
+class Own(Method):
+    """The explanation that the model itself gives: the weights of its attention, or the words that it selected.
+
+    Nothing is asked about the target: what such a model attends to is decided before it decides. Special tokens have 0.
+    """
+
+    signed = False
+    additive = True  # weights are shares: a word has those of its tokens together
+    needs = frozenset({"own"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        speaker: Any = model  # it offers "own"
+        return [Answer(weights) for weights in speaker.own(batch.encodings)]

@@ -1,0 +1,1 @@
+"""Models that explain themselves: what they attend to, or select, is part of how they decide."""

@@ -1,0 +1,112 @@
+"""An attention classifier as a `Model`: every method, search and metric applies, and `own` reads its attention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.models.classification import Classifier
+from raison.models.families import Family
+from raison.models.hub import sentence
+from raison.models.layout import chunks, pieces
+from raison.models.load import check_folder, placed, tokenizer_of
+from raison.models.probe import probe
+from raison.models.tap import running
+from raison.registry import loaders
+from raison.selfexplaining.classifier import TYPE, AttentionClassifier, Told
+from raison.types import Encoding
+
+__all__ = ["Attentive", "Pass", "adapted"]
+
+FAMILY = Family(TYPE, (TYPE,), note="raison's own: one attention over words, which `own` reads")
+
+
+@dataclass
+class Pass:
+    """One batch of texts of equal length through the model."""
+
+    owners: list[int]  # number of each row's text
+    told: Told
+    leaf: torch.Tensor  # [b t d] the embeddings: what gradients are taken to
+
+
+class Attentive(Classifier):
+    """A classifier with one attention over its words."""
+
+    hf: AttentionClassifier
+
+    def passes(
+        self, encodings: Sequence[Encoding], *, graph: bool = False, weights: Sequence[np.ndarray] | None = None
+    ) -> Iterator[Pass]:
+        """All texts, a batch of equal length at a time; with `graph` gradients can be taken, `weights` [t] replace the
+        attention."""
+        view = self.view
+        plan = [
+            piece
+            for number, encoding in enumerate(encodings)
+            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
+        ]
+        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
+            inputs, call = self.tensors(chunk, "mask")
+            owners = [part.owner for part in chunk.parts]
+            if weights is not None:
+                rows = np.stack([weights[owner] for owner in owners])
+                inputs["weights"] = torch.from_numpy(rows).to(view.decoder.weight)
+            call.view, call.record = view, frozenset({"embeddings"})
+            with torch.inference_mode(False), torch.set_grad_enabled(graph), running(call):
+                told = view(**inputs)
+            yield Pass(owners, told, call.leaves[0])
+
+    def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] attention weights of each text; special tokens have 0."""
+        found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
+        for each in self.passes(encodings):
+            for owner, row in zip(each.owners, numbers(each.told.weights), strict=True):
+                found[owner] = row
+        return found
+
+    def answers(self, encodings: Sequence[Encoding], weights: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """[n c] logits of each text; `weights` replace its attention."""
+        found = np.zeros((len(encodings), len(self.labels)))
+        for each in self.passes(encodings, weights=weights):
+            found[each.owners] = numbers(each.told.logits)
+        return found
+
+
+def numbers(tensor: torch.Tensor | None) -> np.ndarray:
+    assert tensor is not None  # every pass tells it
+    return np.asarray(tensor.detach().double().cpu().numpy())
+
+
+def adapted(hf: AttentionClassifier, tokenizer: Any, name: str) -> Attentive:
+    """The model, probed like any other; it offers its own explanation as well."""
+    model = Attentive(hf.eval(), tokenizer, FAMILY, name)
+    probe(model)
+    model.offers |= {"own"}
+    return model
+
+
+class Opener:
+    """Opens folders that `raison train classifier` wrote."""
+
+    def owns(self, path: Path) -> bool:
+        try:
+            kind = json.loads((path / "config.json").read_text(encoding="utf-8")).get("model_type")
+        except (OSError, ValueError, AttributeError):
+            return False
+        return bool(kind == TYPE)
+
+    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
+        check_folder(path, allow_pickle=False, has_tokenizer=False)
+        hf = sentence(lambda: AttentionClassifier.from_pretrained(path), path.name, "model")
+        own = tokenizer_of(str(path), {"local_files_only": True})
+        return adapted(placed(hf, device, dtype), own, path.name)
+
+
+loaders.register("attention")(Opener())

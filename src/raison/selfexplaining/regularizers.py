@@ -1,0 +1,49 @@
+"""What keeps hidden states near the words that they stand for, so that attention on them is about those words (P3).
+
+    tying   δ · mean over real tokens of ‖h_t − e_t‖²
+    mlm     η · −log softmax(E h_t)[x_t], mean over chosen tokens: 15 % of the real ones, of which 80 % are [MASK], 10 %
+            other words and 10 % themselves; E is the frozen embedding table, so there are no new parameters
+
+concat and residual are no losses but parts of a design (`Design.combine`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from raison.selfexplaining.classifier import AttentionClassifier, Told
+from raison.selfexplaining.vocabulary import SPECIAL
+
+__all__ = ["corrupted", "mlm_loss", "tying_loss"]
+
+
+def tying_loss(told: Told) -> torch.Tensor:
+    """Mean of ‖h − e‖² over the real tokens of the batch (the paper's square; padding left out)."""
+    assert told.states is not None and told.embeddings is not None and told.real is not None
+    apart = (told.states - told.embeddings).square().sum(-1)
+    return (apart * told.real).sum() / told.real.sum().clamp(min=1)
+
+
+def corrupted(
+    ids: torch.Tensor, real: torch.Tensor, words: int, share: float, random: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """[b t] ids as BERT corrupts them, and which tokens are to be told; never padding or special tokens."""
+    drawn = torch.rand(ids.shape, generator=random)
+    chosen = real & (drawn < share)
+    how = torch.rand(ids.shape, generator=random)
+    other = torch.randint(len(SPECIAL), max(words, len(SPECIAL) + 1), ids.shape, generator=random)
+    found = torch.where(chosen & (how < 0.8), torch.full_like(ids, SPECIAL.index("[MASK]")), ids)
+    return torch.where(chosen & (how >= 0.9), other, found), chosen
+
+
+def mlm_loss(
+    model: AttentionClassifier, ids: torch.Tensor, there: torch.Tensor, share: float, random: torch.Generator
+) -> torch.Tensor:
+    """Cross entropy of the chosen words, told from a pass over the corrupted text."""
+    special = torch.isin(ids, torch.tensor(model.config.special))
+    changed, chosen = corrupted(ids, there & ~special, model.config.vocab_size, share, random)
+    if not bool(chosen.any()):
+        return torch.zeros((), dtype=model.words.weight.dtype)
+    states = model(changed, attention_mask=there).states[chosen]  # [n d]
+    return functional.cross_entropy(states @ model.words.weight.T, ids[chosen])
