@@ -90,7 +90,19 @@ def common(
 
 def assemble() -> None:
     """Put the commands into the app."""
-    from raison.cli import classifier, compatibility, evaluate, explain, heads, idf, ls, rationalize, reproduce, train
+    from raison.cli import (
+        audit,
+        classifier,
+        compatibility,
+        evaluate,
+        explain,
+        heads,
+        idf,
+        ls,
+        rationalize,
+        reproduce,
+        train,
+    )
 
     if not app.registered_commands:
         app.command("explain")(guarded(explain.explain))
@@ -101,6 +113,7 @@ def assemble() -> None:
         app.command("idf")(guarded(idf.idf))
         app.command("reproduce")(guarded(reproduce.reproduce))
         app.command("compatibility")(guarded(compatibility.compatibility))
+        app.command("audit")(guarded(audit.audit))
         app.command("ls")(guarded(ls.ls))
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
         training.command("compatibility")(guarded(train.compatibility))

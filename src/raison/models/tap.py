@@ -329,5 +329,7 @@ def simple(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Settings of an object that are plain values; the training flag does not matter to a view."""
     for name, value in attributes.items():
         short = isinstance(value, (int, float, str)) or (isinstance(value, (tuple, list, dict)) and len(value) < 50)
+        if isinstance(value, (tuple, list)) and any(isinstance(item, torch.Tensor) for item in value):
+            continue  # an LSTM's list of its own weights: they are compared as tensors
         if short and name != "training" and name not in PRIVATE:
             yield name, repr(value)

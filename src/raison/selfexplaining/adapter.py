@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from raison.models.catalog.quiet import quiet
 from raison.models.classification import Classifier
 from raison.models.families import Family
 from raison.models.hub import sentence
@@ -19,7 +20,7 @@ from raison.models.load import check_folder, placed, tokenizer_of
 from raison.models.probe import probe
 from raison.models.tap import running
 from raison.registry import loaders
-from raison.selfexplaining.classifier import TYPE, AttentionClassifier, Told
+from raison.selfexplaining.classifier import TYPE, AttentionClassifier, AttentionConfig, Told
 from raison.types import Encoding
 
 __all__ = ["Attentive", "Pass", "adapted"]
@@ -104,7 +105,13 @@ class Opener:
 
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
         check_folder(path, allow_pickle=False, has_tokenizer=False)
-        hf = sentence(lambda: AttentionClassifier.from_pretrained(path), path.name, "model")
+
+        def read() -> AttentionClassifier:
+            with quiet():
+                config = AttentionConfig.from_pretrained(path)
+                return AttentionClassifier.from_pretrained(path, config=config)
+
+        hf = sentence(read, path.name, "model")
         own = tokenizer_of(str(path), {"local_files_only": True})
         return adapted(placed(hf, device, dtype), own, path.name)
 

@@ -19,7 +19,7 @@ from raison.show.scale import HUES
 from raison.show.scoreboard import between, costs, headings, number, summary, winners
 from raison.show.wording import clean
 
-__all__ = ["report"]
+__all__ = ["STYLE", "paints", "report", "say", "sheet"]
 
 # one hue per method, told apart by lightness too
 WIDE, HIGH, EDGE = 420, 220, 36  # of a curve, in pixels
@@ -67,7 +67,7 @@ def report(evaluation: Evaluation) -> str:
     """The whole page."""
     lines = summary(evaluation)
     colours = {method: HUES[k % len(HUES)] for k, method in enumerate(evaluation.methods)}
-    rules = STYLE + "".join(rule for rule in paints(colours, evaluation))
+    rules = STYLE + "".join(rule for rule in paints(colours))
     body = [f"<h1>{say(lines[0])}</h1>", *(f'<p class="note">{say(line)}</p>' for line in lines[1:])]
     body += [f'<div class="scroll">{table(evaluation)}</div>']
     if evaluation.curves:
@@ -75,11 +75,16 @@ def report(evaluation: Evaluation) -> str:
         body += [curve(name, by_method, colours) for name, by_method in evaluation.curves.items()]
         body.append("</div>")
     body += extremes(evaluation)
+    return sheet(lines[0], rules, body)
+
+
+def sheet(title: str, rules: str, body: Sequence[str]) -> str:
+    """A page of its own: one style sheet, known by its hash, and no script."""
     digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
-    return PAGE.format(style_hash=f"sha256-{digest}", title=say(lines[0]), style=rules, body="\n".join(body))
+    return PAGE.format(style_hash=f"sha256-{digest}", title=say(title), style=rules, body="\n".join(body))
 
 
-def paints(colours: dict[str, str], evaluation: Evaluation) -> Iterator[str]:
+def paints(colours: dict[str, str]) -> Iterator[str]:
     """Classes instead of style attributes, which the policy would not admit."""
     for k, colour in enumerate(colours.values()):
         yield f".m{k} {{ background: {colour}; stroke: {colour}; }}\nsvg .m{k} {{ background: none; fill: none; }}\n"

@@ -1,0 +1,75 @@
+"""raison audit: can the attention of this classifier be trusted?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir
+from raison.cli.explain import writable
+from raison.errors import InputError
+
+Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Permutations = Annotated[int, typer.Option("--permutations", help="How often attention is shuffled.")]
+Show = Annotated[int, typer.Option("--show", help="Texts that are shown word by word.")]
+Adversaries = Annotated[
+    Optional[list[str]], typer.Option("--adversary", help="Train one: frozen or unfrozen; repeat it for both.")
+]
+Lambdas = Annotated[Optional[list[float]], typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep.")]
+Epochs = Annotated[int, typer.Option("--epochs", help="Of the adversaries' training.")]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+Html = Annotated[Optional[Path], typer.Option("--html", help="Write a page with plots and the verdict.")]
+
+
+def audit(
+    model: options.Model,
+    data: Data,
+    split: Split = None,
+    limit: Limit = None,
+    permutations: Permutations = 10,
+    show: Show = 6,
+    adversary: Adversaries = None,
+    lambdas: Lambdas = None,
+    epochs: Epochs = 15,
+    data_dir: DataDir = None,
+    seed: options.Seed = 0,
+    json: Json = False,
+    html: Html = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+) -> None:
+    """Run every test that decides whether the attention of a classifier explains anything."""
+    for name, value, least in (("permutations", permutations, 1), ("show", show, 0), ("epochs", epochs, 1)):
+        if value < least:
+            raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
+    writable(html)
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.models.load import load
+        from raison.studies.audit import audit as audited
+
+        wait(f"opening {model}")
+        loaded: Any = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        wait(f"asking {loaded.name}")
+        found = audited(
+            loaded, data, split=split, limit=limit, data_dir=data_dir, permutations=permutations, show=show,
+            adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
+        )  # fmt: skip
+    if html is not None:
+        from raison.show.audit import audit_page
+
+        html.write_text(audit_page(found), encoding="utf-8")
+    if json:
+        print(found.to_json())
+        return
+    from rich.console import Console
+
+    from raison.show.audit import render_audit
+
+    render_audit(found, Console(highlight=False))

@@ -1,0 +1,1 @@
+"""The parts of an audit of attention: importance, influence, adversaries."""

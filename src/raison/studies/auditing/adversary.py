@@ -1,0 +1,182 @@
+"""Other attention, the same answer: how far can attention move before the prediction does?
+
+For one text (Jain & Wallace 2019): K attentions, each a softmax of free logits, that differ from the model's own and
+from each other while ŷ stays:
+
+    min Σ_k [ −JSD(α, α_k) + 500 · relu(|ŷ − ŷ_k| − 0.01) ] − mean over pairs of JSD(α_k, α_l)
+
+What is told is the largest JSD among those with |ŷ − ŷ_k| ≤ 0.05. Since logits = Σ α_t (W r_t + b), a step needs no
+pass of the model. For a whole data set (Wiegreffe & Pinter 2019; P2 App. C): an adversary is trained with
+TVD(ŷ, ŷ') − λ · JSD(α, α'); frozen: only its attention moves; unfrozen: a new model. TVD is that of all classes.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison import progress
+from raison.selfexplaining.adapter import Attentive
+from raison.selfexplaining.classifier import AttentionClassifier
+from raison.selfexplaining.learning import Line, fresh, measured, padded
+from raison.training.fit import Course, fit
+from raison.training.material import Feed
+from raison.training.seeds import generator
+from raison.types import Encoding
+
+__all__ = ["Adversary", "instance_divergence", "jsd", "trained_adversary", "tvd"]
+
+KINDS = 5  # attentions for each text
+STEPS = 500
+RATE = 0.01
+CLOSE = 0.05  # |ŷ − ŷ_k| up to which an answer is the same
+PENALTY, SLACK = 500.0, 0.01
+TINY = 1e-30
+
+
+def jsd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """[..] Jensen-Shannon divergence in nats over the last axis; weights of 0 count as 0, and have finite slopes."""
+    log = lambda p: p.clamp(min=TINY).log()  # noqa: E731
+    middle = log((first + second) / 2)
+    return ((first * (log(first) - middle)).sum(-1) + (second * (log(second) - middle)).sum(-1)) / 2
+
+
+def tvd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """[..] ½ Σ |p − q| over classes."""
+    return (first - second).abs().sum(-1) / 2
+
+
+def instance_divergence(
+    model: Attentive, encodings: Sequence[Encoding], *, seed: int = 0, steps: int = STEPS, kinds: int = KINDS
+) -> np.ndarray:
+    """[n] of each text the largest JSD of an attention that leaves its answer as it is; 0 where none was found."""
+    found = np.zeros(len(encodings))
+    view = model.view
+    done = 0
+    for each in model.passes(encodings):
+        told: Any = each.told
+        with torch.no_grad():
+            said = told.logits.softmax(-1).double()
+            own = told.weights.double()
+            words = view.decoder(told.read).double()  # [b t c] what each word says for itself
+        random = generator(seed, len(each.owners), own.shape[1])
+        start = torch.zeros(len(own), kinds, own.shape[1], dtype=torch.float64)
+        start += 3 * torch.randn(start.shape, generator=random, dtype=torch.float64)
+        found[each.owners] = searched(own, said, words, told.real, start, steps)
+        done += len(each.owners)
+        progress.report(done, len(encodings), "adversarial attention")
+    return found
+
+
+def searched(
+    own: torch.Tensor, said: torch.Tensor, words: torch.Tensor, real: torch.Tensor, start: torch.Tensor, steps: int
+) -> np.ndarray:
+    """The search for a batch: attention [b t], answers [b c], words [b t c], free logits [b k t]."""
+    with torch.inference_mode(False), torch.enable_grad():
+        own, said, words, hidden = own.clone(), said.clone(), words.clone(), ~real.clone()[:, None, :]
+        free = start.clone().requires_grad_()
+        optimizer = torch.optim.Adam([free], lr=RATE, amsgrad=True)
+        pairs = list(combinations(range(free.shape[1]), 2))
+        left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+
+        def moved() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            weights = free.masked_fill(hidden, -torch.inf).softmax(-1)
+            answers = (weights @ words).softmax(-1)  # [b k c]
+            return weights, jsd(weights, own[:, None]), tvd(answers, said[:, None])
+
+        for _ in range(steps):
+            weights, apart, changed = moved()
+            loss = (PENALTY * (changed - SLACK).relu() - apart).sum()
+            if pairs:
+                loss = loss - jsd(weights[:, left], weights[:, right]).mean(-1).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            _, apart, changed = moved()
+            best = torch.where(changed <= CLOSE, apart, torch.zeros_like(apart)).max(-1).values
+    return np.asarray(best.numpy())
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """What a trained adversary reaches on texts that it was not trained on."""
+
+    kind: str  # frozen or unfrozen
+    lam: float
+    jsd: float
+    tvd: float
+    accuracy: float
+    f1: float
+
+
+def trained_adversary(
+    model: Attentive,
+    train: Sequence[Line],
+    test: Sequence[Line],
+    *,
+    kind: str,
+    lam: float,
+    epochs: int = 15,
+    batch: int = 32,
+    lr: float = 1e-3,
+    seed: int = 0,
+) -> Adversary:
+    """Train an adversary on the base model's own answers and attention, and measure it on the test texts."""
+    base: AttentionClassifier = model.hf
+    if kind == "frozen":
+        other = copy.deepcopy(base)
+        moving = list(other.scorer.parameters())
+    else:
+        vectors = base.words.weight.detach().clone()
+        other = fresh(base.design, model.tokenizer, model.labels, vectors, seed + 1)
+        other.words.weight.requires_grad_(False)
+        moving = [p for name, p in other.named_parameters() if name != "words.weight"]
+    other.requires_grad_(False)
+    for parameter in moving:
+        parameter.requires_grad_()
+
+    def loss(learner: torch.nn.Module, lines: Sequence[Line], part: int) -> torch.Tensor:
+        ids, there, _ = padded(lines)
+        with torch.no_grad():
+            told = base(ids, attention_mask=there)
+        mine = learner(ids, attention_mask=there)
+        return (tvd(mine.logits.softmax(-1), told.logits.softmax(-1)) - lam * jsd(mine.weights, told.weights)).mean()
+
+    steps = epochs * (len(train) // batch)
+    feed = Feed(train, batch, seed)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory() as folder:
+        course = Course(
+            out=Path(folder),
+            steps=steps,
+            seed=seed,
+            schedule="constant",
+            warm=0.0,
+            clip=5.0,
+            decay=1e-5,
+            save_every=1e9,
+        )
+        fit(other, [{"params": moving, "peak": lr}], feed, loss, course)
+    apart, moved = compared(base, other, test)
+    said = measured(other, test)
+    return Adversary(kind, lam, apart, moved, said["accuracy"], said["f1"])
+
+
+@torch.inference_mode()
+def compared(base: Any, other: Any, lines: Sequence[Line], batch: int = 256) -> tuple[float, float]:
+    """Mean JSD of attentions and mean TVD of answers."""
+    apart, moved = [], []
+    for start in range(0, len(lines), batch):
+        ids, there, _ = padded(lines[start : start + batch])
+        one, two = base(ids, attention_mask=there), other(ids, attention_mask=there)
+        apart.append(jsd(one.weights, two.weights))
+        moved.append(tvd(one.logits.softmax(-1), two.logits.softmax(-1)))
+    return float(torch.cat(apart).mean()), float(torch.cat(moved).mean())

@@ -1,0 +1,247 @@
+"""Whether attention explains: every number of an audit beside its formula."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import raison
+from raison.cli.app import app, assemble
+from raison.errors import InputError, Unsupported
+from raison.metrics.attention import jensen_shannon, kendall_tau, total_variation
+from raison.models.load import load
+from raison.selfexplaining.adapter import adapted
+from raison.selfexplaining.learning import Line, f1_of
+from raison.show.audit import audit_page
+from raison.studies.audit import Audit, Spread, audit
+from raison.studies.auditing.adversary import instance_divergence, jsd, searched, trained_adversary, tvd
+from raison.studies.auditing.importance import influence, state_gradients, state_removals
+from raison.testing import tiny_hf
+from raison.training.seeds import generator
+from raison.types import Example
+from test_attention_classifier import DESIGNS, SMALL, built, reviews
+
+TEXT = "a lovely film and a very dull ending"
+
+
+def model_of(**design):
+    hf = built(**design)
+    return adapted(hf, hf.tokenizer, "tiny")
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    from raison.selfexplaining.learning import train_classifier
+
+    folder = tmp_path_factory.mktemp("taught")
+    train_classifier(reviews(300), out=folder / "m", design={"width": 16}, lesson=SMALL)
+    return folder / "m"
+
+
+# -- importance and influence ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_importance_of_states_is_the_formula(design):
+    model = model_of(**design)
+    encodings = model.encode([Example(TEXT), Example("it is dull"), Example(TEXT + " and loud")])
+    gradients, removals = state_gradients(model, encodings), state_removals(model, encodings)
+    for number, encoding in enumerate(encodings):
+        ids = torch.tensor(encoding.ids)[None]
+        told = model.hf(ids)
+        read = told.read.detach().requires_grad_()
+        scores = model.hf.scorer(read)
+        logits = model.hf.decoder((model.hf.normalizer(scores, told.real)[:, None] @ read)[:, 0])
+        best = int(logits.argmax())
+        logits.softmax(-1)[0, best].backward()
+        sizes = read.grad[0, 1:-1].norm(dim=-1).numpy()
+        np.testing.assert_allclose(gradients[number], sizes / sizes.sum(), atol=1e-9)
+        moved = []
+        for i in range(1, len(encoding) - 1):
+            left = told.real.clone()
+            left[0, i] = False
+            weights = model.hf.normalizer(told.scores, left)
+            alone = model.hf.decoder((weights[:, None] @ told.read)[:, 0]).softmax(-1)[0, best]
+            moved.append(abs(float(told.logits.softmax(-1)[0, best] - alone)))
+        np.testing.assert_allclose(removals[number], np.array(moved) / sum(moved), atol=1e-9)
+
+
+@pytest.mark.parametrize("design", DESIGNS[:3])
+def test_influence_is_the_formula(design):
+    model = model_of(**design)
+    (encoding,) = model.encode([Example(TEXT)])
+    ids = torch.tensor(encoding.ids)[None]
+    n = len(encoding) - 2
+    sizes, facets = np.zeros((n, n)), np.zeros((n, n))
+    table = model.hf.words
+    leaf = table(ids).detach().requires_grad_()
+    there = torch.ones_like(ids, dtype=torch.bool)
+    states = model.hf.encoder(leaf, there, None)[0]
+    for p in range(n):
+        (slope,) = torch.autograd.grad(states[p + 1].norm(), leaf, retain_graph=True)
+        sizes[p] = slope[0, 1:-1].norm(dim=-1).numpy()
+        for f in range(states.shape[-1]):
+            (slope,) = torch.autograd.grad(states[p + 1, f], leaf, retain_graph=True)
+            facets[p] += slope[0, 1:-1].square().sum(-1).numpy()
+    # behind a fresh LayerNorm all states are of one size, so its slopes are little more than rounding
+    rough = 1e-2 if design.get("encoder") == "transformer" else 1e-7
+    np.testing.assert_allclose(influence(model, encoding), sizes / sizes.sum(1, keepdims=True), rtol=rough, atol=1e-9)
+    facets = np.sqrt(facets)
+    np.testing.assert_allclose(
+        influence(model, encoding, facets=True), facets / facets.sum(1, keepdims=True), atol=1e-9
+    )
+
+
+def test_influence_in_parts_is_the_same(monkeypatch):
+    from raison.studies.auditing import importance
+
+    model = model_of()
+    (encoding,) = model.encode([Example(TEXT)])
+    whole = influence(model, encoding)
+    monkeypatch.setattr(importance, "ROWS", 1)
+    np.testing.assert_allclose(influence(model, encoding), whole, atol=1e-12)
+    bert = load(*tiny_hf("bert", "classification"))
+    (encoding,) = bert.encode([Example(raison.testing.tiny.TEXTS[0])])
+    found = influence(bert, encoding)
+    np.testing.assert_allclose(found.sum(1), 1)
+
+
+# -- adversaries -----------------------------------------------------------------------------------------------
+
+
+def test_divergences_are_those_of_the_metrics():
+    p, q = (torch.rand(4, 6, generator=generator(k), dtype=torch.float64) for k in (1, 2))
+    p[0, :3] = 0
+    q[1, 2:] = 0
+    p, q = p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True)
+    np.testing.assert_allclose(jsd(p, q).numpy(), jensen_shannon(p.numpy(), q.numpy()), atol=1e-12)
+    np.testing.assert_allclose(tvd(p, q).numpy(), total_variation(p.numpy(), q.numpy()), atol=1e-12)
+    one, two = torch.eye(6, dtype=torch.float64)[0], torch.eye(6, dtype=torch.float64)[1]
+    assert float(jsd(one, two)) == pytest.approx(np.log(2)) and float(jsd(one, one)) == 0
+    leaf = p.clone().requires_grad_()
+    jsd(leaf, q).sum().backward()
+    assert torch.isfinite(leaf.grad).all()
+
+
+def test_an_adversary_of_a_text_moves_attention_and_not_the_answer():
+    model = model_of()
+    encodings = model.encode(reviews(6))
+    found = instance_divergence(model, encodings, steps=150)
+    assert ((found >= 0) & (found <= np.log(2) + 1e-9)).all() and (found > 0.2).any()
+    np.testing.assert_allclose(found, instance_divergence(model, encodings, steps=150))
+    # words that all say the same: any attention gives the same answer, so the search goes as far as it can
+    own = torch.tensor([[1.0, 0, 0, 0]], dtype=torch.float64)
+    words = torch.zeros(1, 4, 2, dtype=torch.float64)
+    said = torch.full((1, 2), 0.5, dtype=torch.float64)
+    real = torch.ones(1, 4, dtype=torch.bool)
+    start = torch.randn(1, 3, 4, generator=generator(3), dtype=torch.float64)
+    assert searched(own, said, words, real, start, 1200)[0] > 0.6
+    # one word that decides everything and has all attention: nothing else gives the same answer
+    words[0, 0, 1], words[0, 1:, 0] = 30.0, 30.0
+    said = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
+    assert searched(own, said, words, real, start, 300)[0] < 0.35
+
+
+def test_trained_adversaries(taught):
+    model = load(taught)
+    lines = [
+        Line(tuple(model.tokenizer(e.text)["input_ids"]), model.labels.index(e.label)) for e in reviews(160, seed=3)
+    ]
+    before = {name: weight.clone() for name, weight in model.hf.state_dict().items()}
+    settings = {"epochs": 6, "batch": 16, "lr": 1e-2}
+    none = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=0.0, **settings)
+    frozen = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=5.0, **settings)
+    free = trained_adversary(model, lines[:128], lines[128:], kind="unfrozen", lam=0.5, **settings)
+    assert none.tvd < 0.05 and frozen.jsd > none.jsd and 0 <= free.jsd <= np.log(2) + 1e-6
+    assert all(torch.equal(before[name], weight) for name, weight in model.hf.state_dict().items())
+
+
+# -- the audit -------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_tells_what_its_parts_tell(taught):
+    model = load(taught)
+    data = reviews(40, seed=5)
+    found = audit(model, data, permutations=12, show=3)
+    encodings = model.encode(data)
+    said = np.array([p.target.ids[0] for p in model.predict(encodings)])
+    gold = np.array([model.labels.index(e.label) for e in data])
+    assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold)
+    flat = np.array(list(uniform_answers(model, encodings)))
+    assert found.replaced["uniform"]["f1"] == pytest.approx(f1_of(flat.argmax(-1), gold))
+    assert found.replaced["permuted"]["versions"] == 12
+    own = model.own(encodings)
+    gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")
+    taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
+    assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
+    assert set(found.entropy) >= {"attention", "gradient of words", "influence", "influence, by facet"}
+    assert 0 < found.token_probability.mean <= 1 and found.instance.count == 40
+    assert len(found.texts) == 3 and len(found.texts[0].probability) == len(found.texts[0].tokens)
+    assert "explanation" in found.verdict()[-1]
+    assert json.loads(found.to_json())["count"] == 40
+    page = audit_page(found)
+    assert page.count("<svg") >= 8 and found.verdict()[-1] in page and "<script" not in page
+
+
+def uniform_answers(model, encodings):
+    for encoding in encodings:
+        weights = torch.zeros(1, len(encoding))
+        weights[0, 1:-1] = 1 / (len(encoding) - 2)
+        with torch.no_grad():
+            yield model.hf(torch.tensor(encoding.ids)[None], weights=weights).logits[0].numpy()
+
+
+def test_encoders_of_transformers_have_what_is_defined_for_them():
+    hf, tokenizer = tiny_hf("bert", "classification", double=False)
+    model = load(hf, tokenizer)
+    data = [Example(text, label=model.labels[k % 2]) for k, text in enumerate(raison.testing.tiny.TEXTS)]
+    found = audit(model, data)
+    assert not found.replaced and found.instance is None and found.token_probability is None
+    assert set(found.agreement) == {"gradient of words", "leaving words out"} and found.entropy["influence"].count
+    assert audit_page(found)
+
+
+def test_a_verdict_follows_the_numbers():
+    def told(drop, tau, mixed, far):
+        spread = lambda mean, values=(): Spread(mean, mean, mean, 0.0, 9, 0, values)  # noqa: E731
+        return Audit(
+            "m", "d", 9, 0.9, 0.9,
+            replaced={"permuted": {"f1 drop": drop}},
+            agreement={"gradient of words": spread(tau)},
+            entropy={"influence": spread(mixed)},
+            instance=spread(far, (far,) * 9),
+        ).verdict()[-1]  # fmt: skip
+
+    assert told(0.3, 0.7, 0.2, 0.1) == "Its attention can be read as an explanation of its answers."
+    assert told(0.0, 0.1, 0.9, 0.6) == "Its attention should not be read as an explanation of its answers."
+    assert "with care" in told(0.3, 0.7, 0.9, 0.1)
+
+
+def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
+    model = load(taught)
+    with pytest.raises(InputError, match="have no label, which an audit needs"):
+        audit(model, [Example("a film")])
+    with pytest.raises(InputError, match="the label 'neutral', which m does not know: it has negative, positive"):
+        audit(model, [Example("a film", label="neutral")])
+    with pytest.raises(InputError, match="There are no texts"):
+        audit(model, [])
+    with pytest.raises(InputError, match="frozen or unfrozen, not 'melted'"):
+        audit(model, reviews(5), adversaries=["melted"])
+    with pytest.raises(InputError, match="trained on the train part of a data set"):
+        audit(model, reviews(5), adversaries=["frozen"])
+    with pytest.raises(Unsupported, match="no text classifier"):
+        audit(load(*tiny_hf("gpt2", "causal")), reviews(5))
+    with pytest.raises(Unsupported, match="raison's own attention classifiers"):
+        audit(load(*tiny_hf("bert", "classification")), reviews(5), adversaries=["frozen"])
+    file = tmp_path / "data.csv"
+    file.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(20)))
+    assemble()
+    args = ["audit", "-m", str(taught), "--data", str(file), "--html", str(tmp_path / "page.html")]
+    done = CliRunner().invoke(app, args)
+    assert done.exit_code == 0 and "explanation" in done.stdout and (tmp_path / "page.html").stat().st_size > 5000
+    wrong = CliRunner().invoke(app, [*args, "--permutations", "0"])
+    assert wrong.exit_code == 2 and "--permutations is a whole number from 1 up" in wrong.stderr
