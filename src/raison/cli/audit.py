@@ -15,6 +15,9 @@ from raison.errors import InputError
 Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Deep = Annotated[
+    Optional[int], typer.Option("--deep", help="Texts for what costs most: importance, influence, single adversaries.")
+]
 Permutations = Annotated[int, typer.Option("--permutations", help="How often attention is shuffled.")]
 Show = Annotated[int, typer.Option("--show", help="Texts that are shown word by word.")]
 Adversaries = Annotated[
@@ -31,6 +34,7 @@ def audit(
     data: Data,
     split: Split = None,
     limit: Limit = None,
+    deep: Deep = None,
     permutations: Permutations = 10,
     show: Show = 6,
     adversary: Adversaries = None,
@@ -58,7 +62,7 @@ def audit(
         loaded: Any = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         wait(f"asking {loaded.name}")
         found = audited(
-            loaded, data, split=split, limit=limit, data_dir=data_dir, permutations=permutations, show=show,
+            loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,
             adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
         )  # fmt: skip
     if html is not None:

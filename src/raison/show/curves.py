@@ -70,6 +70,8 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
     """A number of every method that is named by a per cent, with its interval; the others as levels."""
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
     rates = {method: float(found[1]) for method in cells if (found := re.fullmatch(r"([\d.]+) ?%", method))}
+    stages = [method for method in cells if method.startswith("λ = ")]  # from −100 to 0.9: each as wide as the next
+    rates |= {method: float(place) for place, method in enumerate(stages)}
     points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
     x = [rate for rate, _ in points]
     axes.fill_between(
@@ -82,4 +84,7 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
             axes.annotate(
                 method, (max(x, default=0), cell.value), ha="right", va="bottom", color=QUIET, fontsize="small"
             )
-    axes.set_xlabel("%")
+    if stages:
+        axes.set_xticks(range(len(stages)), [method.removeprefix("λ = ").replace("-", "−") for method in stages])
+        axes.tick_params(axis="x", labelrotation=45, labelsize="small")
+    axes.set_xlabel("λ" if stages else "%")

@@ -156,6 +156,7 @@ def audit(
     *,
     split: str | None = None,
     limit: int | None = None,
+    deep: int | None = None,
     data_dir: Any = None,
     permutations: int = 10,
     show: int = 6,
@@ -167,7 +168,8 @@ def audit(
     """Every diagnostic that is defined for the model, on labelled texts.
 
     Of a Hugging Face encoder attention is that of its last layer, from the row that is read, and what needs one
-    attention over words (replaced attention, hidden states, words alone, adversaries) is not defined. `adversaries`
+    attention over words (replaced attention, hidden states, words alone, adversaries) is not defined. Importance,
+    influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `adversaries`
     (frozen, unfrozen) are trained on the data set's train part, once for each of the `lambdas`.
     """
     whole("permutations", permutations, 1)
@@ -185,21 +187,25 @@ def audit(
     examples = labelled(data, split, limit, data_dir)
     check_labels(opened, examples)
     encodings = opened.encode([Example(e.text, e.pair) for e in examples], truncate=True)
-    looked = Looked(opened, examples, encodings, seed)
+    every = Looked(opened, examples, encodings, seed)
+    few = sorted(np.random.default_rng([seed, 3]).permutation(len(examples))[:deep].tolist())
+    looked = Looked(opened, [examples[k] for k in few], [encodings[k] for k in few], seed)
+    if len(few) < len(examples):
+        looked.notes.append(f"Importance, influence and single adversaries: {len(few)} of {len(examples)} texts.")
     own = isinstance(opened, Attentive)
     return Audit(
         model=opened.name,
         data=str(data) if isinstance(data, str) else "texts in memory",
         count=len(examples),
-        accuracy=looked.accuracy(looked.said),
-        f1=f1_of(looked.said, looked.gold),
-        replaced=looked.replaced(permutations) if own else {},
+        accuracy=every.accuracy(every.said),
+        f1=f1_of(every.said, every.gold),
+        replaced=every.replaced(permutations) if own else {},
         agreement=looked.agreement(),
         entropy=looked.entropy(),
-        token_probability=looked.token_probability() if own else None,
-        information=looked.information(),
-        instance=Spread.of(instance_divergence(opened, encodings, seed=seed).tolist(), seed) if own else None,
-        adversaries=looked.adversaries(data, data_dir, adversaries, lambdas, epochs) if adversaries else (),
+        token_probability=every.token_probability() if own else None,
+        information=(every if own else looked).information(),
+        instance=Spread.of(instance_divergence(opened, looked.encodings, seed=seed).tolist(), seed) if own else None,
+        adversaries=every.adversaries(data, data_dir, adversaries, lambdas, epochs) if adversaries else (),
         texts=looked.shown(show),
         notes=tuple(looked.notes),
     )
@@ -240,8 +246,6 @@ class Looked:
         self.gold = np.array([model.labels.index(str(e.label)) for e in examples])
         self.said = np.array([p.target.ids[0] for p in model.predict(encodings)])
         self.notes: list[str] = []
-        # behind a LayerNorm hidden states are nearly of one size: what moves it is lost in float32
-        self.precise = load(copy.deepcopy(model.hf).double(), model.tokenizer)
         self._kept: dict[str, list[np.ndarray]] = {}
 
     def once(self, name: str, made: Callable[[], list[np.ndarray]]) -> list[np.ndarray]:
@@ -320,15 +324,17 @@ class Looked:
             "gradient of words": whole_texts(self.gradient),
             "leaving words out": whole_texts(self.once("removed", lambda: self.scores("leave_one_out"))),
         }
+        # behind a LayerNorm hidden states are nearly of one size: what moves it is lost in float32
+        precise = load(copy.deepcopy(self.model.hf).double(), self.model.tokenizer)
         influences = []
         for number, encoding in enumerate(self.encodings):
-            influences.append(mean_entropy(influence(self.precise, encoding)))
+            influences.append(mean_entropy(influence(precise, encoding)))
             progress.report(number + 1, len(self.encodings), "influence of words on hidden states")
         found["influence"] = influences
         short = sorted(range(len(self.encodings)), key=lambda k: len(self.encodings[k]))
         middle = short[len(short) // 4 :][:FACETED]
         found["influence, by facet"] = [
-            mean_entropy(influence(self.precise, self.encodings[k], facets=True)) for k in middle
+            mean_entropy(influence(precise, self.encodings[k], facets=True)) for k in middle
         ]
         found["influence, same texts"] = [influences[k] for k in middle]
         return {name: Spread.of(values, self.seed) for name, values in found.items()}

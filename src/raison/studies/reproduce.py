@@ -75,9 +75,9 @@ def reproduce(
         if place is None:
             continue
         step(f"{suite.name}: {run.name}")
-        model = load(place)
+        model: Any = Path(place) if run.folder else load(place)
         data, count = run.data.replace("{model}", str(place)), min(limit or run.limit, run.limit)
-        kept = Kept(keep, suite, run, weights_of(model) if keep is not None else "", step)
+        kept = Kept(None if run.folder else keep, suite, run, weights_of(model) if keep is not None else "", step)
         if suite.experiment:
             outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
         else:
@@ -94,7 +94,12 @@ def reproduce(
 
 def tried(suite: Suite, trial: Trial, kept: Kept) -> Evaluation:
     """The numbers of an experiment."""
-    asked = {"model": trial.model.name, "methods": dict(suite.methods), "count": trial.count, "seed": trial.seed}
+    asked = {
+        "model": getattr(trial.model, "name", ""),
+        "methods": dict(suite.methods),
+        "count": trial.count,
+        "seed": trial.seed,
+    }
     return kept("experiment", asked, lambda: experiments[suite.experiment](trial))
 
 

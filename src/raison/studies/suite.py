@@ -20,6 +20,7 @@ class Run:
     model: str
     data: str  # a data set, or a file of the model's folder: {model}/test.json.gz
     recipe: str = ""  # how the model is made, where raison does not ship it
+    folder: bool = False  # the "model" is a folder of many, which the experiment reads itself
     split: str | None = None
     limit: int = 200
     shortest: int = 0  # tokens; shorter texts are left out, as the paper does

@@ -1,0 +1,175 @@
+"""Train and audit the classifiers of P2 (Meister et al. 2021) and P3 (Tutek & Šnajder 2020), and those of neither.
+
+    python recipes/attention.py --data DATA_DIR --out FOLDER [--part NAME ...] [--glove PLACE]
+
+Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with audit.json beside its weights; what is
+there is not made again, so the command can be stopped and given again. Parts can be run alone (and side by side);
+without --part all are run, which takes about fifteen core-hours. `raison reproduce P2-table1 --model audits=FOLDER`
+(and P2-…, P3-…) reads the audits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from raison import progress
+from raison.errors import RaisonError
+from raison.models.load import load
+from raison.selfexplaining.learning import train_classifier
+from raison.studies.audit import audit
+from raison.studies.evaluate import evaluate
+from raison.training.fit import lines, saved
+
+DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
+SEEDS = {"sst": 8, "imdb": 3, "20news": 3, "ag": 3}
+DEEP = {"sst": 300, "imdb": 60, "20news": 60, "ag": 150}  # texts of an audit for what costs most
+LONGEST = 202  # two hundred words between [CLS] and [SEP]
+LAMBDAS = (-100, -30, -10, -3, -1, -0.3, 0, 0.3, 0.6, 0.9)
+SWEPT = (0.1, 0.3, 1.0, 3.0, 10.0)  # λ of the adversaries of P3's Figure 1
+P3 = {
+    "base": ({}, {}),
+    "concat": ({"combine": "concat"}, {}),
+    "residual": ({"combine": "residual"}, {}),
+    "tying": ({}, {"tying": 10.0}),
+    "mlm": ({}, {"mlm": 1.0}),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kind of model on one data set."""
+
+    data: str
+    name: str
+    design: dict[str, Any] = field(default_factory=dict)
+    lesson: dict[str, Any] = field(default_factory=dict)
+    adversaries: tuple[float, ...] = ()  # λ of trained ones
+
+
+def encoder(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """P2's two: a BiLSTM with additive attention, a transformer of two layers with dot attention."""
+    if kind == "bilstm":
+        return {"encoder": "bilstm", "attention": "additive"}, {}
+    return {"encoder": "transformer", "layers": 2, "attention": "dot"}, {"lr": 3e-4}
+
+
+def p2(data: str, kinds: Sequence[str], adversaries: tuple[float, ...] = ()) -> Iterator[Job]:
+    for kind in ("bilstm", "transformer"):
+        design, lesson = encoder(kind)
+        for normalizer in kinds:
+            name = f"{kind}-{normalizer.replace('(lam=', '').rstrip(')')}"
+            yield Job(data, name, {**design, "normalizer": normalizer}, lesson, adversaries)
+
+
+def p3(data: str, attentions: Sequence[str] = ("additive", "dot")) -> Iterator[Job]:
+    for attention in attentions:
+        for name, (design, lesson) in P3.items():
+            yield Job(data, f"{attention}-{name}", {"attention": attention, **design}, lesson)
+
+
+def parts() -> dict[str, list[Job]]:
+    others = ("imdb", "20news", "ag")
+    both = [
+        Job("sst", f"both-{norm}-{name}", {"normalizer": norm, **design}, lesson)
+        for norm in ("sparsemax", "entmax")
+        for name, (design, lesson) in P3.items()
+        if name != "concat"
+    ]
+    layered = [
+        Job("sst", f"layers{count}-{name}", {"layers": count, **P3[name][0]}, P3[name][1])
+        for count in (2, 3)
+        for name in ("base", "concat", "tying", "mlm")
+    ]
+    ablated = [Job("sst", f"tying-{delta:g}", {}, {"tying": delta}) for delta in (1.0, 20.0, 30.0)]
+    ablated += [Job("sst", f"mlm-{eta:g}", {}, {"mlm": eta}) for eta in (0.1, 0.3, 3.0, 5.0)]
+    wide = [
+        Job("sst", "wide-base", {}, {"embeddings": "minilm"}),
+        Job("sst", "wide-transformer", encoder("transformer")[0], {"embeddings": "minilm", "lr": 1e-4}),
+    ]
+    return {
+        "p2-sst": list(p2("sst", ("softmax", "sparsemax"), (1.0,))),
+        "p3-sst": list(p3("sst")),
+        "wide": wide,
+        "both": both,
+        "p2-sweep": list(p2("sst", [f"sparsegen(lam={lam:g})" for lam in LAMBDAS if lam])),
+        "p3-layers": layered,
+        "p3-ablation": ablated,
+        "p2-others": [job for data in others[:2] for job in p2(data, ("softmax", "sparsemax"))],
+        "p3-others": [job for data in others for job in p3(data)],
+        "adversaries": [Job("sst", f"swept-{name}", *P3[name], adversaries=SWEPT) for name in ("base", "tying", "mlm")],
+    }
+
+
+def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    """Train and audit one model, as far as it is not there."""
+    folder = arguments.out / job.data / job.name / f"seed-{seed}"
+    if not (folder / "training.json").exists():
+        lesson = {"embeddings": str(arguments.glove), "longest": LONGEST, "patience": 3, "epochs": 15, **job.lesson}
+        if "mlm" not in lesson:  # which tells words by the frozen table
+            lesson.setdefault("freeze", False)
+        train_classifier(
+            DATA[job.data], out=folder, design=job.design, lesson=lesson, seed=seed, data_dir=arguments.data
+        )
+    if not (folder / "audit.json").exists():
+        found = audit(
+            load(folder), DATA[job.data], deep=DEEP[job.data], data_dir=arguments.data, show=3, seed=seed,
+            adversaries=("frozen", "unfrozen") if job.adversaries else (), lambdas=job.adversaries,
+        )  # fmt: skip
+        with saved(folder / "audit.json") as half:
+            half.write_text(found.to_json() + "\n", encoding="utf-8")
+        told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+        drop = found.replaced["permuted"]["f1 drop"]
+        print(
+            f"{job.data} {job.name} {seed}: F1 {found.f1:.3f}, permuted −{drop:.3f}, "
+            f"{told['CPU minutes']:.1f} min of training",
+            flush=True,
+        )
+
+
+def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    """How the attention of a model of SST does as an explanation: words that people marked, and removing words."""
+    folder = arguments.out / job.data / job.name / f"seed-{seed}"
+    if job.data != "sst" or (folder / "judged.json").exists():
+        return
+    found = evaluate(
+        load(folder), "sst_trees(distance=1)", ["own"], ["aopc", "auprc"], split="test", limit=400, seed=seed,
+        data_dir=arguments.data,
+    )  # fmt: skip
+    told = {key: found.cell("own", key).value for key in ("aopc", "auprc")}
+    with saved(folder / "judged.json") as half:
+        half.write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    known = parts()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the models")
+    parser.add_argument("--glove", type=Path, required=True, help="GloVe vectors: a file, or glove.npy with words.txt")
+    parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
+    parser.add_argument("--seeds", type=int, help="at most so many")
+    arguments = parser.parse_args()
+    start = time.process_time()
+    try:
+        with progress.listen(lines(every=60.0)):
+            for part in arguments.part or known:
+                for job in known[part]:
+                    for seed in range(min(SEEDS[job.data], arguments.seeds or SEEDS[job.data])):
+                        made(job, seed, arguments)
+                        judged(job, seed, arguments)
+                print(f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far", flush=True)
+    except RaisonError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

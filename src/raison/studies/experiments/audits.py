@@ -1,0 +1,153 @@
+"""Tables of P2 and P3 from audits of many classifiers: recipes/attention.py trains and audits them, a folder for each.
+
+A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raison.errors import InputError
+from raison.evaluation import Column, Evaluation, Seen
+from raison.studies.experiment import Number, Trial, experiment, found
+
+__all__ = ["audits", "numbers_of"]
+
+# of a number without a good and a bad side: what speaks for attention that explains
+COLUMNS = (
+    Column("accuracy", "on the test part", True),
+    Column("f1", "of the second class, test part", True),
+    Column("uniform", "F1 lost with uniform attention", True),
+    Column("permuted", "F1 lost with shuffled attention, the mean of ten", True),
+    Column("tau_gradient_words", "τ-b of attention and the gradient at words", True),
+    Column("tau_removed_words", "τ-b of attention and leaving words out", True),
+    Column("tau_gradient_states", "τ-b of attention and the gradient at states", True),
+    Column("tau_removed_states", "τ-b of attention and leaving states out", True),
+    Column("entropy_attention", "of attention", False),
+    Column("entropy_gradient", "of words' importance by gradients", False),
+    Column("entropy_removed", "of words' importance by leaving them out", False),
+    Column("entropy_influence", "of words' influence on a hidden state", False),
+    Column("entropy_facets", "likewise, by facets (P2 App. A), on a few texts", False),
+    Column("token_probability", "of the answer from each word alone", False),
+    Column("information_frequent", "of embeddings and states, frequent words, nats", True),
+    Column("information_drawn", "likewise, words drawn by count^¾", True),
+    Column("instance_jsd", "largest JSD of an attention with the same answer", False),
+    Column("auprc", "of attention against words that people find loaded, the mean over texts", True),
+    Column("aopc", "probability that the answer loses while the most attended words go", True),
+    Column("jsd", "of a trained adversary's attention", None),
+    Column("tvd", "of its answers", None),
+    Column("adversary_accuracy", "of that adversary", True),
+    Column("lost", "accuracy that it loses", True),
+)
+
+
+@experiment("audits")
+def audits(trial: Trial) -> Evaluation:
+    """Numbers of audits, seed by seed; the setting `columns` says which."""
+    folder = Path(str(trial.model)) / trial.run.data
+    wanted = trial.run.settings.get("columns", [column.key for column in COLUMNS])
+    columns = [column for column in COLUMNS if column.key in wanted]
+    lam = float(trial.run.settings.get("lambda", 1.0))
+    names = {title: name.partition(":") for title, name in trial.methods.items()}  # folder, or folder:kind of adversary
+    read = {title: dict(read_audits(folder / name)) for title, (name, _, _) in names.items()}
+    there = {title: rows for title, rows in read.items() if rows}
+    if not there:
+        raise InputError(f"{str(folder)!r} holds no audits: make them with recipes/attention.py.")
+    seeds = sorted({seed for rows in there.values() for seed in rows})[: trial.count]
+    numbers: dict[str, list[Mapping[str, Number]]] = {}
+    for title in trial.methods:
+        rows = read[title]
+        kind = names[title][2]
+        every = [numbers_of(rows[seed], kind, lam) if seed in rows else {} for seed in seeds]
+        numbers[title] = [{column.key: row.get(column.key) for column in columns} for row in every]
+    missing = [title for title in trial.methods if title not in there]
+    about = [f"Seeds: {', '.join(f'{title} {len(rows)}' for title, rows in there.items())}."]
+    if missing:
+        about.append(f"Not made yet: {', '.join(missing)}.")
+    about += swept({title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()})
+    one = next(iter(there.values()))
+    about.append(f"{next(iter(one.values()))['count']} test texts.")
+    evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
+    return replace(evaluation, texts=tuple(Seen(str(seed), f"seed {seed}") for seed in seeds))
+
+
+def swept(entropies: Mapping[str, Sequence[Number]]) -> list[str]:
+    """Along models that are called λ = …: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
+    pairs = [
+        (float(title.removeprefix("λ = ")), float(value))  # type: ignore[arg-type]
+        for title, values in entropies.items()
+        if title.startswith("λ = ")
+        for value in values
+        if value is not None
+    ]
+    if len({lam for lam, _ in pairs}) < 3:
+        return []
+    lams, found = np.array(pairs).T
+    ranks = lambda x: np.array([(x < v).sum() + (x == v).sum() / 2 for v in x])  # noqa: E731
+    plain, ranked = (np.corrcoef(a, b)[0, 1] for a, b in ((lams, found), (ranks(lams), ranks(found))))
+    return [
+        f"Over {len(pairs)} models λ and the entropy of words' importance by gradients are correlated by {plain:+.2f} "
+        f"(Pearson) and {ranked:+.2f} (ranks)."
+    ]
+
+
+def trial_named(trial: Trial) -> Any:
+    """`found` asks a model for its name; here there are many."""
+    return replace(trial, model=Many())  # type: ignore[arg-type]
+
+
+class Many:
+    name = "many classifiers"
+
+
+def read_audits(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Seed by seed; `judged.json` beside an audit tells how its attention does as an explanation."""
+    for path in sorted(folder.glob("seed-*/audit.json")):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        beside = path.with_name("judged.json")
+        told["judged"] = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+        yield int(path.parent.name.removeprefix("seed-")), told
+
+
+def numbers_of(told: Mapping[str, Any], kind: str = "", lam: float = 1.0) -> dict[str, Number]:
+    """The columns of one audit, and of its adversary of a kind; what it does not tell is None."""
+
+    def mean(group: str, name: str) -> float | None:
+        spread = told[group].get(name)
+        return None if not spread or not spread["count"] else float(spread["mean"])
+
+    def alone(name: str) -> float | None:
+        return None if told[name] is None or not told[name]["count"] else float(told[name]["mean"])
+
+    made: dict[str, Number] = {
+        "accuracy": told["accuracy"],
+        "f1": told["f1"],
+        "uniform": told["replaced"].get("uniform", {}).get("f1 drop"),
+        "permuted": told["replaced"].get("permuted", {}).get("f1 drop"),
+        "tau_gradient_words": mean("agreement", "gradient of words"),
+        "tau_removed_words": mean("agreement", "leaving words out"),
+        "tau_gradient_states": mean("agreement", "gradient of states"),
+        "tau_removed_states": mean("agreement", "leaving states out"),
+        "entropy_attention": mean("entropy", "attention"),
+        "entropy_gradient": mean("entropy", "gradient of words"),
+        "entropy_removed": mean("entropy", "leaving words out"),
+        "entropy_influence": mean("entropy", "influence"),
+        "entropy_facets": mean("entropy", "influence, by facet"),
+        "token_probability": alone("token_probability"),
+        "information_frequent": told["information"].get("frequent words", {}).get("value"),
+        "information_drawn": told["information"].get("drawn words", {}).get("value"),
+        "instance_jsd": alone("instance"),
+        "auprc": told.get("judged", {}).get("auprc"),
+        "aopc": told.get("judged", {}).get("aopc"),
+    }
+    for each in told["adversaries"]:
+        if each["kind"] == kind and each["lam"] == lam:
+            lost = told["accuracy"] - each["accuracy"]
+            made |= {"jsd": each["jsd"], "tvd": each["tvd"], "adversary_accuracy": each["accuracy"], "lost": lost}
+    return made

@@ -1,0 +1,97 @@
+"""The recipe behind P2 and P3, on a small set of texts, and the tables that are read from it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from raison.errors import InputError
+from raison.studies.experiments.audits import numbers_of, swept
+from raison.studies.reproduce import reproduce
+from raison.studies.suite import suites
+from test_attention_classifier import reviews
+
+SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
+
+
+def told(**more):
+    spread = {"mean": 0.5, "count": 3}
+    made = {
+        "accuracy": 0.9, "f1": 0.8, "count": 7, "replaced": {"permuted": {"f1 drop": 0.1}}, "agreement": {},
+        "entropy": {}, "token_probability": spread, "information": {}, "instance": None, "adversaries": [],
+    }  # fmt: skip
+    return {**made, **more}
+
+
+def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
+    recipe = open_recipe("attention")
+    known = {(job.data, job.name) for jobs in recipe.parts().values() for job in jobs}
+    assert len(SUITES) > 10
+    for suite in SUITES:
+        for run in suite.runs:
+            for title, name in suite.methods.items():
+                missing = suite.name in ("P2-table1", "P2-table3", "P2-table6") and run.data == "ag"
+                assert missing or (run.data, name.partition(":")[0]) in known, (suite.name, run.name, title)
+
+
+def test_numbers_of_an_audit():
+    rows = [{"kind": "frozen", "lam": 1.0, "jsd": 0.6, "tvd": 0.2, "accuracy": 0.7}]
+    made = numbers_of(told(adversaries=rows, judged={"auprc": 0.4}), "frozen")
+    assert made["permuted"] == 0.1 and made["uniform"] is None and made["auprc"] == 0.4 and made["aopc"] is None
+    assert made["jsd"] == 0.6 and made["lost"] == pytest.approx(0.2)
+    assert "jsd" not in numbers_of(told(adversaries=rows), "unfrozen") and "jsd" not in numbers_of(told(), "frozen")
+
+
+def test_the_correlation_along_lambda():
+    found = swept({"softmax": [0.9], "λ = -1": [0.5, 0.6], "λ = 0": [0.6, 0.7], "λ = 0.9": [0.7, None]})
+    assert "Over 5 models" in found[0] and "+0.8" in found[0]
+    lams, values = [-1, -1, 0, 0, 0.9], [0.5, 0.6, 0.6, 0.7, 0.7]
+    assert f"{np.corrcoef(lams, values)[0, 1]:+.2f} (Pearson)" in found[0]
+    assert swept({"λ = 0": [0.1], "other": [0.2]}) == []
+
+
+def test_a_suite_reads_what_there_is(tmp_path):
+    for name, seeds in (("additive-base", 3), ("additive-tying", 2)):
+        for seed in range(seeds):
+            folder = tmp_path / "sst" / name / f"seed-{seed}"
+            folder.mkdir(parents=True)
+            drop = {"base": 0.05, "tying": 0.2}[name.split("-")[1]] + seed / 100
+            (folder / "audit.json").write_text(json.dumps(told(replaced={"permuted": {"f1 drop": drop}})))
+    for name in ("ag", "20news", "imdb"):
+        (tmp_path / name / "additive-base" / "seed-0").mkdir(parents=True)
+        (tmp_path / name / "additive-base" / "seed-0" / "audit.json").write_text(json.dumps(told()))
+    outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})[1]
+    first = outcomes[0].evaluation
+    assert first.cell("base", "permuted").value == pytest.approx(0.06)
+    assert first.cell("tying", "permuted").value == pytest.approx(0.205)
+    assert "Not made yet: concat, residual, mlm." in first.notes
+    verdict = outcomes[0].verdicts[0][1]
+    assert verdict.difference == pytest.approx(0.15) and verdict.count == 2
+    with pytest.raises(InputError, match="holds no audits: make them with recipes/attention.py"):
+        reproduce("P3-table1-additive", models={"audits": str(tmp_path / "none")})
+
+
+def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
+    recipe = open_recipe("attention")
+    data = tmp_path / "data.csv"
+    data.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(160)))
+    glove = tmp_path / "glove.txt"
+    words = sorted({word for e in reviews(160) for word in e.text.split()})
+    rng = np.random.default_rng(0)
+    glove.write_text("\n".join(f"{w} {' '.join(f'{v:.3f}' for v in rng.normal(size=8))}" for w in words))
+    job = recipe.Job("ag", "additive-tying", {}, {"tying": 0.01, "batch": 16, "epochs": 8, "lr": 1e-2})
+    monkeypatch.setattr(recipe, "DATA", {"ag": str(data)})
+    monkeypatch.setattr(recipe, "parts", lambda: {"one": [job]})
+    monkeypatch.setattr(recipe, "SEEDS", {"ag": 1})
+    monkeypatch.setattr(
+        "sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--glove", str(glove)]
+    )
+    assert recipe.main() == 0
+    folder = tmp_path / "out" / "ag" / "additive-tying" / "seed-0"
+    found = json.loads((folder / "audit.json").read_text())
+    assert found["count"] == 160 and found["f1"] > 0.5
+    stamp = (folder / "audit.json").stat().st_mtime_ns
+    assert recipe.main() == 0 and (folder / "audit.json").stat().st_mtime_ns == stamp
+    assert "F1" in capsys.readouterr().out
