@@ -60,3 +60,10 @@ def test_commands_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"make (\w[\w-]*)", text):
         assert re.search(rf"^{target}:", makefile, re.M), f"make {target}"
+
+
+def test_the_how_to_of_attention_runs(tmp_path, monkeypatch, capsys):
+    (block,) = code_blocks("docs/how-to/attention.md")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "attention.md", "exec"), {})
+    assert "explanation" in capsys.readouterr().out

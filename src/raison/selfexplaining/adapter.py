@@ -16,7 +16,7 @@ from raison.models.classification import Classifier
 from raison.models.families import Family
 from raison.models.hub import sentence
 from raison.models.layout import chunks, pieces
-from raison.models.load import check_folder, placed, tokenizer_of
+from raison.models.load import check_folder, placed
 from raison.models.probe import probe
 from raison.models.tap import running
 from raison.registry import loaders
@@ -106,13 +106,15 @@ class Opener:
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
         check_folder(path, allow_pickle=False, has_tokenizer=False)
 
-        def read() -> AttentionClassifier:
+        def read() -> tuple[AttentionClassifier, Any]:
+            from transformers import PreTrainedTokenizerFast
+
             with quiet():
                 config = AttentionConfig.from_pretrained(path)
-                return AttentionClassifier.from_pretrained(path, config=config)
+                words = PreTrainedTokenizerFast.from_pretrained(path)
+                return AttentionClassifier.from_pretrained(path, config=config), words
 
-        hf = sentence(read, path.name, "model")
-        own = tokenizer_of(str(path), {"local_files_only": True})
+        hf, own = sentence(read, path.name, "model")
         return adapted(placed(hf, device, dtype), own, path.name)
 
 
