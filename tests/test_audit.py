@@ -166,7 +166,7 @@ def test_trained_adversaries(taught):
 def test_an_audit_tells_what_its_parts_tell(taught):
     model = load(taught)
     data = reviews(40, seed=5)
-    found = audit(model, data, permutations=12, show=3)
+    found = audit(model, data, permutations=12, show=3, texts=["a lovely film", "dull"])
     encodings = model.encode(data)
     said = np.array([p.target.ids[0] for p in model.predict(encodings)])
     gold = np.array([model.labels.index(e.label) for e in data])
@@ -180,7 +180,8 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
     assert set(found.entropy) >= {"attention", "gradient of words", "influence", "influence, by facet"}
     assert 0 < found.token_probability.mean <= 1 and found.instance.count == 40
-    assert len(found.texts) == 3 and len(found.texts[0].probability) == len(found.texts[0].tokens)
+    assert len(found.texts) == 5 and all(len(each.probability) == len(each.tokens) for each in found.texts)
+    assert {found.texts[0].tokens, found.texts[1].tokens} == {("a", "lovely", "film"), ("dull",)}
     assert "explanation" in found.verdict()[-1]
     assert json.loads(found.to_json())["count"] == 40
     page = audit_page(found)

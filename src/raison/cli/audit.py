@@ -20,6 +20,7 @@ Deep = Annotated[
 ]
 Permutations = Annotated[int, typer.Option("--permutations", help="How often attention is shuffled.")]
 Show = Annotated[int, typer.Option("--show", help="Texts that are shown word by word.")]
+Texts = Annotated[Optional[list[str]], typer.Option("--text", help="A text of your own to show as well; repeat it.")]
 Adversaries = Annotated[
     Optional[list[str]], typer.Option("--adversary", help="Train one: frozen or unfrozen; repeat it for both.")
 ]
@@ -37,6 +38,7 @@ def audit(
     deep: Deep = None,
     permutations: Permutations = 10,
     show: Show = 6,
+    text: Texts = None,
     adversary: Adversaries = None,
     lambdas: Lambdas = None,
     epochs: Epochs = 15,
@@ -63,7 +65,7 @@ def audit(
         wait(f"asking {loaded.name}")
         found = audited(
             loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,
-            adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
+            texts=text or (), adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
         )  # fmt: skip
     if html is not None:
         from raison.show.audit import audit_page

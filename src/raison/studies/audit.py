@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,7 @@ def audit(
     data_dir: Any = None,
     permutations: int = 10,
     show: int = 6,
+    texts: Sequence[str] = (),
     adversaries: Sequence[str] = (),
     lambdas: Sequence[float] = (1.0,),
     epochs: int = 15,
@@ -169,8 +170,9 @@ def audit(
 
     Of a Hugging Face encoder attention is that of its last layer, from the row that is read, and what needs one
     attention over words (replaced attention, hidden states, words alone, adversaries) is not defined. Importance,
-    influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `adversaries`
-    (frozen, unfrozen) are trained on the data set's train part, once for each of the `lambdas`.
+    influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `show` of them, and
+    all `texts`, are shown word by word. `adversaries` (frozen, unfrozen) are trained on the data set's train part, once
+    for each of the `lambdas`.
     """
     whole("permutations", permutations, 1)
     opened = load(model)
@@ -206,7 +208,7 @@ def audit(
         information=(every if own else looked).information(),
         instance=Spread.of(instance_divergence(opened, looked.encodings, seed=seed).tolist(), seed) if own else None,
         adversaries=every.adversaries(data, data_dir, adversaries, lambdas, epochs) if adversaries else (),
-        texts=looked.shown(show),
+        texts=(*shown(opened, texts, seed), *looked.shown(show)),
         notes=tuple(looked.notes),
     )
 
@@ -410,11 +412,9 @@ class Looked:
         return tuple(found)
 
     def shown(self, count: int) -> tuple[Shown, ...]:
-        """The first texts of medium length, word by word."""
+        """Texts word by word: the first of medium length, where there are such."""
         lengths = np.array([len(real) for real in self.real])
-        able = [k for k in range(len(lengths)) if 6 <= lengths[k] <= 30][:count] or list(
-            range(min(count, len(lengths)))
-        )
+        able = sorted(range(len(lengths)), key=lambda k: not 6 <= lengths[k] <= 30)[:count]
         found = []
         for k in able:
             encoding, real = self.encodings[k], self.real[k]
@@ -434,6 +434,15 @@ class Looked:
                 )
             )
         return tuple(found)
+
+
+def shown(model: Any, texts: Sequence[str], seed: int) -> tuple[Shown, ...]:
+    """Texts of the user's own, which have no label."""
+    if not texts:
+        return ()
+    examples = [Example(text, label=model.labels[0]) for text in texts]
+    looked = Looked(model, examples, model.encode([Example(text) for text in texts], truncate=True), seed)
+    return tuple(replace(each, label=each.predicted) for each in looked.shown(len(texts)))
 
 
 def entropy_of(row: np.ndarray) -> float:
