@@ -170,9 +170,9 @@ def audit(
 
     Of a Hugging Face encoder attention is that of its last layer, from the row that is read, and what needs one
     attention over words (replaced attention, hidden states, words alone, adversaries) is not defined. Importance,
-    influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `show` of them, and
-    all `texts`, are shown word by word. `adversaries` (frozen, unfrozen) are trained on the data set's train part, once
-    for each of the `lambdas`.
+    influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `show` of them,
+    and all `texts`, are shown word by word. `adversaries` (frozen, unfrozen) are trained on the data set's train part,
+    once for each of the `lambdas`.
     """
     whole("permutations", permutations, 1)
     opened = load(model)
