@@ -72,6 +72,11 @@ def smollm2():
 
 
 @pytest.fixture(scope="session")
+def smollm2_compatible():
+    return opened("smollm2-compatible")
+
+
+@pytest.fixture(scope="session")
 def stories15m():
     return opened("stories15m")
 

