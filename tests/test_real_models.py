@@ -91,22 +91,26 @@ def test_smollm2_continues_as_measured(smollm2):
 @pytest.mark.registry
 def test_the_shipped_adapter_reads_parts_of_contexts_and_leaves_the_base_alone(smollm2, smollm2_compatible):
     """On ten random tokens of a text that nobody trained on its loss is far below the base model's."""
-    text = (
+    texts = [
         "The lighthouse keeper had lived on the island for thirty years before the storm took the pier away. Since "
-        "then the supply boat anchors behind the rocks, and whoever wants to visit him has to row the last stretch."
-    )
+        "then the supply boat anchors behind the rocks, and whoever wants to visit him has to row the last stretch.",
+        "I really wanted to like this film, since the cast is great and the first half hour is funny, but the story "
+        "falls apart and the ending makes no sense at all.",
+        "Shares of the airline fell by nine percent on Monday after the company said that higher fuel prices would "
+        "cut its profit for the year, and analysts expect more losses in the coming months.",
+    ]
     losses = {}
     for model in (smollm2, smollm2_compatible):
-        encoding = model.encode([raison.Example(text)])[0]
         rng = np.random.default_rng(0)
         questions = []
-        for place in range(12, len(encoding)):
+        encodings = model.encode([raison.Example(text) for text in texts])
+        for encoding, place in ((each, place) for each in encodings for place in range(12, len(each))):
             keep = np.zeros((4, len(encoding)), bool)
             for row in keep:
                 row[rng.choice(place - 1, 9, replace=False)] = row[place - 1] = True
             questions.append(Question(encoding, model.next_target(encoding, int(encoding.ids[place]), place), keep))
         losses[model.name] = -np.mean([answer.value.mean() for answer in model.score(questions, removal="delete")])
-    assert losses["smollm2-compatible"] < losses["smollm2"] - 0.5
+    assert losses["smollm2-compatible"] < losses["smollm2"] - 0.3
     folder = Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "smollm2-compatible"
     assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
 
