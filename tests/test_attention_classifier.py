@@ -337,6 +337,16 @@ learning.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, les
     assert report["history"] == whole["history"] and report["dev"] == whole["dev"]
 
 
+def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
+    from raison.selfexplaining.learning import BEST
+
+    lesson = {**SMALL, "epochs": 1, "lr": 1e-6}
+    clean = train_classifier(reviews(120), out=tmp_path / "a", design={"width": 8}, lesson=lesson)
+    (tmp_path / "b").mkdir()
+    torch.save({"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "b" / BEST)  # of a run that was killed early
+    assert train_classifier(reviews(120), out=tmp_path / "b", design={"width": 8}, lesson=lesson)["dev"] == clean["dev"]
+
+
 def test_vectors_of_a_file(tmp_path):
     tokenizer = words_tokenizer(["a lovely film"])
     file = tmp_path / "glove.txt"
@@ -428,8 +438,12 @@ def test_f1_is_that_of_scikit_learn():
     for classes in (2, 4):
         said, gold = rng.integers(classes, size=(2, 200))
         average = "binary" if classes == 2 else "macro"
-        assert f1_of(said, gold) == pytest.approx(f1_score(gold, said, average=average))
-    assert f1_of(np.zeros(5, int), np.zeros(5, int)) == 0
+        assert f1_of(said, gold, classes) == pytest.approx(f1_score(gold, said, average=average))
+    assert f1_of(np.zeros(5, int), np.zeros(5, int), 2) == 0
+    absent = f1_of(np.array([0, 0, 2, 1]), np.array([0, 0, 0, 1]), 3)
+    assert absent == pytest.approx(
+        f1_score([0, 0, 0, 1], [0, 0, 2, 1], average="macro", labels=[0, 1, 2], zero_division=0)
+    )
 
 
 def test_measuring_does_not_depend_on_batches():

@@ -80,7 +80,8 @@ def test_influence_is_the_formula(design):
     table = model.hf.words
     leaf = table(ids).detach().requires_grad_()
     there = torch.ones_like(ids, dtype=torch.bool)
-    states = model.hf.encoder(leaf, there, None)[0]
+    told = {"none": lambda h: h, "concat": lambda h: torch.cat([h, leaf], -1)}[design.get("combine", "none")]
+    states = told(model.hf.encoder(leaf, there, None))[0]  # what attention reads
     for p in range(n):
         (slope,) = torch.autograd.grad(states[p + 1].norm(), leaf, retain_graph=True)
         sizes[p] = slope[0, 1:-1].norm(dim=-1).numpy()
@@ -156,7 +157,7 @@ def test_trained_adversaries(taught):
     none = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=0.0, **settings)
     frozen = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=5.0, **settings)
     free = trained_adversary(model, lines[:128], lines[128:], kind="unfrozen", lam=0.5, **settings)
-    assert none.tvd < 0.05 and frozen.jsd > none.jsd and 0 <= free.jsd <= np.log(2) + 1e-6
+    assert none.tvd < 0.1 and frozen.jsd > 0.1 and 0 <= free.jsd <= np.log(2) + 1e-6
     assert all(torch.equal(before[name], weight) for name, weight in model.hf.state_dict().items())
 
 
@@ -170,9 +171,9 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     encodings = model.encode(data)
     said = np.array([p.target.ids[0] for p in model.predict(encodings)])
     gold = np.array([model.labels.index(e.label) for e in data])
-    assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold)
+    assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold, 2)
     flat = np.array(list(uniform_answers(model, encodings)))
-    assert found.replaced["uniform"]["f1"] == pytest.approx(f1_of(flat.argmax(-1), gold))
+    assert found.replaced["uniform"]["f1"] == pytest.approx(f1_of(flat.argmax(-1), gold, 2))
     assert found.replaced["permuted"]["versions"] == 12
     own = model.own(encodings)
     gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")

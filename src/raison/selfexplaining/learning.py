@@ -115,7 +115,7 @@ def examples_by_part(
 ) -> dict[str, list[Example]]:
     """train, dev and (where there is one) test examples; without a dev part some of the training part is held out."""
     if not isinstance(data, (str, Path)):
-        parts = {"train": list(data)}
+        parts = {"train": list(data)[:limit]}
     else:
         name, _ = parted(str(data))
         splits = datasets[name].splits if name in datasets else ()
@@ -126,6 +126,8 @@ def examples_by_part(
         for wanted, known in (("dev", DEVELOPMENT), ("test", ("test",))):
             if found := next((split for split in known if split in splits), None):
                 parts[wanted] = read(found)
+    if not parts["train"]:
+        raise InputError("There are no texts to train on: the data is empty.")
     if "dev" not in parts:
         order = np.random.default_rng([seed, len(parts["train"])]).permutation(len(parts["train"]))
         out = {int(k) for k in order[: max(1, round(held * len(order)))]}
@@ -213,13 +215,16 @@ def measured(model: torch.nn.Module, lines: Sequence[Line], batch: int = 256) ->
         said.append(logits.argmax(-1))
         gold.append(labels)
     told, true = torch.cat(said).numpy(), torch.cat(gold).numpy()
-    return {"loss": float(torch.cat(losses).mean()), "accuracy": float((told == true).mean()), "f1": f1_of(told, true)}
+    return {
+        "loss": float(torch.cat(losses).mean()),
+        "accuracy": float((told == true).mean()),
+        "f1": f1_of(told, true, logits.shape[-1]),
+    }
 
 
-def f1_of(said: np.ndarray, gold: np.ndarray) -> float:
+def f1_of(said: np.ndarray, gold: np.ndarray, classes: int) -> float:
     """F1 of class 1 where there are two classes, else the mean over classes; 0 where nothing was found."""
-    classes = range(int(gold.max()) + 1)
-    wanted = [1] if len(classes) <= 2 else classes
+    wanted = [1] if classes <= 2 else range(classes)
     found = []
     for each in wanted:
         both = float(((said == each) & (gold == each)).sum())
@@ -274,6 +279,7 @@ def train_classifier(
     made = design if isinstance(design, Design) else checked(Design, design or {})
     taught = lesson if isinstance(lesson, Lesson) else checked(Lesson, lesson or {})
     whole("runs", runs, 1)
+    whole("seed", seed, 0)
     folder = Path(out)
     one = partial(
         trained, data, made, taught, data_dir=data_dir, limit=limit, command=command, wide=design_width(design)
@@ -396,22 +402,39 @@ def fresh(
     return model
 
 
+def best_of(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """The best epoch so far, of a run with these settings."""
+    try:
+        found: dict[str, Any] = torch.load(path, weights_only=True)
+        same = found["settings"] == settings
+    except Exception:  # torch has no one error for a file that it can't read
+        same = False
+    if not same:
+        raise InputError(
+            f"{path} is damaged or of a run with other settings: delete it and {CHECKPOINT} beside it to start anew."
+        )
+    return found
+
+
 def taught(
     model: AttentionClassifier, lines: Lines, design: Design, lesson: Lesson, folder: Path, seed: int
 ) -> dict[str, Any]:
     """Train to the epoch with the best F1 of the development part; its weights are the model's in the end."""
     each = len(lines.parts["train"]) // lesson.batch
+    settings = {**asdict(design), **asdict(lesson), "data": lines.content(), "seed": seed}
     best = folder / BEST
     seen = {"f1": -1.0}
+    if not (folder / CHECKPOINT).exists():
+        best.unlink(missing_ok=True)  # of a run that was killed early: this one begins anew
     if best.exists():
-        seen["f1"] = torch.load(best, weights_only=True)["f1"]
+        seen["f1"] = best_of(best, settings)["f1"]
 
     def look() -> dict[str, float]:
         found = measured(model, lines.parts["dev"])
         if found["f1"] > seen["f1"]:
             seen["f1"] = found["f1"]
             with saved(best) as half:
-                torch.save({"f1": found["f1"], "weights": model.state_dict()}, half)
+                torch.save({"f1": found["f1"], "weights": model.state_dict(), "settings": settings}, half)
         return found
 
     def enough(history: list[dict[str, Any]]) -> bool:
@@ -427,7 +450,7 @@ def taught(
     course = Course(
         out=folder,
         steps=lesson.epochs * each,
-        settings={**asdict(design), **asdict(lesson), "data": lines.content(), "seed": seed},
+        settings=settings,
         seed=seed,
         schedule="constant",
         warm=0.0,
@@ -437,7 +460,7 @@ def taught(
     )
     feed = Feed(lines.parts["train"], lesson.batch, seed)  # type: ignore[arg-type]
     done = fit(model, groups, feed, Task(lesson, seed).loss, course, look, enough)
-    model.load_state_dict(torch.load(best, weights_only=True)["weights"])
+    model.load_state_dict(best_of(best, settings)["weights"])
     model.eval()
     found: dict[str, Any] = {part: measured(model, rows) for part, rows in lines.parts.items() if part != "train"}
     found["epochs run"] = len(done.history)

@@ -43,7 +43,9 @@ class Normalizer(ABC):
     sparse: ClassVar[bool] = True  # gives exact zeros
 
     def __call__(self, scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        return self.weigh(scores.masked_fill(~real, AWAY)) * real
+        # a row with nothing real is weighed as if all were, and gets nothing: bisection would find 0 / 0
+        there = real | ~real.any(-1, keepdim=True)
+        return self.weigh(scores.masked_fill(~there, AWAY)) * real
 
     @abstractmethod
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:

@@ -99,7 +99,7 @@ class Audit:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        return json.dumps({**asdict(self), "verdict": self.verdict()}, indent=1, ensure_ascii=False)
+        return json.dumps(known({**asdict(self), "verdict": self.verdict()}), indent=1, ensure_ascii=False)
 
     # -- the verdict --------------------------------------------------------------------------------
 
@@ -115,12 +115,12 @@ class Audit:
                 f"{how} on where attention looks."
             )
             signs.append(strong - weak)
-        if "gradient of words" in self.agreement:
+        if "gradient of words" in self.agreement and self.agreement["gradient of words"].count:
             tau = self.agreement["gradient of words"].mean
             how = "agrees with" if tau >= 0.5 else "has little to do with" if tau < 0.25 else "agrees in part with"
             said.append(f"Attention {how} the words' importance by gradients (mean τ-b {tau:.2f}).")
             signs.append(int(tau >= 0.5) - int(tau < 0.25))
-        if "influence" in self.entropy:
+        if "influence" in self.entropy and self.entropy["influence"].count:
             spread = self.entropy["influence"].mean
             how = (
                 "mixes many words"
@@ -175,6 +175,11 @@ def audit(
     once for each of the `lambdas`.
     """
     whole("permutations", permutations, 1)
+    whole("seed", seed, 0)
+    if deep is not None:
+        whole("deep", deep, 1)
+    if bad := [lam for lam in lambdas if not 0 <= lam < float("inf")]:
+        raise InputError(f"λ of an adversary is a number from 0 up, not {bad[0]}.")
     opened = load(model)
     if opened.task != "classification" or not hasattr(opened, "hf"):
         raise Unsupported(f"{opened.name} is no text classifier with an inside: an audit is about classifiers.")
@@ -200,7 +205,7 @@ def audit(
         data=str(data) if isinstance(data, str) else "texts in memory",
         count=len(examples),
         accuracy=every.accuracy(every.said),
-        f1=f1_of(every.said, every.gold),
+        f1=f1_of(every.said, every.gold, len(opened.labels)),
         replaced=every.replaced(permutations) if own else {},
         agreement=looked.agreement(),
         entropy=looked.entropy(),
@@ -290,12 +295,15 @@ class Looked:
         found: dict[str, Any] = {}
         for name, versions in rows.items():
             said = [self.model.answers(self.encodings, weights).argmax(-1) for weights in versions]
-            accuracies, f1s = [self.accuracy(s) for s in said], [f1_of(s, self.gold) for s in said]
+            accuracies, f1s = (
+                [self.accuracy(s) for s in said],
+                [f1_of(s, self.gold, len(self.model.labels)) for s in said],
+            )
             found[name] = {
                 "accuracy": float(np.mean(accuracies)),
                 "f1": float(np.mean(f1s)),
                 "accuracy drop": self.accuracy(self.said) - float(np.mean(accuracies)),
-                "f1 drop": f1_of(self.said, self.gold) - float(np.mean(f1s)),
+                "f1 drop": f1_of(self.said, self.gold, len(self.model.labels)) - float(np.mean(f1s)),
                 "versions": len(versions),
             }
         return found
@@ -334,12 +342,12 @@ class Looked:
             progress.report(number + 1, len(self.encodings), "influence of words on hidden states")
         found["influence"] = influences
         short = sorted(range(len(self.encodings)), key=lambda k: len(self.encodings[k]))
-        middle = short[len(short) // 4 :][:FACETED]
+        middle = short[len(short) // 4 :][:FACETED] if isinstance(self.model, Attentive) else []
         found["influence, by facet"] = [
             mean_entropy(influence(precise, self.encodings[k], facets=True)) for k in middle
         ]
         found["influence, same texts"] = [influences[k] for k in middle]
-        return {name: Spread.of(values, self.seed) for name, values in found.items()}
+        return {name: Spread.of(values, self.seed) for name, values in found.items() if values}
 
     def token_probability(self) -> Spread:
         """The probability of the predicted class from each word alone; of texts that are classified correctly."""
@@ -383,7 +391,7 @@ class Looked:
                     real = self.real[owner]
                     ids.append(self.encodings[owner].ids[real])
                     embedded.append(numbers(told.embeddings[row])[real])
-                    states.append(numbers(told.states[row])[real])
+                    states.append(numbers(told.read[row])[real])
         else:
             for encoding, real in zip(self.encodings, self.real, strict=True):
                 last, leaf = states_of(self.model, encoding, 1)
@@ -443,6 +451,15 @@ def shown(model: Any, texts: Sequence[str], seed: int) -> tuple[Shown, ...]:
     examples = [Example(text, label=model.labels[0]) for text in texts]
     looked = Looked(model, examples, model.encode([Example(text) for text in texts], truncate=True), seed)
     return tuple(replace(each, label=each.predicted) for each in looked.shown(len(texts)))
+
+
+def known(value: Any) -> Any:
+    """What JSON can hold: a number that is not defined is null."""
+    if isinstance(value, dict):
+        return {key: known(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [known(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def entropy_of(row: np.ndarray) -> float:

@@ -134,6 +134,8 @@ def trained_adversary(
     base: AttentionClassifier = model.hf
     if kind == "frozen":
         other = copy.deepcopy(base)
+        # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
+        other.scorer = fresh(base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1).scorer
         moving = list(other.scorer.parameters())
     else:
         vectors = base.words.weight.detach().clone()

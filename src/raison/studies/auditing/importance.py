@@ -111,7 +111,5 @@ def states_of(model: Any, encoding: Encoding, rows: int) -> tuple[torch.Tensor, 
     assert isinstance(call, Call)
     with torch.inference_mode(False), torch.enable_grad(), running(call):
         output = call.view(**inputs, output_hidden_states=True)
-    states: Any = (
-        output.states if isinstance(output, Told) else output.hidden_states[-1]
-    )  # what attention reads: see Design
+    states: Any = output.read if isinstance(output, Told) else output.hidden_states[-1]  # what attention reads
     return states, call.leaves[0]
