@@ -295,6 +295,8 @@ def test_the_same_seed_gives_the_same_model_and_several_are_told(tmp_path):
     values = [json.loads((tmp_path / "b" / f"run-{k}" / "training.json").read_text())["dev"]["f1"] for k in (0, 1)]
     assert both["dev"]["f1"]["mean"] == pytest.approx(np.mean(values))
     assert both["dev"]["f1"]["deviation"] == pytest.approx(np.std(values, ddof=1))
+    with pytest.raises(InputError, match="holds a run of another experiment"):
+        train_classifier(reviews(80), out=tmp_path / "b", design={"width": 8}, lesson={**SMALL, "epochs": 3}, runs=2)
     one, two = (raison.load(tmp_path / place).hf.state_dict() for place in ("a", "b/run-1"))
     assert all(torch.equal(one[name], two[name]) for name in one)
 
@@ -357,6 +359,11 @@ def test_vectors_of_a_file(tmp_path):
     (tmp_path / "words.txt").write_text("film\nlovely\n")
     made, known = glove_vectors(tmp_path, tokenizer, generator(0))
     assert known == 2 and made[tokenizer.convert_tokens_to_ids("lovely")].tolist() == [3, 4]
+    file.write_text("the 1 2 3\nlovely 1 2 3\n\nfilm 4 5 nan\n")
+    with pytest.raises(InputError, match=r"Line 4 of glove.txt holds NaN"):
+        glove_vectors(file, tokenizer, generator(0))
+    file.write_text("film 1 2 3\n. . . 1 2 3\n\nlovely 4 5 6\n")  # a word with spaces, and an empty line
+    assert glove_vectors(file, tokenizer, generator(0))[1] == 2
     data = reviews(60)
     with pytest.raises(InputError, match="vectors of 3 numbers, and the model wants 50: leave the width"):
         file.write_text("film 4 5 6\n")
@@ -422,6 +429,12 @@ def test_the_command_and_a_damaged_folder(tmp_path):
     )
     again = CliRunner().invoke(app, args)
     assert again.exit_code == 2 and "has a finished model" in again.stderr
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(out / "model.safetensors")
+    save_file({k: v for k, v in weights.items() if k != "scorer.query.weight"}, out / "model.safetensors")
+    with pytest.raises(ModelError, match="the weights lack scorer.query.weight"):
+        raison.load(out)
     config = json.loads((out / "config.json").read_text())
     config["design"]["normalizer"] = "sparsegen(lam=2)"
     (out / "config.json").write_text(json.dumps(config))

@@ -189,6 +189,17 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     assert page.count("<svg") >= 8 and found.verdict()[-1] in page and "<script" not in page
 
 
+def test_special_tokens_that_somebody_typed_are_no_words(taught):
+    model = load(taught)
+    found = audit(
+        model, [Example("the lovely [SEP] film [PAD] is dull", label="positive"), Example("dull", label="negative")]
+    )
+    assert found.texts[0].tokens == ("the", "lovely", "film", "is", "dull")
+    assert sum(found.texts[0].attention) == pytest.approx(1, abs=1e-3)
+    assert found.instance.count == 1 and found.instance.left_out == 1
+    assert "NaN" not in found.to_json()
+
+
 def uniform_answers(model, encodings):
     for encoding in encodings:
         weights = torch.zeros(1, len(encoding))
@@ -233,6 +244,9 @@ def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
         audit(model, [])
     with pytest.raises(InputError, match="frozen or unfrozen, not 'melted'"):
         audit(model, reviews(5), adversaries=["melted"])
+    for wrong, sentence in (({"seed": -1}, "seed"), ({"deep": 0}, "deep"), ({"lambdas": [float("nan")]}, "λ of an")):
+        with pytest.raises(InputError, match=sentence):
+            audit(model, reviews(5), **wrong)
     with pytest.raises(InputError, match="trained on the train part of a data set"):
         audit(model, reviews(5), adversaries=["frozen"])
     with pytest.raises(Unsupported, match="no text classifier"):

@@ -112,7 +112,10 @@ class Opener:
             with quiet():
                 config = AttentionConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
-                return AttentionClassifier.from_pretrained(path, config=config), words
+                both: Any = AttentionClassifier.from_pretrained(path, config=config, output_loading_info=True)
+            if missing := sorted(both[1]["missing_keys"]):
+                raise ValueError(f"the weights lack {missing[0]}")
+            return both[0], words
 
         hf, own = sentence(read, path.name, "model")
         return adapted(placed(hf, device, dtype), own, path.name)

@@ -112,8 +112,9 @@ class Lines:
 
 def examples_by_part(
     data: Any, *, data_dir: Any, limit: int | None, held: float, seed: int
-) -> dict[str, list[Example]]:
-    """train, dev and (where there is one) test examples; without a dev part some of the training part is held out."""
+) -> tuple[dict[str, list[Example]], dict[str, int]]:
+    """train, dev and (where there is one) test examples, and what was left out; without a dev part some is held out."""
+    left: dict[str, int] = {}
     if not isinstance(data, (str, Path)):
         parts = {"train": list(data)[:limit]}
     else:
@@ -134,10 +135,12 @@ def examples_by_part(
         parts["dev"] = [e for k, e in enumerate(parts["train"]) if k in out]
         parts["train"] = [e for k, e in enumerate(parts["train"]) if k not in out]
     beside = {(e.text, e.pair) for part in ("dev", "test") for e in parts.get(part, [])}
+    every = len(parts["train"])
     parts["train"] = [e for e in parts["train"] if (e.text, e.pair) not in beside]
+    left["train, left out: in dev or test as well"] = every - len(parts["train"])
     if not parts["train"]:
         raise InputError("All texts to train on stand in its development or test part as well: give other texts.")
-    return parts
+    return parts, left
 
 
 def labels_of(parts: dict[str, list[Example]]) -> tuple[str, ...]:
@@ -276,8 +279,8 @@ def train_classifier(
     runs.json tells mean and deviation. The same call goes on where a run was stopped. Returns what training.json (or
     runs.json) holds.
     """
-    made = design if isinstance(design, Design) else checked(Design, design or {})
     taught = lesson if isinstance(lesson, Lesson) else checked(Lesson, lesson or {})
+    made = design if isinstance(design, Design) else checked(Design, provisional(design or {}, taught))
     whole("runs", runs, 1)
     whole("seed", seed, 0)
     folder = Path(out)
@@ -290,8 +293,7 @@ def train_classifier(
     for number in range(runs):
         place = folder / f"run-{number}"
         progress.report(number, runs, f"run {number + 1} of {runs}")
-        done = place / REPORT
-        reports.append(json.loads(done.read_text(encoding="utf-8")) if done.exists() else one(place, seed + number))
+        reports.append(finished(place, data, taught, seed + number) or one(place, seed + number))
     told = {"what": "classifier", "runs": runs, "seeds": [r["seed"] for r in reports]}
     for part in ("dev", "test"):
         if part in reports[0]:
@@ -307,11 +309,33 @@ def train_classifier(
     return told
 
 
+def finished(place: Path, data: Any, lesson: Lesson, seed: int) -> dict[str, Any] | None:
+    """The report of a run that is done, if there is one; it must be of the same experiment."""
+    if not (place / REPORT).exists():
+        return None
+    try:
+        told: dict[str, Any] = json.loads((place / REPORT).read_text(encoding="utf-8"))
+        same = told["seed"] == seed and told["data"] == named(data)
+        same = same and all(told[key] == getattr(lesson, key) for key in ("tying", "mlm", "lr", "batch", "epochs"))
+    except (ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise InputError(f"{str(place)!r} holds a run of another experiment: delete it, or choose another out (--out).")
+    return told
+
+
 def design_width(design: Any) -> int | None:
     """The width that was asked for, if one was."""
     if isinstance(design, Design):
         return design.width
     return (design or {}).get("width")
+
+
+def provisional(design: dict[str, Any], lesson: Lesson) -> dict[str, Any]:
+    """A width that fits, where the vectors will tell it later."""
+    heads = design.get("heads", 1)
+    unknown = "width" not in design and lesson.embeddings != "random"
+    return {**design, "width": 2 * heads} if unknown and isinstance(heads, int) and heads > 0 else design
 
 
 def checked(kind: Any, given: dict[str, Any]) -> Any:
@@ -335,7 +359,7 @@ def trained(
 ) -> dict[str, Any]:
     """One run: a folder with weights, config, vocabulary and training.json."""
     prepared(folder, REPORT)
-    parts = examples_by_part(data, data_dir=data_dir, limit=limit, held=lesson.held, seed=seed)
+    parts, left = examples_by_part(data, data_dir=data_dir, limit=limit, held=lesson.held, seed=seed)
     labels = labels_of(parts)
     texts = [text for e in parts["train"] for text in (e.text, e.pair) if text is not None]
     tokenizer = words_tokenizer(texts, least=lesson.least)
@@ -367,7 +391,12 @@ def trained(
         **origin,
         "freeze": frozen,
         "labels": labels,
-        "counts": {**lines.counts, "words": len(tokenizer), "parameters": sum(p.numel() for p in model.parameters())},
+        "counts": {
+            **lines.counts,
+            **left,
+            "words": len(tokenizer),
+            "parameters": sum(p.numel() for p in model.parameters()),
+        },
         **report,
         "command": command,
     }

@@ -104,7 +104,10 @@ def from_lines(path: Path, wanted: set[str], width: int | None) -> dict[str, np.
     size = None
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
-            word, *values = line.rstrip().split(" ")
+            if not line.strip():
+                continue
+            # some words of published files hold spaces: numbers are counted from the end
+            word, *values = line.rstrip().rsplit(" ", size) if size else line.rstrip().split(" ")
             if number == 1 and len(values) == 1:
                 continue  # word2vec's first line: how many, how wide
             size = len(values) if size is None else size
@@ -120,6 +123,8 @@ def from_lines(path: Path, wanted: set[str], width: int | None) -> dict[str, np.
                     found[word] = np.array(values, np.float32)
                 except ValueError:
                     raise InputError(f"Line {number} of {path.name} is not a word with its numbers.") from None
+                if not np.isfinite(found[word]).all():
+                    raise InputError(f"Line {number} of {path.name} holds NaN or infinite numbers: use an intact file.")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -189,14 +190,20 @@ def audit(
         raise Unsupported(
             "Adversaries are trained for raison's own attention classifiers: see raison train classifier."
         )
+    data = os.fspath(data) if isinstance(data, os.PathLike) else data
     if wrong := [kind for kind in adversaries if kind not in ("frozen", "unfrozen")]:
         raise InputError(f"An adversary is frozen or unfrozen, not {wrong[0]!r}.")
+    if adversaries:
+        train_part(data)  # said before the long work
     examples = labelled(data, split, limit, data_dir)
     check_labels(opened, examples)
     encodings = opened.encode([Example(e.text, e.pair) for e in examples], truncate=True)
     every = Looked(opened, examples, encodings, seed)
     few = sorted(np.random.default_rng([seed, 3]).permutation(len(examples))[:deep].tolist())
     looked = Looked(opened, [examples[k] for k in few], [encodings[k] for k in few], seed)
+    cut = sum(opened.limit is not None and len(encoding) >= opened.limit for encoding in encodings)
+    if cut:
+        looked.notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
     if len(few) < len(examples):
         looked.notes.append(f"Importance, influence and single adversaries: {len(few)} of {len(examples)} texts.")
     own = isinstance(opened, Attentive)
@@ -211,11 +218,19 @@ def audit(
         entropy=looked.entropy(),
         token_probability=every.token_probability() if own else None,
         information=(every if own else looked).information(),
-        instance=Spread.of(instance_divergence(opened, looked.encodings, seed=seed).tolist(), seed) if own else None,
+        instance=looked.instance() if own else None,
         adversaries=every.adversaries(data, data_dir, adversaries, lambdas, epochs) if adversaries else (),
         texts=(*shown(opened, texts, seed), *looked.shown(show)),
         notes=tuple(looked.notes),
     )
+
+
+def train_part(data: Any) -> str:
+    """The data set whose train part adversaries learn from."""
+    name = parted(data)[0] if isinstance(data, str) else ""
+    if name not in datasets or "train" not in datasets[name].splits:
+        raise InputError("Adversaries are trained on the train part of a data set: name one that has it.")
+    return str(data)
 
 
 def labelled(data: Any, split: str | None, limit: int | None, data_dir: Any) -> list[Example]:
@@ -249,7 +264,7 @@ class Looked:
 
     def __init__(self, model: Any, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int):
         self.model, self.examples, self.encodings, self.seed = model, examples, encodings, seed
-        self.real = [real_tokens(encoding) for encoding in encodings]
+        self.real = [real_tokens(encoding, model) for encoding in encodings]
         self.gold = np.array([model.labels.index(str(e.label)) for e in examples])
         self.said = np.array([p.target.ids[0] for p in model.predict(encodings)])
         self.notes: list[str] = []
@@ -267,7 +282,11 @@ class Looked:
         """[n] sizes of a method's scores for the probability of the predicted class, token by token, as shares."""
         plain = [Example(e.text, e.pair) for e in self.examples]
         found = explain(self.model, plain, method=method, units="token", output="prob", truncate=True)
-        return [shares(np.asarray(one.scores)) for one in found]
+        rows = []
+        for one, encoding, real in zip(found, self.encodings, self.real, strict=True):
+            free = np.flatnonzero(encoding.start >= 0)  # the axis of token units; somebody may have typed [SEP]
+            rows.append(shares(np.asarray(one.scores)[np.isin(free, real)]))
+        return rows
 
     @property
     def attention(self) -> list[np.ndarray]:
@@ -283,7 +302,7 @@ class Looked:
     def replaced(self, permutations: int) -> dict[str, Any]:
         """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
         own = self.model.own(self.encodings)
-        masks = [e.start >= 0 for e in self.encodings]
+        masks = [np.isin(np.arange(len(e)), real) for e, real in zip(self.encodings, self.real, strict=True)]
         rows = {"uniform": [[uniform_attention(mask) for mask in masks]]}
         rows["permuted"] = [
             [
@@ -359,6 +378,12 @@ class Looked:
                     values[owner] = token_probability(logits[row][self.real[owner]], int(self.said[owner]))
         return Spread.of(values, self.seed)
 
+    def instance(self) -> Spread:
+        """The largest JSD of an attention that leaves the answer as it is; not defined for fewer than two words."""
+        found = instance_divergence(self.model, self.encodings, seed=self.seed)
+        able = np.array([len(real) > 1 for real in self.real])
+        return Spread.of(np.where(able, found, np.nan).tolist(), self.seed)
+
     def information(self) -> dict[str, Any]:
         """Mutual information of embeddings and hidden states, of frequent words and of words drawn by count^¾."""
         ids, embedded, states = self.pairs()
@@ -404,10 +429,7 @@ class Looked:
         self, data: Any, data_dir: Any, kinds: Sequence[str], lambdas: Sequence[float], epochs: int
     ) -> tuple[Adversary, ...]:
         """Trained adversaries, on the train part of the same data set."""
-        name = parted(data)[0] if isinstance(data, str) else ""
-        if name not in datasets or "train" not in datasets[name].splits:
-            raise InputError("Adversaries are trained on the train part of a data set: name one that has it.")
-        parts = {"train": open_dataset(data, "train", None, data_dir).examples, "test": list(self.examples)}
+        parts = {"train": open_dataset(train_part(data), "train", None, data_dir).examples, "test": list(self.examples)}
         lines = lines_of(parts, self.model.tokenizer, self.model.labels, self.model.hf.design.longest).parts
         found = []
         for number, (kind, lam) in enumerate([(kind, lam) for kind in kinds for lam in lambdas]):

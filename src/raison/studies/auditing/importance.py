@@ -34,9 +34,10 @@ def shares(values: np.ndarray) -> np.ndarray:
     return np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
 
 
-def real_tokens(encoding: Encoding) -> np.ndarray:
-    """Positions that attention is about: no special tokens."""
-    return np.flatnonzero(encoding.start >= 0)
+def real_tokens(encoding: Encoding, model: Any) -> np.ndarray:
+    """Positions that attention is about: no special tokens, not even those that somebody typed."""
+    special = getattr(model.hf.config, "special", ())
+    return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
 
 
 def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.ndarray]:
@@ -48,7 +49,7 @@ def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.
         (slope,) = torch.autograd.grad(best, told.read)
         sizes = slope.norm(dim=-1).double().cpu().numpy()
         for owner, row in zip(each.owners, sizes, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner])])
+            found[owner] = shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -68,7 +69,7 @@ def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.n
             left = logits.softmax(-1).gather(-1, best[:, None, None].expand(b, t, 1))[..., 0]
             moved = (said.gather(1, best[:, None]) - left).abs().double().cpu().numpy()
         for owner, row in zip(each.owners, moved, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner])])
+            found[owner] = shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -78,7 +79,7 @@ def influence(model: Any, encoding: Encoding, *, facets: bool = False) -> np.nda
     The text runs once for every hidden state (and facet), all in one batch, and one backward pass gives every row its
     own gradient: as much work as one backward pass each, at the price of large matrix products.
     """
-    real = real_tokens(encoding)
+    real = real_tokens(encoding, model)
     width = int(states_of(model, encoding, 1)[0].shape[-1])
     asked = [(p, f) for p in real for f in (range(width) if facets else (None,))]
     sizes = np.zeros((len(asked), len(real)))
