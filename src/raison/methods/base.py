@@ -115,6 +115,11 @@ def check_needs(chosen: Method, model: Model) -> None:
     if not missing:
         return
     able = ", ".join(name for name in methods if methods.build(name).needs <= model.offers)
+    if missing == {"own"}:
+        raise Unsupported(
+            f"{model.name} does not explain itself, which {chosen.name} reads: train a model that does (raison train "
+            f"classifier), or use one of {able}."
+        )
     if missing == {"heads"}:
         raise Unsupported(
             f"{chosen.name} needs to know which heads of {model.name} matter: find out with `raison heads` and pass "
