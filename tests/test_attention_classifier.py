@@ -30,6 +30,7 @@ from raison.selfexplaining.normalizers import normalizer_of
 from raison.selfexplaining.regularizers import corrupted, mlm_loss, tying_loss
 from raison.selfexplaining.vocabulary import SPECIAL, glove_vectors, random_vectors, words_tokenizer
 from raison.testing import check_model
+from raison.training.labelled import lines_of
 from raison.training.seeds import generator
 from raison.types import Example
 
@@ -340,7 +341,7 @@ learning.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, les
 
 
 def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
-    from raison.selfexplaining.learning import BEST
+    from raison.training.early import BEST
 
     lesson = {**SMALL, "epochs": 1, "lr": 1e-6}
     clean = train_classifier(reviews(120), out=tmp_path / "a", design={"width": 8}, lesson=lesson)
@@ -398,7 +399,7 @@ def test_bad_input_is_told_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="has no part to train on"):
         train_classifier("lambada_test", out=out)
     with pytest.raises(InputError, match="which no training text has"):
-        from raison.selfexplaining.learning import labels_of
+        from raison.training.labelled import labels_of
 
         labels_of({"train": data, "dev": [Example("x", label="neutral")]})
 
@@ -445,7 +446,7 @@ def test_the_command_and_a_damaged_folder(tmp_path):
 def test_f1_is_that_of_scikit_learn():
     from sklearn.metrics import f1_score
 
-    from raison.selfexplaining.learning import f1_of
+    from raison.metrics.classes import f1_of
 
     rng = np.random.default_rng(0)
     for classes in (2, 4):
@@ -459,10 +460,28 @@ def test_f1_is_that_of_scikit_learn():
     )
 
 
+def test_what_is_too_long_is_cut_as_explaining_cuts_it():
+    hf = built(double=False, longest=32)
+    model = adapted(hf, hf.tokenizer, "m")
+    data = [Example("good film " * 40, "a bad one " * 5, label="negative"), Example("good " * 90, label="positive")]
+    lines = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 32)
+    encodings = model.encode([Example(e.text, e.pair) for e in data], truncate=True)
+    assert model.limit == 32 and lines.counts["dev, cut"] == 2
+    assert [line.ids for line in lines.parts["dev"]] == [tuple(e.ids.tolist()) for e in encodings]
+
+
+def test_a_config_of_another_model_is_told_in_one_sentence(tmp_path):
+    hf = built(double=False)
+    hf.save_pretrained(tmp_path)
+    hf.tokenizer.save_pretrained(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace('"width": ', '"width": 1'))
+    with pytest.raises(ModelError, match=r"other shapes than its config.json says: take both files from one model\)"):
+        raison.load(str(tmp_path))
+
+
 def test_measuring_does_not_depend_on_batches():
     model = built(double=False)
-    from raison.selfexplaining.learning import lines_of
-
     data = reviews(50)
     rows = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 64).parts["dev"]
     assert measured(model, rows, 7) == pytest.approx(measured(model, rows, 50), rel=1e-5)

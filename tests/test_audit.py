@@ -13,14 +13,15 @@ import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, Unsupported
 from raison.metrics.attention import jensen_shannon, kendall_tau, total_variation
+from raison.metrics.classes import f1_of
 from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
-from raison.selfexplaining.learning import Line, f1_of
-from raison.show.audit import audit_page
+from raison.show.audit import audit_page, rows_of
 from raison.studies.audit import Audit, Spread, audit
 from raison.studies.auditing.adversary import instance_divergence, jsd, searched, trained_adversary, tvd
 from raison.studies.auditing.importance import influence, state_gradients, state_removals
 from raison.testing import tiny_hf
+from raison.training.labelled import Line
 from raison.training.seeds import generator
 from raison.types import Example
 from test_attention_classifier import DESIGNS, SMALL, built, reviews
@@ -234,11 +235,25 @@ def test_a_verdict_follows_the_numbers():
     assert "with care" in told(0.3, 0.7, 0.9, 0.1)
 
 
+def test_labels_are_known_in_any_case_and_broken_records_can_be_left_out(taught, tmp_path):
+    model, file = load(taught), tmp_path / "data.csv"
+    rows = [f"{e.text},{str(e.label).upper()}" for e in reviews(20)]
+    file.write_text("\n".join(["text,label", *rows, ",positive"]))
+    with pytest.raises(InputError, match="skip-broken"):
+        audit(model, file, deep=2, show=0)
+    found = audit(model, file, deep=2, show=0, skip_broken=True)
+    plain = audit(model, reviews(20), deep=2, show=0)
+    assert (found.accuracy, found.count, found.f1_of) == (plain.accuracy, 20, "positive")
+    assert "1 broken records were left out." in found.notes
+    told = {name: about for name, _, about in rows_of(found)}
+    assert told["F1"] == "of positive"
+
+
 def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
     model = load(taught)
     with pytest.raises(InputError, match="have no label, which an audit needs"):
         audit(model, [Example("a film")])
-    with pytest.raises(InputError, match="the label 'neutral', which m does not know: it has negative, positive"):
+    with pytest.raises(InputError, match="m has no class 'neutral'. Its classes are: negative, positive"):
         audit(model, [Example("a film", label="neutral")])
     with pytest.raises(InputError, match="There are no texts"):
         audit(model, [])

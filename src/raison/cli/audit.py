@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir
+from raison.cli.evaluate import DataDir, Skip
 from raison.cli.explain import writable
 from raison.errors import InputError
 
@@ -43,6 +43,7 @@ def audit(
     lambdas: Lambdas = None,
     epochs: Epochs = 15,
     data_dir: DataDir = None,
+    skip_broken: Skip = False,
     seed: options.Seed = 0,
     json: Json = False,
     html: Html = None,
@@ -66,6 +67,7 @@ def audit(
         found = audited(
             loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,
             texts=text or (), adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
+            skip_broken=skip_broken,
         )  # fmt: skip
     if html is not None:
         from raison.show.audit import audit_page

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir
+from raison.cli.evaluate import DataDir, Skip
 from raison.cli.train import command_line, heard
 
 Data = Annotated[
@@ -71,6 +71,7 @@ def classifier(
     longest: Longest = None,
     runs: Runs = 1,
     limit: Limit = None,
+    skip_broken: Skip = False,
     seed: options.Seed = 0,
     data_dir: DataDir = None,
 ) -> None:
@@ -97,6 +98,7 @@ def classifier(
         with heard():
             report = train_classifier(
                 data, out=out, design=design, lesson=lesson, seed=seed, runs=runs, data_dir=data_dir, limit=limit,
+                skip_broken=skip_broken,
                 command=command_line(classifier, ["--data", named(data)], chosen),
             )  # fmt: skip
     for part in ("dev", "test"):

@@ -45,7 +45,9 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
     try:
         return action()
     except Exception as error:  # a damaged file can break a parser in any way
-        reason = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        if "ignore_mismatched_sizes" in reason:  # transformers prints a table, and points to it
+            reason = "its weights have other shapes than its config.json says: take both files from one model"
         if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
             raise ModelError(
                 f"There is no model {name!r} here and the hub can't be reached: "

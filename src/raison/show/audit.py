@@ -27,7 +27,7 @@ TITLES = {
 def rows_of(found: Any) -> Iterator[tuple[str, str, str]]:
     """What was measured, its value, and what it is about."""
     yield "accuracy", f"{found.accuracy:.3f}", f"{found.count} texts of {found.data}"
-    yield "F1", f"{found.f1:.3f}", ""
+    yield "F1", f"{found.f1:.3f}", f"of {found.f1_of}" if found.f1_of else ""
     for name, row in found.replaced.items():
         times = f", mean of {row['versions']}" if row["versions"] > 1 else ""
         yield f"F1 with {name} attention", f"{row['f1']:.3f}", f"falls by {100 * row['f1 drop']:.1f} points{times}"

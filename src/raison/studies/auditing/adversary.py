@@ -26,8 +26,9 @@ import torch
 from raison import progress
 from raison.selfexplaining.adapter import Attentive
 from raison.selfexplaining.classifier import AttentionClassifier
-from raison.selfexplaining.learning import Line, fresh, measured, padded
+from raison.selfexplaining.learning import fresh, measured
 from raison.training.fit import Course, fit
+from raison.training.labelled import Line, padded
 from raison.training.material import Feed
 from raison.training.seeds import generator
 from raison.types import Encoding

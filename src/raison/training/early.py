@@ -1,0 +1,79 @@
+"""Early stopping: the best epoch of the development part is kept on the disk, and is the model in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import InputError
+from raison.training.fit import CHECKPOINT, saved
+
+__all__ = ["BEST", "Best"]
+
+BEST = "best.pt"
+
+
+@dataclass
+class Best:
+    """The weights of the epoch where `key` was largest, in a run with these settings."""
+
+    folder: Path
+    settings: dict[str, Any]
+    key: str
+    patience: int  # epochs without a better one after which a run ends
+    value: float = -np.inf
+
+    def __post_init__(self) -> None:
+        if not (self.folder / CHECKPOINT).exists():
+            self.forget()  # of a run that was killed early: this one begins anew
+        if self.path.exists():
+            self.value = self.read()["value"]
+
+    @property
+    def path(self) -> Path:
+        return self.folder / BEST
+
+    def looking(self, model: torch.nn.Module, look: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+        """`look`, with the weights kept where it saw something better than before."""
+
+        def seen() -> dict[str, Any]:
+            found = look()
+            if found[self.key] > self.value:
+                self.value = found[self.key]
+                moving = {name for name, p in model.named_parameters() if p.requires_grad}
+                weights = {name: value for name, value in model.state_dict().items() if name in moving}
+                with saved(self.path) as half:
+                    torch.save({"value": self.value, "weights": weights, "settings": self.settings}, half)
+            return found
+
+        return seen
+
+    def enough(self, history: list[dict[str, Any]]) -> bool:
+        values = [one[self.key] for one in history]
+        return len(values) - 1 - int(np.argmax(values)) >= self.patience if values else False
+
+    def read(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = torch.load(self.path, weights_only=True)
+            same = found["settings"] == self.settings
+        except Exception:  # torch has no one error for a file that it can't read
+            same = False
+        if not same:
+            raise InputError(
+                f"{self.path} is damaged or of a run with other settings: delete it and {CHECKPOINT} beside it to "
+                "start anew."
+            )
+        return found
+
+    def restore(self, model: torch.nn.Module) -> None:
+        """The best weights; what was not trained is as it was."""
+        model.load_state_dict(self.read()["weights"], strict=False)
+        model.eval()
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)

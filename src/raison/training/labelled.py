@@ -1,0 +1,134 @@
+"""Labelled texts to train on: parts of a data set that share no text, as token numbers cut as evaluation cuts them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.datasets.base import DEVELOPMENT
+from raison.datasets.opening import open_dataset, parted
+from raison.errors import InputError
+from raison.models.axis import cut
+from raison.models.codec import Codec
+from raison.registry import datasets
+from raison.types import Example
+
+__all__ = ["Line", "Lines", "examples_by_part", "labels_of", "lines_of", "padded"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One text to learn: its tokens and the number of its label."""
+
+    ids: tuple[int, ...]
+    label: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The texts of each part, and what was cut."""
+
+    parts: dict[str, list[Line]]
+    labels: tuple[str, ...]
+    counts: dict[str, int]
+
+    def content(self) -> str:
+        made = hashlib.sha256()
+        for name, lines in self.parts.items():
+            made.update(name.encode())
+            for line in lines:
+                made.update(np.array([line.label, *line.ids], np.int64).tobytes() + b"|")
+        return made.hexdigest()[:16]
+
+
+def examples_by_part(
+    data: Any, *, data_dir: Any, limit: int | None, held: float, seed: int, skip_broken: bool = False
+) -> tuple[dict[str, list[Example]], dict[str, int]]:
+    """train, dev and (where there is one) test examples, and what was left out; without a dev part some is held out."""
+    left: dict[str, int] = {}
+    if not isinstance(data, (str, Path)):
+        parts = {"train": list(data)[:limit]}
+    else:
+        name, _ = parted(str(data))
+        splits = datasets[name].splits if name in datasets else ()
+
+        def read(split: str | None) -> list[Example]:
+            found = open_dataset(str(data), split, limit, data_dir, skip_broken)
+            if found.broken:
+                left[f"{split or 'file'}, broken records left out"] = len(found.broken)
+            return found.examples
+
+        if splits and "train" not in splits:
+            raise InputError(f"{name!r} has no part to train on, only {', '.join(splits)}: name another data set.")
+        parts = {"train": read("train" if splits else None)}
+        for wanted, known in (("dev", DEVELOPMENT), ("test", ("test",))):
+            if found := next((split for split in known if split in splits), None):
+                parts[wanted] = read(found)
+    if not parts["train"]:
+        raise InputError("There are no texts to train on: the data is empty.")
+    if "dev" not in parts:
+        order = np.random.default_rng([seed, len(parts["train"])]).permutation(len(parts["train"]))
+        out = {int(k) for k in order[: max(1, round(held * len(order)))]}
+        parts["dev"] = [e for k, e in enumerate(parts["train"]) if k in out]
+        parts["train"] = [e for k, e in enumerate(parts["train"]) if k not in out]
+    beside = {(e.text, e.pair) for part in ("dev", "test") for e in parts.get(part, [])}
+    every = len(parts["train"])
+    parts["train"] = [e for e in parts["train"] if (e.text, e.pair) not in beside]
+    left["train, left out: in dev or test as well"] = every - len(parts["train"])
+    if not parts["train"]:
+        raise InputError("All texts to train on stand in its development or test part as well: give other texts.")
+    return parts, left
+
+
+def labels_of(parts: dict[str, list[Example]]) -> tuple[str, ...]:
+    """The labels of the training part, sorted; every other part must have no others."""
+    if missing := sum(e.label is None for part in parts.values() for e in part):
+        raise InputError(
+            f"{missing} texts have no label: name their column, such as data.csv(text=review, label=stars)."
+        )
+    counts = Counter(str(e.label) for e in parts["train"])
+    if len(counts) < 2:
+        only = next(iter(counts), "nothing")
+        raise InputError(f"All training texts have the label {only!r}: a classifier needs at least two classes.")
+    for name, part in parts.items():
+        if strange := sorted({str(e.label) for e in part} - set(counts)):
+            raise InputError(f"The {name} part has the label {strange[0]!r}, which no training text has.")
+    return tuple(sorted(counts))
+
+
+def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[str], longest: int) -> Lines:
+    """Token numbers of all texts; one that is too long is cut where explaining it would cut it."""
+    codec = Codec(tokenizer)
+    numbers = {label: number for number, label in enumerate(labels)}
+    made: dict[str, list[Line]] = {}
+    counts: dict[str, int] = {}
+    for name, part in parts.items():
+        made[name] = []
+        for example in part:
+            pieces = codec(example.text, example.pair)
+            if len(pieces.ids) > longest:
+                counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
+                pieces = cut(pieces, len(pieces.ids) - longest, False)
+            made[name].append(Line(tuple(pieces.ids.tolist()), numbers[str(example.label)]))
+        counts[name] = len(part)
+    return Lines(made, tuple(labels), counts)
+
+
+def padded(lines: Sequence[Line], pad: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """[b t] ids, [b t] what is there, [b] labels."""
+    width = max(map(len, lines))
+    ids = torch.full((len(lines), width), pad)
+    for row, line in enumerate(lines):
+        ids[row, : len(line)] = torch.tensor(line.ids)
+    there = torch.arange(width) < torch.tensor([len(line) for line in lines])[:, None]
+    return ids, there, torch.tensor([line.label for line in lines])
