@@ -446,7 +446,7 @@ def test_the_command_and_a_damaged_folder(tmp_path):
 def test_f1_is_that_of_scikit_learn():
     from sklearn.metrics import f1_score
 
-    from raison.metrics.classes import f1_of
+    from raison.training.classes import f1_of
 
     rng = np.random.default_rng(0)
     for classes in (2, 4):

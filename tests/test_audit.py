@@ -13,7 +13,6 @@ import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, Unsupported
 from raison.metrics.attention import jensen_shannon, kendall_tau, total_variation
-from raison.metrics.classes import f1_of
 from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
@@ -21,6 +20,7 @@ from raison.studies.audit import Audit, Spread, audit
 from raison.studies.auditing.adversary import instance_divergence, jsd, searched, trained_adversary, tvd
 from raison.studies.auditing.importance import influence, state_gradients, state_removals
 from raison.testing import tiny_hf
+from raison.training.classes import f1_of
 from raison.training.labelled import Line
 from raison.training.seeds import generator
 from raison.types import Example

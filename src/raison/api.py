@@ -25,6 +25,7 @@ __all__ = [
     "DEFAULT_METHOD",
     "DEFAULT_SEARCH",
     "Wishes",
+    "default_method",
     "examples_of",
     "explain",
     "ground",
@@ -41,7 +42,7 @@ GROUP = 128  # texts answered together: enough to fill batches, few enough to bo
 def explain(
     model: Any,
     text: Any,
-    method: str | Method = DEFAULT_METHOD,
+    method: str | Method | None = None,
     *,
     target: Any = None,
     contrast: Any = None,
@@ -54,9 +55,11 @@ def explain(
     """Explain what the model predicts (or `target`) by scores on the units of the text.
 
     `text` is a string, a pair, an `Example`, or a list of those; a list, or a wish for several targets
-    (`target="all"`, or a tagger without a target), gives a list of explanations, anything else gives one.
+    (`target="all"`, or a tagger without a target), gives a list of explanations, anything else gives one. Without a
+    method a model that explains itself is asked for that (`own`), and any other is explained by `leave_one_out`.
     """
     model = load(model)
+    method = default_method(model) if method is None else method
     if not isinstance(method, (str, Spec, Method)):
         raise InputError(f"A {type(method).__name__} is not a method: name one of `raison ls methods`.")
     method = methods.build(method) if not isinstance(method, Method) else method
@@ -132,6 +135,11 @@ def ground(
         return found
     extra = {"grounding": grounded.grounding(model, found, question)}
     return replace(found, diagnostics={**found.diagnostics, **extra})
+
+
+def default_method(model: Model) -> str:
+    """What a model is explained by where nobody names a method."""
+    return "own" if "own" in model.offers else DEFAULT_METHOD
 
 
 def search_of(search: str | Search, sufficient: Any = None) -> Search:

@@ -100,6 +100,7 @@ def assemble() -> None:
         idf,
         ls,
         rationalize,
+        rationalizer,
         reproduce,
         train,
     )
@@ -118,6 +119,7 @@ def assemble() -> None:
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
         training.command("compatibility")(guarded(train.compatibility))
         training.command("classifier")(guarded(classifier.classifier))
+        training.command("rationalizer")(guarded(rationalizer.rationalizer))
         app.add_typer(training, name="train", help="Train models that can be explained better.")
 
 

@@ -56,16 +56,17 @@ def explain(
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.api import DEFAULT_METHOD, Wishes, explanations
+        from raison.api import Wishes, default_method, explanations
         from raison.methods.base import check_needs
         from raison.models.load import load
         from raison.registry import methods
 
         # misspelt names are cheaper to refuse before a model is loaded
-        chosen = [methods.build(name) for name in method or [DEFAULT_METHOD]]
+        chosen = [methods.build(name) for name in method or ()]
         wait(f"opening {model}")
         opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         wishes = Wishes(number_or_text(target), contrast, output, units, removal, seed, truncate)
+        chosen = chosen or [methods.build(default_method(opened))]
         by_method = []
         for each in chosen:
             check_needs(each, opened)

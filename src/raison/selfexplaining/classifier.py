@@ -134,6 +134,14 @@ class AttentionClassifier(PreTrainedModel):  # type: ignore[misc]
     config_class = AttentionConfig
     base_model_prefix = "classifier"
     raison_task = "classification"
+
+    @staticmethod
+    def raison_adapted(hf: Any, tokenizer: Any, name: str) -> Any:
+        """The model that `raison.load` makes of it."""
+        from raison.selfexplaining.adapter import adapted
+
+        return adapted(hf, tokenizer, name)
+
     _supports_sdpa = True
 
     def __init__(self, config: AttentionConfig):

@@ -16,7 +16,6 @@ import torch
 from torch.nn import functional
 
 from raison.errors import InputError
-from raison.metrics.classes import f1_of
 from raison.models.catalog.quiet import quiet
 from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfig
 from raison.selfexplaining.design import Design
@@ -29,6 +28,7 @@ from raison.selfexplaining.vocabulary import (
     words_tokenizer,
 )
 from raison.spec import between, whole
+from raison.training.classes import f1_of
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
 from raison.training.labelled import Line, Lines, examples_by_part, labels_of, lines_of, padded

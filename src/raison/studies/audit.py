@@ -11,7 +11,6 @@ import numpy as np
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.opening import open_dataset, parted
 from raison.errors import InputError, Unsupported
-from raison.metrics.classes import f1_of
 from raison.models.load import load
 from raison.registry import datasets
 from raison.selfexplaining.adapter import Attentive
@@ -19,6 +18,7 @@ from raison.selfexplaining.classifier import TYPE
 from raison.spec import whole
 from raison.studies.auditing.looked import Looked, shown, train_part, with_names
 from raison.studies.auditing.report import Audit, Shown, Spread
+from raison.training.classes import f1_of
 from raison.types import Example
 
 __all__ = ["Audit", "Shown", "Spread", "audit"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +52,26 @@ def inside(path: str, model: nn.Module) -> bool:
     return any(isinstance(model.get_submodule(".".join(parts[:k])), nn.ModuleList) for k in range(1, len(parts)))
 
 
-def write_adapter(model: Any, out: Path, *, half: bool, name: str) -> int:
-    """adapter_model.safetensors and adapter_config.json, with no local path in them; the size in bytes."""
+def write_adapter(model: Any, out: Path, *, half: bool, name: str, whole: Sequence[str] = ()) -> int:
+    """adapter_model.safetensors and adapter_config.json, with no local path in them; the size in bytes.
+
+    The modules of `whole` (heads) are stored with all of their weights.
+    """
     import peft
     from safetensors.torch import save
 
     kind = torch.float16 if half else torch.float32
-    state = peft.get_peft_model_state_dict(model)
+    state = dict(peft.get_peft_model_state_dict(model))
+    for part in whole:
+        inner = model.get_base_model().get_submodule(part).state_dict()
+        state |= {f"base_model.model.{part}.{key}": tensor for key, tensor in inner.items()}
     tensors = {key: tensor.to(kind).cpu().contiguous() for key, tensor in sorted(state.items())}
     with saved(out / "adapter_model.safetensors") as place:
         place.write_bytes(save(tensors, metadata={"format": "pt"}))
     config = model.peft_config["default"].to_dict() | {"inference_mode": True, "base_model_name_or_path": name}
     config = {key: sorted(value) if isinstance(value, set) else value for key, value in sorted(config.items())}
     config["peft_type"] = "LORA"
+    config["modules_to_save"] = list(whole) or None
     with saved(out / "adapter_config.json") as place:
         place.write_text(json.dumps(config, indent=2, default=str) + "\n", encoding="utf-8")
     return (out / "adapter_model.safetensors").stat().st_size

@@ -16,6 +16,7 @@ from raison.training.fit import CHECKPOINT, saved
 __all__ = ["BEST", "Best"]
 
 BEST = "best.pt"
+LITTLE = 1000  # numbers: what is not trained by gradients may be set otherwise, and is kept where it is small
 
 
 @dataclass
@@ -45,8 +46,8 @@ class Best:
             found = look()
             if found[self.key] > self.value:
                 self.value = found[self.key]
-                moving = {name for name, p in model.named_parameters() if p.requires_grad}
-                weights = {name: value for name, value in model.state_dict().items() if name in moving}
+                still = {name for name, p in model.named_parameters() if not p.requires_grad and p.numel() > LITTLE}
+                weights = {name: value for name, value in model.state_dict().items() if name not in still}
                 with saved(self.path) as half:
                     torch.save({"value": self.value, "weights": weights, "settings": self.settings}, half)
             return found

@@ -16,7 +16,7 @@ from raison.datasets.base import DEVELOPMENT
 from raison.datasets.opening import open_dataset, parted
 from raison.errors import InputError
 from raison.models.axis import cut
-from raison.models.codec import Codec
+from raison.models.codec import Codec, Pieces
 from raison.registry import datasets
 from raison.types import Example
 
@@ -25,10 +25,12 @@ __all__ = ["Line", "Lines", "examples_by_part", "labels_of", "lines_of", "padded
 
 @dataclass(frozen=True)
 class Line:
-    """One text to learn: its tokens and the number of its label."""
+    """One text to learn: its tokens and the number of its label (or what a regression is to say)."""
 
     ids: tuple[int, ...]
-    label: int
+    label: float
+    types: tuple[int, ...] = ()  # token_type_ids, where the tokenizer makes them
+    gold: tuple[bool, ...] = ()  # tokens that people marked, where they did
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,7 +49,7 @@ class Lines:
         for name, lines in self.parts.items():
             made.update(name.encode())
             for line in lines:
-                made.update(np.array([line.label, *line.ids], np.int64).tobytes() + b"|")
+                made.update(np.array([*line.ids, *line.gold], np.int64).tobytes() + f"{line.label}|".encode())
         return made.hexdigest()[:16]
 
 
@@ -107,7 +109,10 @@ def labels_of(parts: dict[str, list[Example]]) -> tuple[str, ...]:
 
 
 def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[str], longest: int) -> Lines:
-    """Token numbers of all texts; one that is too long is cut where explaining it would cut it."""
+    """Token numbers of all texts; one that is too long is cut where explaining it would cut it.
+
+    Without `labels` the label is a number that a regression is to say.
+    """
     codec = Codec(tokenizer)
     numbers = {label: number for number, label in enumerate(labels)}
     made: dict[str, list[Line]] = {}
@@ -119,9 +124,24 @@ def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[s
             if len(pieces.ids) > longest:
                 counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
                 pieces = cut(pieces, len(pieces.ids) - longest, False)
-            made[name].append(Line(tuple(pieces.ids.tolist()), numbers[str(example.label)]))
+            label = numbers[str(example.label)] if numbers else float(example.label)
+            types = () if pieces.types is None else tuple(pieces.types.tolist())
+            made[name].append(Line(tuple(pieces.ids.tolist()), label, types, marked(pieces, example)))
         counts[name] = len(part)
     return Lines(made, tuple(labels), counts)
+
+
+def marked(pieces: Pieces, example: Example) -> tuple[bool, ...]:
+    """[t] tokens that share a character with the human rationale; () where there is none."""
+    if not example.gold:
+        return ()
+    second = ("second", "context")
+    spans = [(int(span.segment in second), span.start, span.end) for span in example.gold]
+    rows = zip(pieces.segment, pieces.start, pieces.end, pieces.special, strict=True)
+    return tuple(
+        bool(not special and any(segment == where and start < stop and begin < end for where, begin, stop in spans))
+        for segment, start, end, special in rows
+    )
 
 
 def padded(lines: Sequence[Line], pad: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

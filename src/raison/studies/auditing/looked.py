@@ -22,7 +22,6 @@ from raison.metrics.attention import (
     token_probability,
     uniform_attention,
 )
-from raison.metrics.classes import f1_of
 from raison.models.load import load
 from raison.registry import datasets
 from raison.selfexplaining.adapter import Attentive, numbers
@@ -36,6 +35,7 @@ from raison.studies.auditing.importance import (
     states_of,
 )
 from raison.studies.auditing.report import Shown, Spread
+from raison.training.classes import f1_of
 from raison.training.labelled import lines_of
 from raison.types import Encoding, Example
 

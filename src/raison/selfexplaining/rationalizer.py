@@ -1,0 +1,324 @@
+"""A classifier that first selects its rationale and then predicts from that alone (P1, PLMR), inside any encoder.
+
+    generator   h_i = block_i(h_{i−1} | M_{i−1});   m_i = keep(head(h_i));   M_i = m_i ⊙ M_{i−1}        pruning blocks i
+    predictor   logits = W read(blocks(E ⊙ M)) + b                      E: input embeddings, so nothing else can leak
+
+Special tokens are never part of a rationale. The generator sees them all; the predictor sees those in front of the last
+word: the place of the very last one would tell how long the text is.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers.utils import ModelOutput
+
+from raison.selfexplaining.frame import Frame
+from raison.selfexplaining.recurrent import Recurrent
+from raison.selfexplaining.selecting import Head, decided, reached_by, sampled, seeing
+from raison.selfexplaining.stages import blocks_of, stretch
+
+__all__ = ["Rationalizer", "RationalizerConfig", "Selected"]
+
+TYPE = "raison_rationalizer"
+
+
+class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
+    """A frame, the config of the encoder inside, the tokens that are no words, and the labels."""
+
+    model_type = TYPE
+
+    def __init__(
+        self,
+        frame: dict[str, Any] | None = None,
+        encoder: dict[str, Any] | None = None,
+        special: list[int] | None = None,
+        separator: int | None = None,
+        base: str = "",
+        typed: bool = False,
+        **more: Any,
+    ):
+        self.frame = frame if frame is not None else asdict(Frame())
+        self.encoder = encoder or {}
+        self.special = special or []
+        self.separator = separator
+        self.base = base  # the model that an adapter belongs to; empty where all weights are stored
+        self.typed = typed  # token types tell the two texts of a pair apart
+        for name in ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention"):
+            if name in self.encoder:
+                more.setdefault(name, self.encoder[name])
+        super().__init__(**{"pad_token_id": self.encoder.get("pad_token_id"), **more})
+
+
+@dataclass
+class Selected(ModelOutput):  # type: ignore[misc]
+    """What a pass tells: the answer from the rationale, and all that training and diagnostics read."""
+
+    logits: torch.Tensor | None = None  # [b c]
+    rationale: torch.Tensor | None = None  # [b t] what the predictor read, 0 or 1
+    masks: tuple[torch.Tensor, ...] | None = None  # M_i [b t] behind each pruning block
+    margins: tuple[torch.Tensor, ...] | None = None  # [b t] how much more is said for keeping than for dropping
+    empty: torch.Tensor | None = None  # [b] nothing would be left, had the likeliest token not been kept
+    real: torch.Tensor | None = None  # [b t] tokens that may be selected
+    side: torch.Tensor | None = None  # [b t] which text of a pair
+    full_logits: torch.Tensor | None = None  # [b c] from the full text
+    soft_logits: torch.Tensor | None = None  # [b c] A2R's other predictor
+
+
+@dataclass
+class Tokens:
+    """What the tokens of a batch are."""
+
+    there: torch.Tensor  # [b t]
+    real: torch.Tensor  # [b t] words: may be selected
+    special: torch.Tensor  # [b t]
+    lead: torch.Tensor  # [b t] special tokens that the predictor sees
+    side: torch.Tensor  # [b t] 0 or 1
+
+
+@dataclass
+class Generated:
+    """What the generator did."""
+
+    masks: list[torch.Tensor]
+    margins: list[torch.Tensor]
+    empty: torch.Tensor
+    entered: torch.Tensor  # [b t d] input embeddings
+    mid: torch.Tensor  # [b t d] states before the first pruning block
+
+
+class Rationalizer(PreTrainedModel):  # type: ignore[misc]
+    """Generator and predictor of a frame; see the file's first lines for the equations."""
+
+    config_class = RationalizerConfig
+    base_model_prefix = "rationalizer"
+    raison_task = "classification"
+
+    @staticmethod
+    def raison_adapted(hf: Any, tokenizer: Any, name: str) -> Any:
+        """The model that `raison.load` makes of it."""
+        from raison.selfexplaining.selective import selective
+
+        return selective(hf, tokenizer, name)
+
+    _supports_sdpa = True
+
+    def __init__(self, config: RationalizerConfig, encoder: nn.Module | None = None):
+        super().__init__(config)
+        self.frame = frame = Frame.of(config.frame)
+        self.num_labels = int(config.num_labels or 2)
+        inner: Any = encoder if encoder is not None else made(config.encoder)
+        self.encoder = inner
+        if getattr(inner, "pooler", None) is not None:
+            inner.pooler = None  # nobody reads it
+        width = int(inner.config.hidden_size)
+        if frame.encoder == "pretrained":
+            self.depth = len(blocks_of(self.encoder)[1])
+            frame.fits(self.depth, type(self.encoder).__name__)
+        self.reader = without_words(inner) if frame.predictor == "apart" else None
+        self.soft_reader = without_words(inner) if frame.soft else None
+        self.head = Head(width, frame.dropout, frame.pruning, len(frame.sparsity))
+        self.dropout = nn.Dropout(frame.dropout)
+        self.classifier = nn.Linear(width, self.num_labels)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """As torch and the encoder made them."""
+
+    def get_input_embeddings(self) -> Any:
+        return self.encoder.get_input_embeddings()
+
+    def get_output_embeddings(self) -> None:
+        return None
+
+    # -- what the tokens are ------------------------------------------------------------------------
+
+    def tokens(self, input_ids: torch.Tensor, there: torch.Tensor) -> Tokens:
+        marked = torch.isin(input_ids, torch.tensor(self.config.special, device=input_ids.device))
+        special, real = there & marked, there & ~marked
+        follows = real.flip(-1).cumsum(-1).flip(-1) > 0  # a word comes later
+        first = special & (special.cumsum(-1) == 1)
+        parted = (input_ids == self.config.separator) if self.config.separator is not None else torch.zeros_like(there)
+        return Tokens(there, real, special, special & (follows | first), (parted.cumsum(-1) > 0).long())
+
+    # -- generator ----------------------------------------------------------------------------------
+
+    def generate(self, inputs: dict[str, Any], tokens: Tokens) -> Generated:
+        """The nested masks, and the states that others read."""
+        frame = self.frame
+        kept = tokens.real.to(self.head.linear.weight.dtype)
+        others = tokens.special.to(kept)
+        masks: list[torch.Tensor] = []
+        margins: list[torch.Tensor] = []
+        empty = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
+        if isinstance(self.encoder, Recurrent):
+            entered = mid = self.encoder.embed(inputs["input_ids"])
+            states = self.encoder(entered, tokens.there)
+        else:
+            before = frame.blocks - frame.pruning
+            seen = stretch(self.encoder, 0, before + 1, inputs)
+            entered, states = seen.entered, seen.left[-1]
+            mid = seen.left[before - 1] if before else entered
+        for number in range(frame.pruning):
+            if number:
+                block = frame.blocks - frame.pruning + number
+                states = self.run(block, block + 1, inputs, kept + others, states, tokens.there).left[-1]
+            logits = self.head(states)
+            margin = logits[..., 1] - logits[..., 0]
+            if self.training:
+                chosen = sampled(logits)
+            else:
+                margin = margin + self.shift(number, tokens)
+                among = kept.bool()
+                empty = empty | (~decided(margin, among, False).any(-1) & tokens.real.any(-1))
+                chosen = decided(margin, among, frame.least_one).to(kept)
+            kept = chosen * kept
+            masks.append(kept)
+            margins.append(margin)
+        return Generated(masks, margins, empty, entered, mid)
+
+    def shift(self, number: int, tokens: Tokens) -> torch.Tensor:
+        """[b t] what calibration adds to the margin, so that the asked share is reached."""
+        offsets = self.head.offsets[number]
+        return offsets[tokens.side] if len(offsets) > 1 else offsets.expand(tokens.side.shape)
+
+    def run(
+        self,
+        first: int,
+        last: int,
+        inputs: dict[str, Any],
+        seen: torch.Tensor,
+        states: torch.Tensor | None,
+        there: torch.Tensor,
+        encoder: Any = None,
+        factors: Sequence[torch.Tensor] | None = None,
+    ) -> Any:
+        """Blocks that see the tokens of `seen` [b t] only."""
+        encoder = self.encoder if encoder is None else encoder
+        if self.frame.hide == "zero":
+            factors = [seen] * (last - first) if factors is None else factors
+            return stretch(encoder, first, last, inputs, states=states, factors=factors)
+        if not self.training:
+            masked = {**inputs, "attention_mask": (seen > 0).long()}
+            return stretch(encoder, first, last, masked, states=states)
+        with reached_by(encoder), seeing(seen):
+            return stretch(encoder, first, last, inputs, states=states)
+
+    # -- predictor ----------------------------------------------------------------------------------
+
+    def predict(
+        self, inputs: dict[str, Any], tokens: Tokens, entered: torch.Tensor, kept: torch.Tensor, reader: Any
+    ) -> torch.Tensor:
+        """[b c] logits from the input embeddings of the kept tokens; `kept` [b t] may be weights."""
+        seen = kept + tokens.lead.to(kept)
+        if isinstance(self.encoder, Recurrent):
+            states = reader(entered * kept[..., None], tokens.there)
+            return self.answer(states, kept)
+        first = self.frame.blocks if self.frame.predictor == "rest" else 0
+        factors = None
+        if self.frame.hide == "zero":  # P1's code: the first token is 0 at first, and stays from then on
+            factors = [kept] + [seen] * (self.depth - first - 1)
+        told = self.run(first, self.depth, inputs, seen, entered, tokens.there, reader, factors).output
+        return self.answer(told, seen)
+
+    def answer(self, states: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        """[b c] the classifier on the mean state of what is seen, or on the first."""
+        if self.frame.read == "first":
+            pooled = states[:, 0]
+        else:
+            if not self.training:  # what is not seen may be anything, even NaN
+                states = states.masked_fill(seen[..., None] == 0, 0.0)
+            pooled = (states * seen[..., None]).sum(1) / seen.sum(1, keepdim=True).clamp(min=1e-6)
+        logits: torch.Tensor = self.classifier(self.dropout(pooled))
+        return logits
+
+    def full(self, inputs: dict[str, Any], tokens: Tokens, found: Generated) -> torch.Tensor | None:
+        """[b c] the same classifier on the full text."""
+        frame = self.frame
+        if frame.full_text == "none":
+            return None
+        everything = tokens.there.to(found.mid)
+        if frame.full_text == "mid_cls":
+            return self.answer(found.mid, everything)
+        if isinstance(self.encoder, Recurrent):
+            return self.predict(inputs, tokens, found.entered, everything, self.reader)
+        if frame.predictor == "rest":
+            told = stretch(self.encoder, frame.blocks, self.depth, inputs, states=found.mid)
+        else:
+            reader = self.encoder if self.reader is None else self.reader
+            told = stretch(reader, 0, self.depth, inputs, states=found.entered)
+        return self.answer(told.output, everything)
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        rationale: torch.Tensor | None = None,
+        full: bool | None = None,
+        **kwargs: Any,
+    ) -> Selected:
+        """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
+        there = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        tokens = self.tokens(input_ids, there)
+        inputs = self.arguments(input_ids, there, token_type_ids, position_ids)
+        found = self.generate(inputs, tokens)
+        kept = found.masks[-1] if rationale is None else rationale.to(found.masks[-1]) * tokens.real
+        reader = self.encoder if self.reader is None else self.reader
+        logits = self.predict(inputs, tokens, found.entered, kept, reader)
+        soft = None
+        if self.soft_reader is not None and self.training:
+            weights = torch.sigmoid(found.margins[-1]) * tokens.real
+            soft = self.predict(inputs, tokens, found.entered, weights, self.soft_reader)
+        return Selected(
+            logits=logits,
+            rationale=kept,
+            masks=tuple(found.masks),
+            margins=tuple(found.margins),
+            empty=found.empty,
+            real=tokens.real,
+            side=tokens.side,
+            full_logits=self.full(inputs, tokens, found) if (self.training if full is None else full) else None,
+            soft_logits=soft,
+        )
+
+    def arguments(self, ids: torch.Tensor, there: torch.Tensor, types: Any, positions: Any) -> dict[str, Any]:
+        """What this encoder takes of a batch."""
+        given = {
+            "input_ids": ids,
+            "attention_mask": there.long(),
+            "token_type_ids": types,
+            "position_ids": positions,
+        }
+        if isinstance(self.encoder, Recurrent):
+            return {"input_ids": ids}
+        known = inspect.signature(self.encoder.forward).parameters
+        return {key: value for key, value in given.items() if value is not None and key in known}
+
+
+def without_words(encoder: nn.Module) -> Any:
+    """A copy for a predictor of its own; it is given the generator's embeddings, so it needs no word table."""
+    copied: Any = copy.deepcopy(encoder)
+    if not isinstance(copied, Recurrent):
+        copied.set_input_embeddings(nn.Embedding(1, copied.get_input_embeddings().weight.shape[1]))
+    else:
+        copied.words = nn.Embedding(1, copied.words.weight.shape[1])
+    return copied
+
+
+def made(stored: dict[str, Any]) -> nn.Module:
+    """An encoder with random weights, of its stored config."""
+    stored = dict(stored)
+    if stored.get("model_type") == Recurrent.TYPE:
+        return Recurrent(stored)
+    config = AutoConfig.for_model(**stored)
+    found: nn.Module = AutoModel.from_config(config)
+    return found

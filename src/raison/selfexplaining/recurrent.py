@@ -1,0 +1,44 @@
+"""A two-way GRU over word embeddings: generator and predictor of RNP as Lei et al. (2016) made it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+__all__ = ["Recurrent"]
+
+
+class Recurrent(nn.Module):
+    """Reads embeddings [b t d] of the tokens that are there; the word table belongs to the generator's own."""
+
+    TYPE = "gru"
+
+    def __init__(self, stored: dict[str, Any]):
+        super().__init__()
+        self.config: Any = SimpleNamespace(**stored, to_dict=lambda: stored)
+        self.words = nn.Embedding(stored["vocab_size"], stored["embedding_size"])
+        self.gru = nn.GRU(stored["embedding_size"], stored["hidden_size"] // 2, batch_first=True, bidirectional=True)
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.words
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.words(ids)
+        return found
+
+    def forward(self, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """[b t d] a token that is not there does not exist: the others are read as if they were the whole text."""
+        if bool(there.all()):
+            states: torch.Tensor = self.gru(embedded)[0]
+            return states
+        order = torch.argsort((~there).long(), dim=1, stable=True)
+        wide = order[..., None].expand_as(embedded)
+        lengths = there.sum(1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(embedded.gather(1, wide), lengths, batch_first=True, enforce_sorted=False)
+        together, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=embedded.shape[1])
+        back = order[..., None].expand(*order.shape, together.shape[-1])
+        return torch.zeros_like(together).scatter(1, back, together) * there[..., None]

@@ -1,0 +1,123 @@
+"""Which tokens are kept: sampled in training, decided in evaluation; and how blocks are kept from seeing the others.
+
+In training a kept set is exactly 0 or 1 with the gradient of the Gumbel softmax (Jang et al. 2017; straight-through),
+and what is hidden gets attention w · m / Σ w · m, so that m = 0 has a gradient too: what would this token have done? In
+evaluation hidden tokens are masked as padding is, and can't change anything, not even by rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from raison.models.tap import eager_of
+
+__all__ = ["Head", "decided", "reached_by", "sampled", "seeing"]
+
+NAME = "raison_select"
+TINY = 1e-9
+_seen: ContextVar[torch.Tensor | None] = ContextVar("raison_seen", default=None)
+
+
+class Head(nn.Module):
+    """LayerNorm, dropout, linear: how much is to be said for dropping and for keeping each token."""
+
+    def __init__(self, width: int, dropout: float, pruning: int = 1, texts: int = 1):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(width, 2)
+        # added to what is said for keeping, behind each pruning block and of each text; calibration sets them
+        self.offsets = nn.Parameter(torch.zeros(pruning, texts), requires_grad=False)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.linear(self.dropout(self.norm(states)))
+        return found
+
+
+def sampled(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
+    """[b t] 0 or 1, drawn by logits [b t 2]; its gradient is that of the soft draw."""
+    noise = -torch.log(-torch.log(torch.rand_like(logits).clamp(TINY, 1 - 1e-7)))
+    soft = torch.softmax((logits + noise) / temperature, -1)[..., 1]
+    hard = (soft > 0.5).to(soft)
+    return hard + (soft - soft.detach())  # adds an exact 0, so that 0 and 1 stay 0 and 1
+
+
+def decided(margin: torch.Tensor, among: torch.Tensor, least_one: bool) -> torch.Tensor:
+    """[b t] True where more is said for keeping; of a text that would lose all, the likeliest token stays."""
+    kept = (margin > 0) & among
+    if not least_one:
+        return kept
+    best = margin.masked_fill(~among, -torch.inf).argmax(-1, keepdim=True)
+    only = torch.zeros_like(kept).scatter(1, best, True) & among
+    return kept | (only & ~kept.any(-1, keepdim=True))
+
+
+def attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The family's own eager attention, its weights shared anew among the tokens that are seen."""
+    eager, seen = eager_of(type(module)), _seen.get()
+    if seen is None:
+        found: tuple[torch.Tensor, torch.Tensor | None] = eager(
+            module, query, key, value, attention_mask, dropout=dropout, **kwargs
+        )
+        return found
+    if attention_mask is not None and attention_mask.is_floating_point():
+        lowest = max(torch.finfo(attention_mask.dtype).min, torch.finfo(torch.float32).min)
+        attention_mask = attention_mask.clamp(
+            min=lowest
+        )  # a row of -inf is NaN, and some families step down to float32
+    _, weights = eager(module, query, key, value, attention_mask, dropout=0.0, **kwargs)
+    weights = weights * seen[:, None, None, :]
+    weights = weights / weights.sum(-1, keepdim=True).clamp(min=TINY)
+    groups = query.shape[1] // value.shape[1]
+    dropped = functional.dropout(weights, dropout, module.training)
+    return (dropped @ value.repeat_interleave(groups, dim=1)).transpose(1, 2).contiguous(), weights
+
+
+def register() -> None:
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
+    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
+
+
+@contextmanager
+def reached_by(*encoders: nn.Module) -> Iterator[None]:
+    """While it is open, the attention of these encoders listens to `seeing`; afterwards it is as before."""
+    register()
+    configs: list[Any] = list(
+        {id(m.config): m.config for e in encoders for m in e.modules() if hasattr(m, "config")}.values()
+    )
+    before = [config._attn_implementation for config in configs]
+    try:
+        for config in configs:
+            config._attn_implementation = NAME
+        yield
+    finally:
+        for config, name in zip(configs, before, strict=True):
+            config._attn_implementation = name
+
+
+@contextmanager
+def seeing(weights: torch.Tensor | None) -> Iterator[None]:
+    """Blocks inside see tokens by these weights [b t]; None: all."""
+    token = _seen.set(weights)
+    try:
+        yield
+    finally:
+        _seen.reset(token)

@@ -1,0 +1,120 @@
+"""A rationalizer as a `Model`: every gradient and removal method applies, and `own` reads what it selected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.errors import ModelError
+from raison.models.catalog.quiet import quiet
+from raison.models.classification import Classifier
+from raison.models.families import family_of
+from raison.models.hub import sentence
+from raison.models.layout import chunks, pieces
+from raison.models.load import check_folder, placed
+from raison.models.lora import merged
+from raison.models.probe import probe
+from raison.models.tap import running
+from raison.registry import loaders
+from raison.selfexplaining.encoders import opened_encoder
+from raison.selfexplaining.rationalizer import TYPE, Rationalizer, RationalizerConfig
+from raison.types import Encoding
+
+__all__ = ["Selective", "selective"]
+
+# a rationalizer runs some blocks twice or on other tokens: its attention maps are no one stack
+STACKED = frozenset({"attention", "hidden", "heads"})
+
+
+class Selective(Classifier):
+    """A classifier that answers from the tokens that it selected."""
+
+    hf: Rationalizer
+
+    def chosen(self, encodings: Sequence[Encoding]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each text [t] what was selected, and [t] how likely each token was, special tokens 0."""
+        found: list[Any] = [None] * len(encodings)
+        plan = [
+            piece
+            for number, encoding in enumerate(encodings)
+            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
+        ]
+        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
+            inputs, call = self.tensors(chunk, "mask")
+            call.view = self.view
+            with torch.inference_mode(), running(call):
+                told = self.view(**inputs)
+            likely = (torch.sigmoid(told.margins[-1]) * told.real).double().cpu().numpy()
+            for part, kept, odds in zip(chunk.parts, told.rationale.bool().cpu().numpy(), likely, strict=True):
+                found[part.owner] = (kept, odds)
+        return found
+
+    def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: how likely a selected token was; 0 for all that the predictor never saw."""
+        return [odds * kept for kept, odds in self.chosen(encodings)]
+
+    def selected(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: True for what the predictor read."""
+        return [kept for kept, _ in self.chosen(encodings)]
+
+
+def selective(hf: Rationalizer, tokenizer: Any, name: str) -> Selective:
+    """The model, probed like any other; it offers its own explanation as well."""
+    family = family_of(hf.encoder) if hf.frame.encoder == "pretrained" else family_of(hf)
+    model = Selective(hf.eval(), tokenizer, family, name)
+    probe(model)
+    model.offers = (model.offers - STACKED) | {"own"}
+    return model
+
+
+class Opener:
+    """Opens folders that `raison train rationalizer` wrote: whole models, and adapters with the name of their base."""
+
+    def owns(self, path: Path) -> bool:
+        try:
+            kind = json.loads((path / "config.json").read_text(encoding="utf-8")).get("model_type")
+        except (OSError, ValueError, AttributeError):
+            return False
+        return bool(kind == TYPE)
+
+    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Selective:
+        check_folder(path, allow_pickle=False, has_tokenizer=True)
+        config: RationalizerConfig = sentence(lambda: RationalizerConfig.from_pretrained(path), path.name, "config")
+        hf, words = from_adapter(path, config) if config.base else from_weights(path, config)
+        if config.typed and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
+            words.model_input_names = [*words.model_input_names, "token_type_ids"]
+        return selective(placed(hf, device, dtype), words, path.name)
+
+
+def from_weights(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
+    def read() -> tuple[Rationalizer, Any]:
+        from transformers import AutoTokenizer
+
+        with quiet():
+            words = AutoTokenizer.from_pretrained(path)
+            both: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
+        if missing := sorted(both[1]["missing_keys"]):
+            raise ValueError(f"the weights lack {missing[0]}")
+        return both[0], words
+
+    found: tuple[Rationalizer, Any] = sentence(read, path.name, "model")
+    return found
+
+
+def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
+    """The base that the adapter names, with its changes and the heads put in."""
+    encoder, words, _ = opened_encoder(config.base)
+    stored, real = config.encoder.get("hidden_size"), encoder.config.hidden_size
+    if stored != real:
+        raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
+    hf = Rationalizer(config, encoder)
+    return merged(hf, path), words  # type: ignore[return-value]
+
+
+loaders.register("rationalizer")(Opener())

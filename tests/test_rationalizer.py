@@ -1,0 +1,563 @@
+"""Classifiers that select their rationale: masks, leaks, losses, splitting, training, loading."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import raison
+from raison.cli.app import app, assemble
+from raison.errors import InputError, Unsupported
+from raison.models.base import Question
+from raison.selfexplaining.calibration import calibrate
+from raison.selfexplaining.frame import NAMED, Frame, levels
+from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
+from raison.selfexplaining.objectives import Weights, coherence, prediction_loss, shares, sparsity_gap, total
+from raison.selfexplaining.rationalizer import Rationalizer, Selected
+from raison.selfexplaining.rationalizing import Regimen, added_by, assembled, measured, train_rationalizer, troubles
+from raison.selfexplaining.selecting import decided, sampled
+from raison.selfexplaining.selective import selective
+from raison.selfexplaining.stages import blocks_of, stretch
+from raison.testing import check_model, tiny_hf
+from raison.testing.precision import Float64
+from raison.training.labelled import Line
+from raison.types import Example
+from test_attention_classifier import reviews
+
+ENCODERS = ("bert", "roberta", "distilbert", "electra", "modernbert")
+TEXTS = ["The old town lies on a hill above the river.", "A dull story with good actors", "It begins."]
+
+
+def encoder_of(family: str):
+    hf, tokenizer = tiny_hf(family, "classification")
+    return copy.deepcopy(getattr(hf, hf.base_model_prefix)), tokenizer
+
+
+def built(family: str = "bert", **frame) -> tuple[Rationalizer, object]:
+    encoder, tokenizer = encoder_of(family)
+    settings = {"blocks": 1, "pruning": 1, "full_text": "predictor", "dropout": 0.0, **frame}
+    labels = ["negative", "positive"]
+    model = assembled(encoder, tokenizer, Frame.of(settings), labels, seed=0).to(next(encoder.parameters()).dtype)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        for name in ("attention_dropout", "dropout_prob", "dropout"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+    return model.eval(), tokenizer
+
+
+def batch_of(tokenizer, texts=TEXTS, pairs=None):
+    found = tokenizer(texts, pairs, return_tensors="pt", padding=True)
+    return {key: found[key] for key in ("input_ids", "attention_mask")}
+
+
+FRAMES = [{"predictor": p, "hide": h} for p in ("rest", "whole", "apart") for h in ("attention", "zero")]
+
+
+# -- levels, masks, leaks ------------------------------------------------------------------------------------
+
+
+def test_levels_fall_to_what_was_asked():
+    assert levels(0.2, 2) == pytest.approx([0.678, 0.2], abs=1e-3)  # methods.md 2.2
+    assert levels(0.2, 4) == pytest.approx([0.852, 0.678, 0.467, 0.2], abs=1e-3)
+    assert levels(0.3, 1) == pytest.approx([0.3])
+    for count in (1, 3, 6):
+        found = levels(0.15, count)
+        assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(0.15) and found[0] < 1
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f"{f['predictor']}-{f['hide']}")
+def test_nothing_leaks_past_the_rationale(family, frame):
+    """With the rationale fixed, no other token changes the logits at all, not even in the last bit."""
+    model, tokenizer = built(family, **frame)
+    inputs = batch_of(tokenizer)
+    with torch.no_grad():
+        random = torch.Generator().manual_seed(1)
+        own = model(**inputs)
+        assert torch.equal(model(**inputs, rationale=own.rationale).logits, own.logits)
+        kept = own.real & (torch.rand(own.real.shape, generator=random) < 0.4)
+        hidden = own.real & ~kept
+        assert hidden.any() and kept.any()
+        ordinary = torch.tensor(sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids)))
+        plain = model(**inputs, rationale=kept).logits
+        for _ in range(3):
+            other = ordinary[torch.randint(len(ordinary), inputs["input_ids"].shape, generator=random)]
+            ids = torch.where(hidden, other, inputs["input_ids"])
+            told = model(ids, inputs["attention_mask"], rationale=kept)
+            assert torch.equal(told.logits, plain)
+        seen = torch.where(kept, ordinary[torch.randint(len(ordinary), hidden.shape, generator=random)], ids)
+        assert not torch.equal(model(seen, inputs["attention_mask"], rationale=kept).logits, plain)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_words_behind_the_rationale_do_not_tell_how_many_they_are(family):
+    model, tokenizer = built(family, predictor="whole")
+    short, long = (batch_of(tokenizer, [text]) for text in ("A dull story", "A dull story with good actors in town"))
+    kept = torch.zeros_like(short["input_ids"])
+    kept[0, 1:3] = 1
+    wide = torch.zeros_like(long["input_ids"])
+    wide[0, 1:3] = 1
+    with torch.no_grad():
+        one, other = model(**short, rationale=kept), model(**long, rationale=wide)
+    torch.testing.assert_close(one.logits, other.logits, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f"{f['predictor']}-{f['hide']}")
+def test_masks_are_nested_and_have_gradients(family, frame):
+    model, tokenizer = built(family, **{**frame, "blocks": 2, "pruning": 2} if frame["predictor"] != "rest" else frame)
+    inputs = batch_of(tokenizer)
+    with torch.no_grad():
+        first, again = model(**inputs), model(**inputs)
+    assert all(torch.equal(a, b) for a, b in zip(first.masks, again.masks, strict=True))
+    model.train()
+    told = model(**inputs)
+    for before, after in zip((told.real, *told.masks), told.masks, strict=False):
+        assert set(after.detach().unique().tolist()) <= {0.0, 1.0}
+        assert (after <= before.to(after)).all()
+    special = torch.isin(inputs["input_ids"], torch.tensor(added_by(tokenizer)))
+    assert not told.rationale[special].any()
+    gradient = torch.autograd.grad(told.logits[:, 0].sum(), model.head.linear.weight)[0]
+    assert torch.isfinite(gradient).all() and gradient.abs().sum() > 0
+    assert model.encoder.config._attn_implementation != "raison_select"  # as it was
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
+    """Attention shared anew among what is kept = the others masked."""
+    for frame in FRAMES:
+        model, tokenizer = built(family, **frame)
+        inputs = batch_of(tokenizer)
+        with torch.no_grad():
+            decided_ = model(**inputs).rationale
+            masked = model(**inputs, rationale=decided_).logits
+            model.train()
+            shared = model(**inputs, rationale=decided_).logits
+        torch.testing.assert_close(shared, masked, rtol=1e-6, atol=1e-6)
+
+
+def test_a_draw_is_hard_and_its_gradient_soft():
+    logits = torch.randn(4, 9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    torch.manual_seed(3)
+    mask = sampled(logits)
+    torch.manual_seed(3)
+    noise = -torch.log(-torch.log(torch.rand_like(logits)))
+    soft = torch.softmax(logits + noise, -1)[..., 1]
+    assert torch.equal(mask.detach(), (soft > 0.5).double())
+    torch.testing.assert_close(
+        torch.autograd.grad(mask.sum(), logits, retain_graph=True)[0], torch.autograd.grad(soft.sum(), logits)[0]
+    )
+    torch.manual_seed(0)
+    odds = torch.tensor([0.0, math.log(3)]).expand(20_000, 1, 2)  # keeps 3 of 4
+    assert float(sampled(odds).mean()) == pytest.approx(0.75, abs=0.02)
+
+
+def test_the_likeliest_token_stays_where_all_would_go():
+    margin = torch.tensor([[-1.0, -3.0, -0.5, 2.0], [1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
+    among = torch.tensor([[True, True, True, False], [True] * 4, [False] * 4])
+    kept = decided(margin, among, True)
+    assert kept.tolist() == [[False, False, True, False], [True, False, False, False], [False] * 4]
+    assert decided(margin, among, False).sum() == 1
+
+
+# -- stretches of blocks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_stretches_are_the_encoder(family):
+    encoder, tokenizer = encoder_of(family)
+    inputs = batch_of(tokenizer)
+    before = {name: id(module) for name, module in encoder.named_modules()}
+    with torch.no_grad():
+        whole = encoder.eval()(**inputs).last_hidden_state
+        every = stretch(encoder, 0, len(blocks_of(encoder)[1]), inputs)
+        first = stretch(encoder, 0, 1, inputs)
+        second = stretch(encoder, 1, 2, inputs, states=first.left[-1])
+    assert torch.equal(every.output, whole)
+    torch.testing.assert_close(second.output, whole, rtol=0, atol=1e-12)
+    torch.testing.assert_close(second.entered, every.left[0], rtol=0, atol=1e-12)
+    assert before == {name: id(module) for name, module in encoder.named_modules()}
+
+
+def test_what_cannot_be_split_is_refused():
+    with pytest.raises(Unsupported, match="can't be split"):
+        blocks_of(encoder_of("albert")[0])
+    hf, tokenizer = tiny_hf("bart", "seq2seq")
+    with pytest.raises(Unsupported, match="no encoder of BERT's kind"):
+        train_rationalizer(hf, reviews(50), out="unused", tokenizer=tokenizer)
+
+
+# -- losses ---------------------------------------------------------------------------------------------------
+
+
+def told_of(mask, real, **more) -> Selected:
+    mask = torch.tensor(mask, dtype=torch.float64)
+    real = torch.tensor(real, dtype=torch.bool)
+    base = {"masks": (mask,), "real": real, "side": torch.zeros_like(real).long(), "logits": torch.zeros(len(mask), 2)}
+    return Selected(**{**base, **more})
+
+
+def test_sparsity_and_coherence_are_the_formulas():
+    told = told_of([[0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]])
+    assert float(shares(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
+    assert float(sparsity_gap(told, Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.5,)))) == pytest.approx(0)
+    assert float(sparsity_gap(told, Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.2,)))) == pytest.approx(
+        0.3
+    )
+    assert float(coherence(told.masks[0], told.real)) == pytest.approx((0 + 1 + 0 + 1) / 4)
+    padded = told_of([[0, 1, 1, 0, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0, 0, 0]])
+    plain = told_of([[0, 1, 1, 0, 0]], [[0, 1, 1, 1, 1]])
+    assert coherence(padded.masks[0], padded.real) == coherence(plain.masks[0], plain.real)
+    for same in (0.0, 1.0):
+        assert float(coherence(torch.full((1, 5), same), torch.ones(1, 5, dtype=torch.bool))) == 0
+    sides = told_of([[1, 1, 0, 1]], [[1, 1, 1, 1]], side=torch.tensor([[0, 0, 1, 1]]))
+    assert [float(s) for s in shares(sides.masks[0], sides, 2)] == [1.0, 0.5]
+    frame = Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.9, 0.3))
+    assert float(sparsity_gap(sides, frame)) == pytest.approx(0.1 + 0.2)
+
+
+def test_the_loss_is_the_papers():
+    """λ_cls CE + λ_full CE_full + λ_D (CE − CE_full) with 1, 2, 1 (methods.md 2.2)."""
+    model, tokenizer = built("bert", full_text="predictor")
+    model.train()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        told = model(**batch_of(tokenizer))
+    labels = torch.tensor([0, 1, 1])
+    short, full = prediction_loss(told.logits, labels), prediction_loss(told.full_logits, labels)
+    literal = short + 2 * full + 1 * (short - full)
+    ours = total(told, labels, model.frame, Weights(sparsity=0, coherence=0))
+    assert float(ours) == pytest.approx(float(literal), rel=1e-9)
+    more = total(told, labels, model.frame, Weights(sparsity=3, coherence=0.5))
+    extra = 3 * sparsity_gap(told, model.frame) + 0.5 * sum(coherence(m, told.real) for m in told.masks)
+    assert float(more - ours) == pytest.approx(float(extra), rel=1e-9)
+
+
+def test_the_full_text_term_stops_before_the_pruning_blocks():
+    model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=1, full_text="mid_cls")
+    model.train()
+    told = model(**batch_of(tokenizer))
+    blocks = blocks_of(model.encoder)[1]
+    wanted = [next(block.parameters()) for block in blocks]
+    early, late = torch.autograd.grad(told.full_logits.sum(), wanted, allow_unused=True)
+    assert early is not None and early.abs().sum() > 0 and late is None
+
+
+def test_a2r_and_human_terms():
+    model, tokenizer = built("bert", predictor="apart", soft=True, full_text="none")
+    model.train()
+    inputs = batch_of(tokenizer)
+    with torch.no_grad():
+        told = model(**inputs)
+    labels = torch.tensor([0, 1, 1])
+    assert told.soft_logits is not None and told.full_logits is None
+    one, other = told.logits.softmax(-1), told.soft_logits.softmax(-1)
+    middle = (one + other) / 2
+    jsd = ((one * (one / middle).log()).sum(-1) + (other * (other / middle).log()).sum(-1)).mean() / 2
+    found = total(told, labels, model.frame, Weights(sparsity=0, coherence=0, soft=1))
+    expected = 2 * prediction_loss(told.logits, labels) + 2 * prediction_loss(told.soft_logits, labels) + jsd
+    assert float(found) == pytest.approx(float(expected), rel=1e-6)
+    gold = torch.zeros_like(told.real)
+    gold[:, 2] = True
+    known = torch.tensor([True, False, True])
+    human = total(told, labels, model.frame, Weights(sparsity=0, coherence=0, human=1), gold=gold, known=known) - found
+    inside = told.real & known[:, None]
+    odds = torch.sigmoid(told.margins[-1])
+    literal = -torch.where(gold, odds, 1 - odds).log()[inside].mean()
+    assert float(human) == pytest.approx(float(literal), rel=1e-6)
+
+
+# -- homogeneity and calibration -------------------------------------------------------------------------------
+
+
+def test_homogeneity_is_the_formula():
+    encoder, tokenizer = encoder_of("bert")
+    inputs = batch_of(tokenizer)
+    real = inputs["attention_mask"].bool() & ~torch.isin(inputs["input_ids"], torch.tensor(added_by(tokenizer)))
+    found = homogeneity(encoder.eval(), [{**inputs, "real": real}])
+    with torch.no_grad():
+        layers = encoder(**inputs, output_hidden_states=True).hidden_states
+    for number, states in enumerate(layers):
+        spreads, cosines = [], []
+        for row in range(len(TEXTS)):
+            tokens = states[row][real[row]].numpy()
+            spreads.append(np.trace(np.cov(tokens.T, bias=True)))
+            unit = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
+            every = unit @ unit.T
+            cosines.append(every[~np.eye(len(tokens), dtype=bool)].mean())
+        assert found.spread[number] == pytest.approx(np.mean(spreads))
+        assert found.cosine[number] == pytest.approx(np.mean(cosines))
+    assert found.texts == 3
+
+
+def test_the_split_is_the_last_wide_block():
+    alike = Homogeneity((90, 115, 107, 99, 107, 82, 40), (0,) * 7, 9)  # MiniLM
+    assert split_of(alike, rest=True) == 4
+    rising = Homogeneity((1, 2, 3, 4, 5), (0,) * 5, 9)
+    assert split_of(rising, rest=True) == 3 and split_of(rising, rest=False) == 4
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_calibration_reaches_the_asked_share(pair):
+    shares_ = (0.3, 0.5) if pair else (0.3,)
+    model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2, sparsity=shares_, least_one=False)
+    texts = [" ".join(TEXTS[k % 3 :] + TEXTS[: k % 3]) for k in range(6)]
+    inputs = batch_of(tokenizer, texts, [TEXTS[k % 3] for k in range(6)] if pair else None)
+    with torch.no_grad():
+        model.head.linear.bias.copy_(torch.tensor([2.0, -2.0]))  # would keep next to nothing
+        model.head.linear.weight.mul_(0.1)
+    calibrate(model, lambda: [inputs])
+    told = model(**inputs)
+    for number, mask in enumerate(told.masks):
+        for text, share in enumerate(shares(mask, told, len(shares_))):
+            assert float(share) == pytest.approx(levels(shares_[text], 2)[number], abs=0.03)
+
+
+# -- as a model ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_a_rationalizer_is_a_model_like_any_other(family):
+    hf, tokenizer = built(family, predictor="whole")
+    with Float64():
+        model = selective(hf, tokenizer, "tiny")
+        check_model(model)
+        check_selection(model, hf)
+
+
+def check_selection(model, hf):
+    found = raison.explain(model, TEXTS[0])
+    assert found.method == "own" and found.selected is not None
+    (encoding,) = model.encode([Example(TEXTS[0])])
+    (kept,) = model.selected([encoding])
+    assert found.selected.tolist() == [bool(kept[found.units.of == u].any()) for u in range(len(found.units))]
+    assert all((score > 0) == chosen for score, chosen in zip(found.scores, found.selected, strict=True))
+    assert "attention" not in model.offers and {"own", "gradients", "score"} <= model.offers
+    ids = torch.tensor(encoding.ids)[None]
+    with torch.no_grad():
+        assert hf(ids).rationale[0].bool().tolist() == kept.tolist()
+    other = model.labels[1 - model.predict([encoding])[0].target.ids[0]]
+    greedy = raison.rationalize(model, TEXTS[0], "greedy", target=other, sufficient="probability(tau=0.5)")
+    assert greedy.diagnostics["certificate"]
+
+
+def test_removing_what_was_not_read_by_the_predictor_alone_changes_nothing():
+    """Where the generator's choice stays, so does the answer: removals hide from both."""
+    hf, tokenizer = built("bert", predictor="whole")
+    model = selective(hf, tokenizer, "tiny")
+    (encoding,) = model.encode([Example(TEXTS[0])])
+    (prediction,) = model.predict([encoding])
+    keep = np.ones((1, len(encoding)), bool)
+    keep[0, 3] = False
+    (masked,) = model.score([Question(encoding, prediction.target, keep)], removal="mask")
+    ids = torch.tensor(encoding.ids)[None]
+    there = torch.tensor(keep)
+    with torch.no_grad():
+        literal = hf(ids, there).logits[0, prediction.target.ids[0]]
+    assert float(np.ravel(masked.value)[0]) == pytest.approx(float(literal), abs=1e-9)
+
+
+# -- training --------------------------------------------------------------------------------------------------
+
+SMALL = Regimen(lr=1e-3, head_lr=3e-3, epochs=3, batch=16, warm=1.0, decay=0.0)
+
+
+def start(tmp_path, **more):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf = copy.deepcopy(hf).float()
+    settings = {"frame": {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}}
+    return train_rationalizer(
+        hf, more.pop("data", reviews(200)), out=tmp_path, tokenizer=tokenizer,
+        **{**settings, "regimen": SMALL, **more},
+    )  # fmt: skip
+
+
+def test_training_from_labels_alone(tmp_path):
+    before = {key: value.clone() for key, value in tiny_hf("bert", "classification")[0].state_dict().items()}
+    report = start(tmp_path / "m")
+    after = tiny_hf("bert", "classification")[0].state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)  # the user's model is the user's
+    assert report["dev"]["sparsity"] == pytest.approx(0.3, abs=0.08)
+    assert report["what"] == "rationalizer" and len(report["history"]) == 3
+    assert report["history"][0]["score"] == 0.0  # warm-up
+    stored = json.loads((tmp_path / "m" / "training.json").read_text())
+    assert stored["frame"]["blocks"] == 1 and "rationale f1" not in stored["dev"]
+    model = raison.load(str(tmp_path / "m"))
+    found = raison.explain(model, "a lovely film and a story")
+    assert found.selected.any() and not found.selected.all()
+    with pytest.raises(InputError, match="has a finished model"):
+        start(tmp_path / "m")
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    straight = start(tmp_path / "straight")
+    from raison.training import fit as fitting
+
+    calls = {"count": 0}
+    plain = fitting.one_step
+
+    def stopping(*args, **kwargs):
+        calls["count"] += 1
+        if calls["count"] == 25:
+            raise fitting.Stopped("stopped")
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(fitting, "one_step", stopping)
+    monkeypatch.setattr(fitting.Watch, "due", lambda self: True)
+    with pytest.raises(fitting.Stopped):
+        start(tmp_path / "broken")
+    monkeypatch.setattr(fitting, "one_step", plain)
+    resumed = start(tmp_path / "broken")
+    assert [h["loss"] if "loss" in h else h["score"] for h in resumed["history"]] == [
+        h["loss"] if "loss" in h else h["score"] for h in straight["history"]
+    ]
+    assert resumed["dev"] == straight["dev"]
+
+
+def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    base = tmp_path / "base"
+    copy.deepcopy(hf).float().save_pretrained(base)
+    tokenizer.save_pretrained(base)
+    frame = {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    data = reviews(120)
+    train_rationalizer(base, data, out=tmp_path / "a", frame=frame, regimen=replace(SMALL, lora=2, epochs=2))
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert "adapter_model.safetensors" in names and "model.safetensors" not in names
+    assert (tmp_path / "a" / "adapter_model.safetensors").stat().st_size < base.joinpath(
+        "model.safetensors"
+    ).stat().st_size / 2
+    model = raison.load(str(tmp_path / "a"))
+    report = json.loads((tmp_path / "a" / "training.json").read_text())
+    from raison.training.labelled import examples_by_part, lines_of
+
+    parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.1, seed=0)
+    lines = lines_of(parts, tokenizer, ["negative", "positive"], 64)
+    assert measured(model.hf, lines.parts["dev"], 0) == pytest.approx(report["dev"], abs=1e-6)
+    with pytest.raises(InputError, match="one in memory has no name"):
+        start(tmp_path / "b", regimen=replace(SMALL, lora=2))
+
+
+@pytest.mark.parametrize("variant", sorted(NAMED))
+def test_every_variant_trains(tmp_path, variant):
+    frame = {"sparsity": 0.3} if "gru" in variant else {"sparsity": 0.3, "full_text": "predictor"}
+    if variant == "no_full_text":
+        frame.pop("full_text")
+    frame = {"width": 8, **frame} if "gru" in variant else {"pruning": 1, **frame}
+    report = start(tmp_path / "m", variant=variant, frame=frame, regimen=replace(SMALL, epochs=2), data=reviews(64))
+    assert 0 < report["dev"]["sparsity"] < 1 and report["variant"] == variant
+    assert raison.load(str(tmp_path / "m")).offers >= {"own", "score", "gradients"}
+
+
+def test_pairs_and_regression(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = [replace(e, pair=reviews(1, seed=int(rng.integers(1000)))[0].text) for e in reviews(96)]
+    frame = {"sparsity": (0.2, 0.5), "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    report = start(tmp_path / "pairs", data=pairs, frame=frame, regimen=replace(SMALL, epochs=2))
+    assert report["frame"]["sparsity"] == (0.2, 0.5)
+    model = raison.load(str(tmp_path / "pairs"))
+    encodings = model.encode([Example(e.text, e.pair) for e in pairs])
+    kept = np.zeros(2)
+    every = np.zeros(2)
+    for encoding, own in zip(encodings, model.selected(encodings), strict=True):
+        for side in (0, 1):
+            inside = (encoding.segment == side) & (encoding.start >= 0)
+            kept[side] += own[inside].sum()
+            every[side] += inside.sum()
+    assert kept / every == pytest.approx([0.2, 0.5], abs=0.1)
+    scored = [replace(e, label=str(len(e.text.split()) / 10)) for e in reviews(96)]
+    found = start(tmp_path / "numbers", data=scored, regression=True, regimen=replace(SMALL, epochs=2))
+    assert {"error", "correlation"} <= set(found["dev"]) and "accuracy" not in found["dev"]
+    said = raison.explain(raison.load(str(tmp_path / "numbers")), "a lovely film")
+    assert said.selected.any()
+
+
+def test_supervision_learns_what_people_marked(tmp_path):
+    from raison.types import Span
+
+    def with_gold(e: Example) -> Example:
+        words, at, spans = e.text.split(" "), 0, []
+        for word in words:
+            if word in ("lovely", "funny", "warm", "clever", "moving", "dull", "stale", "loud", "empty", "tired"):
+                spans.append(Span(at, at + len(word)))
+            at += len(word) + 1
+        return replace(e, gold=tuple(spans))
+
+    data = [with_gold(e) for e in reviews(300)]
+    plain = replace(SMALL, epochs=8, patience=8, head_lr=3e-2, lr=3e-3)
+    without = start(tmp_path / "without", data=data, regimen=plain)
+    found = start(tmp_path / "with", data=data, regimen=replace(plain, weights=Weights(human=5.0)))
+    last = [report["history"][-1]["rationale f1"] for report in (without, found)]
+    assert last[1] > last[0] + 0.1, last
+
+
+def test_several_seeds(tmp_path):
+    report = start(tmp_path / "m", runs=2, regimen=replace(SMALL, epochs=2), data=reviews(64))
+    assert report["seeds"] == [0, 1] and "deviation" in report["dev"]["sparsity"]
+
+
+def test_troubles_are_told():
+    good = {"empty": 0.0, "full": 0.0, "accuracy": 0.8, "full text accuracy": 0.85}
+    assert troubles(good, 0.5) == []
+    assert "44% of the rationales are empty" in troubles({**good, "empty": 0.44}, 0.5)[0]
+    assert "the whole text" in troubles({**good, "full": 0.5}, 0.5)[0]
+    assert "commonest label" in troubles({**good, "accuracy": 0.51}, 0.5)[0]
+    assert "interlocking" in troubles({**good, "accuracy": 0.65}, 0.5)[0]
+
+
+def test_bad_settings_are_told_in_one_sentence(tmp_path):
+    for frame, sentence in (
+        ({"sparsity": 0}, "between 0 and 1"), ({"sparsity": 1.0}, "between 0 and 1"),
+        ({"sparsity": (0.2, 0.2, 0.2)}, "one share, or two"), ({"blocks": 7}, "can have 1 to 1 of them, not 7"),
+        ({"predictor": "half"}, "predictor is rest"), ({"hide": "paint"}, "hide is"), ({"nonsense": 1}, "no setting"),
+        ({"blocks": 1, "pruning": 2}, "can't drop tokens"),
+        ({"full_text": "mid_cls", "blocks": 1, "pruning": 1}, "mid_cls"),
+        ({"sparsity": (0.2, 0.3), "full_text": "none", "blocks": 1, "pruning": 1}, "Two sparsities are for pairs"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=sentence):
+            start(tmp_path / "m", frame=frame, data=reviews(60))
+    with pytest.raises(InputError, match="no variant|variant is"):
+        start(tmp_path / "m", variant="plrm")
+    with pytest.raises(InputError, match="weight of coherence"):
+        Weights(coherence=-1)
+    one = [replace(e, label="positive") for e in reviews(60)]
+    with pytest.raises(InputError, match="at least two classes"):
+        start(tmp_path / "m", data=one)
+    with pytest.raises(InputError, match="no label"):
+        start(tmp_path / "m", data=[replace(e, label=None) for e in reviews(60)])
+
+
+def test_the_command_line(tmp_path):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    copy.deepcopy(hf).float().save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    file = tmp_path / "data.csv"
+    file.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(80)))
+    assemble()
+    args = ["train", "rationalizer", "-m", str(tmp_path / "base"), "--data", str(file), "--out", str(tmp_path / "m")]
+    more = ["--sparsity", "0.3", "--blocks", "1", "--pruning", "1", "--full-text", "none", "--epochs", "2"]
+    result = CliRunner().invoke(app, [*args, *more, "--batch", "16"])
+    assert result.exit_code == 0, result.output
+    assert "dev: accuracy" in result.output and "sparsity" in result.output
+    report = json.loads((tmp_path / "m" / "training.json").read_text())
+    assert report["command"].startswith("raison train rationalizer -m base --data data.csv --sparsity 0.3 --out FOLDER")
+    shown = CliRunner().invoke(app, ["explain", "-m", str(tmp_path / "m"), "a lovely film and a story"])
+    assert shown.exit_code == 0 and "rationale" in shown.output
+    bad = CliRunner().invoke(app, [*args[:-1], str(tmp_path / "x"), "--sparsity", "2"])
+    assert bad.exit_code == 2 or bad.exit_code == 1
+    assert "between 0 and 1" in bad.output and "Traceback" not in bad.output
+
+
+def test_lines_of_a_pass_are_right():
+    line = Line((1, 5, 6, 2), 1, gold=(False, True, False, False))
+    assert len(line) == 4
+    assert asdict(Frame())["predictor"] == "rest"
