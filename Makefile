@@ -44,6 +44,7 @@ bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmark
 	$(TEST_VENV)/bin/python benchmarks/attributions.py
 	$(TEST_VENV)/bin/python benchmarks/evaluation.py
 	$(TEST_VENV)/bin/python benchmarks/audit.py
+	$(TEST_VENV)/bin/python benchmarks/rationalizer.py
 
 clean:
 	rm -rf $(DEMO_VENV) $(TEST_VENV) $(OUT) build dist
