@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,19 @@ from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.rationalizer import TYPE, Rationalizer, RationalizerConfig
 from raison.types import Encoding
 
-__all__ = ["Selective", "selective"]
+__all__ = ["Choice", "Selective", "selective"]
 
 # a rationalizer runs some blocks twice or on other tokens: its attention maps are no one stack
 STACKED = frozenset({"attention", "hidden", "heads"})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the generator did with one text."""
+
+    kept: np.ndarray  # [t] True for what the predictor read
+    odds: np.ndarray  # [t] how likely each token was to be kept, special tokens 0
+    empty: bool  # nothing would be left, had the likeliest token not been kept
 
 
 class Selective(Classifier):
@@ -37,8 +46,8 @@ class Selective(Classifier):
 
     hf: Rationalizer
 
-    def chosen(self, encodings: Sequence[Encoding]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each text [t] what was selected, and [t] how likely each token was, special tokens 0."""
+    def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
+        """What was selected of each text."""
         found: list[Any] = [None] * len(encodings)
         plan = [
             piece
@@ -51,17 +60,18 @@ class Selective(Classifier):
             with torch.inference_mode(), running(call):
                 told = self.view(**inputs)
             likely = (torch.sigmoid(told.margins[-1]) * told.real).double().cpu().numpy()
-            for part, kept, odds in zip(chunk.parts, told.rationale.bool().cpu().numpy(), likely, strict=True):
-                found[part.owner] = (kept, odds)
+            kept = told.rationale.bool().cpu().numpy()
+            for row, part in enumerate(chunk.parts):
+                found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))
         return found
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] of each text: how likely a selected token was; 0 for all that the predictor never saw."""
-        return [odds * kept for kept, odds in self.chosen(encodings)]
+        return [each.odds * each.kept for each in self.choices(encodings)]
 
     def selected(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] of each text: True for what the predictor read."""
-        return [kept for kept, _ in self.chosen(encodings)]
+        return [each.kept for each in self.choices(encodings)]
 
 
 def selective(hf: Rationalizer, tokenizer: Any, name: str) -> Selective:

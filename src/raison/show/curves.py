@@ -21,6 +21,8 @@ ACROSS = {  # where it is not units
     "randomisation": "randomised blocks, %",
     "repetition": "position of the word, % of the context",
     "distance": "distance to another word, % of the longest",
+    "spread": "depth, % of the blocks",
+    "cosine": "depth, % of the blocks",
 }
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
@@ -71,6 +73,8 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
     rates = {method: float(found[1]) for method in cells if (found := re.fullmatch(r"([\d.]+) ?%", method))}
     stages = [method for method in cells if method.startswith("λ = ")]  # from −100 to 0.9: each as wide as the next
+    splits = [method for method in cells if re.fullmatch(r"\d+ of \d+ blocks", method)]
+    stages = stages or splits
     rates |= {method: float(place) for place, method in enumerate(stages)}
     points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
     x = [rate for rate, _ in points]
@@ -85,6 +89,7 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
                 method, (max(x, default=0), cell.value), ha="right", va="bottom", color=QUIET, fontsize="small"
             )
     if stages:
-        axes.set_xticks(range(len(stages)), [method.removeprefix("λ = ").replace("-", "−") for method in stages])
-        axes.tick_params(axis="x", labelrotation=45, labelsize="small")
-    axes.set_xlabel("λ" if stages else "%")
+        names = [method.removeprefix("λ = ").partition(" of ")[0].replace("-", "−") for method in stages]
+        axes.set_xticks(range(len(stages)), names)
+        axes.tick_params(axis="x", labelrotation=0 if splits else 45, labelsize="small")
+    axes.set_xlabel("blocks that select" if splits else "λ" if stages else "%")

@@ -56,7 +56,7 @@ def found(
     """Numbers by title, text by text, as an evaluation; `about` are sentences for the page."""
     settings = {"seed": trial.seed, "level": 0.95, "limit": len(next(iter(numbers.values())))}
     cells = [
-        cell(title, column, [nan_for_none(row[column.key]) for row in rows], settings)
+        cell(title, column, [known_or(row[column.key], column) for row in rows], settings)
         for title, rows in numbers.items()
         for column in columns
     ]
@@ -65,5 +65,6 @@ def found(
     )
 
 
-def nan_for_none(value: Number) -> float | Share:
-    return float("nan") if value is None else value
+def known_or(value: Number, column: Column) -> float | Share:
+    """What is not defined for a text: NaN, or nothing of nothing."""
+    return value if value is not None else Share(0, 0) if column.pooled else float("nan")

@@ -1,0 +1,90 @@
+"""An ordinary classifier to compare with: the same encoder, fine-tuned on all tokens, with a head on their mean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from raison.models.load import load
+from raison.models.pooled import MeanPooledBert
+from raison.selfexplaining.encoders import opened_encoder
+from raison.selfexplaining.rationalizing import Regimen, sorted_batches, tensors
+from raison.training.early import BEST, Best
+from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved
+from raison.training.labelled import examples_by_part, labels_of, lines_of
+from raison.training.material import Feed, named
+from raison.training.repeated import REPORT
+
+__all__ = ["open_ordinary", "train_ordinary"]
+
+WEIGHTS = "weights.pt"
+
+
+def shaped(base: str, labels: Any, seed: int) -> tuple[Any, Any]:
+    encoder, tokenizer, _ = opened_encoder(base)
+    encoder.config.id2label = dict(enumerate(labels))
+    encoder.config.label2id = {label: number for number, label in enumerate(labels)}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = MeanPooledBert(encoder.config)
+    encoder.pooler = None
+    model.bert = encoder
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("embeddings" not in name)  # as in a rationalizer
+    return model, tokenizer
+
+
+def train_ordinary(base: str, data: Any, *, out: Path, regimen: Regimen, seed: int, data_dir: Any) -> None:
+    """Labels, rates, epochs and early stopping as a rationalizer has them."""
+    prepared(out, REPORT)
+    parts, left = examples_by_part(data, data_dir=data_dir, limit=None, held=regimen.held, seed=seed)
+    labels = labels_of(parts)
+    model, tokenizer = shaped(base, labels, seed)
+    lines = lines_of(parts, tokenizer, labels, regimen.longest)
+    each = len(lines.parts["train"]) // regimen.batch
+    settings = {"data": lines.content(), "seed": seed, "epochs": regimen.epochs, "lr": regimen.lr}
+
+    def loss(model: Any, batch: Any, part: int) -> torch.Tensor:
+        gold = torch.tensor([line.label for line in batch])
+        return functional.cross_entropy(model(**tensors(batch, 0)).logits, gold)
+
+    def look(part: str = "dev") -> dict[str, float]:
+        right = 0
+        with torch.inference_mode():
+            for rows, inputs in sorted_batches(lines.parts[part], 0):
+                right += int((model(**inputs).logits.argmax(-1) == torch.tensor([r.label for r in rows])).sum())
+        return {"accuracy": right / len(lines.parts[part])}
+
+    best = Best(out, settings, "accuracy", regimen.patience)
+    heads = set(map(id, model.classifier.parameters()))
+    moving = [p for p in model.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in moving if id(p) not in heads], "peak": regimen.lr},
+        {"params": [p for p in moving if id(p) in heads], "peak": regimen.head_lr},
+    ]
+    course = Course(
+        out=out, steps=regimen.epochs * each, settings=settings, seed=seed, every=each, bfloat16=regimen.bfloat16
+    )
+    feed = Feed(lines.parts["train"], regimen.batch, seed)  # type: ignore[arg-type]
+    done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
+    best.restore(model)
+    report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "counts": left}
+    report |= {part: look(part) for part in lines.parts if part != "train"}
+    report["CPU minutes"] = round(done.seconds / 60, 2)
+    with saved(out / WEIGHTS) as half:
+        torch.save(model.state_dict(), half)
+    with saved(out / REPORT) as half:
+        half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    for name in (CHECKPOINT, BEST):
+        (out / name).unlink(missing_ok=True)
+
+
+def open_ordinary(base: str, folder: Path) -> Any:
+    labels = json.loads((folder / REPORT).read_text(encoding="utf-8"))["labels"]
+    model, tokenizer = shaped(base, labels, 0)
+    model.load_state_dict(torch.load(folder / WEIGHTS, weights_only=True))
+    return load(model.eval(), tokenizer)

@@ -1,0 +1,301 @@
+"""Train the rationalizers of P1 (PLMR), its ablations and baselines, and judge them beside an ordinary model.
+
+    python recipes/rationalizers.py --data DATA_DIR --out FOLDER [--part NAME ...] [--seeds N]
+
+Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with judged.json beside its weights: what it
+says and selects of every test text. What is there is not made again, so the command can be stopped and given again.
+Parts can be run alone, and side by side; all of them take about ten core-hours. `raison reproduce P1-variants --model
+rationalizers=FOLDER` (and P1-…) reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raison import progress
+from raison.api import explain, rationalize
+from raison.datasets.opening import open_dataset
+from raison.errors import RaisonError
+from raison.models.load import load
+from raison.selfexplaining.frame import NAMED
+from raison.selfexplaining.objectives import Weights
+from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
+from raison.training.fit import lines, saved
+from raison.types import Example
+
+BASE = "minilm"
+SHARE = 0.25
+SST, MOVIES, EDITED = "sst_trees(distance=1)", "eraser_movies", "imdb_counterfactual"
+SEEDS = 3
+FEW = 500  # test texts for methods that ask the model many times
+POST_HOC = {  # of the ordinary model; True: cheap enough for all test texts
+    "gradient_norm": True,
+    "input_x_gradient": True,
+    "attn_lrp": True,
+    "gae": True,
+    "attention_last": True,
+    "integrated_gradients": False,
+    "leave_one_out": False,
+    "refined": False,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kind of model on one data set."""
+
+    data: str  # short name of the folder
+    name: str
+    variant: str = "plmr"
+    frame: dict[str, Any] = field(default_factory=dict)
+    regimen: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, Any] = field(default_factory=dict)
+    seeds: int = SEEDS
+
+
+def parts() -> dict[str, list[Job]]:
+    variants = [Job("sst", name, name) for name in NAMED if name not in ("plmr", "whole")]
+    shaped = [
+        Job("sst", "no_warm_up", regimen={"warm": 0.0}),
+        Job("sst", "coherent", weights={"coherence": 10.0}),
+        Job("sst", "supervised", "whole", weights={"human": 1.0}),
+    ]
+    splits = [
+        Job("sst", f"split-{count}", frame={"blocks": count, "pruning": min(2, count), "full_text": "predictor"})
+        for count in (1, 2, 3, 4, 5)
+    ]
+    long = {"longest": 256, "batch": 16, "epochs": 4}
+    return {
+        "main": [Job("sst", "plmr"), Job("sst", "whole", "whole")],
+        "ordinary": [Job("sst", "ordinary", "ordinary")],
+        "variants": variants,
+        "training": shaped,
+        "splits": splits,
+        "movies": [Job("movies", name, name, regimen=long, seeds=1) for name in ("plmr", "whole", "rnp")],
+        "edited": [Job("edited", name, name, regimen=long, seeds=1) for name in ("plmr", "whole", "rnp")],
+        "pairs": [Job("pairs", "whole", "whole", {"sparsity": (0.3, 0.3)}, seeds=1)],
+        "regression": [Job("scores", "whole", "whole", seeds=1)],
+    }
+
+
+def material(job: Job, data_dir: Path) -> tuple[Any, list[Example]]:
+    """What to train on, and the test texts."""
+    if job.data == "pairs":  # the data set at hand has no train part: most of its dev part is one
+        test = open_dataset("qqp", "test", 1500, data_dir).examples
+        seen = {(e.text, e.pair) for e in test}
+        read = open_dataset("qqp", "dev", 6000, data_dir).examples
+        return [e for e in read if (e.text, e.pair) not in seen], test
+    if job.data == "scores":
+        scored = lambda split: [  # noqa: E731
+            replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(SST, split, data=data_dir).examples
+        ]
+        return scored("train"), scored("test")
+    name = {"sst": SST, "movies": MOVIES, "edited": EDITED}[job.data]
+    return name, open_dataset(name, "test", data=data_dir).examples
+
+
+def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
+    """Train one model, as far as it is not there."""
+    folder = Path(arguments.out) / job.data / job.name / f"seed-{seed}"
+    if (folder / "training.json").exists():
+        return folder
+    data, _ = material(job, arguments.data)
+    regimen = Regimen(**{"epochs": 4, "bfloat16": True, **job.regimen}, weights=Weights(**job.weights))
+    if job.variant == "ordinary":
+        from ordinary import train_ordinary
+
+        train_ordinary(BASE, data, out=folder, regimen=regimen, seed=seed, data_dir=arguments.data)
+        return folder
+    train_rationalizer(
+        BASE, data, out=folder, frame={"sparsity": SHARE, **job.frame}, variant=job.variant, regimen=regimen, seed=seed,
+        data_dir=arguments.data, regression=job.data == "scores",
+    )  # fmt: skip
+    return folder
+
+
+def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> list[dict[str, Any]]:
+    """Counts of every text: tokens, tokens kept, marked by people, and both."""
+    encodings = model.encode([Example(e.text, e.pair) for e in examples], truncate=True)
+    rows = []
+    for number, (example, encoding) in enumerate(zip(examples, encodings, strict=True)):
+        real = encoding.start >= 0
+        own = np.asarray(chosen(encoding, number), bool) & real
+        gold = np.zeros(len(encoding), bool)
+        for span in example.gold:
+            side = 1 if span.segment in ("second", "context") else 0
+            gold |= real & (encoding.segment == side) & (encoding.start < span.end) & (encoding.end > span.start)
+        rows.append(
+            {
+                "words": int(real.sum()),
+                "kept": int(own.sum()),
+                "marked": int(gold.sum()),
+                "both": int((own & gold).sum()),
+                "cut": int(encoding.truncated),
+            }
+        )
+    return rows
+
+
+def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    """What the model says and selects of every test text."""
+    folder = made(job, seed, arguments)
+    path = folder / "judged.json"
+    if path.exists() or job.variant == "ordinary":
+        return
+    _, examples = material(job, arguments.data)
+    model = load(folder)
+    plain = [Example(e.text, e.pair) for e in examples]
+    encodings = model.encode(plain, truncate=True)
+    own = model.choices(encodings)
+    rows = kept_of(model, examples, lambda encoding, number: own[number].kept)
+    said = model.predict(encodings)
+    for row, prediction, example, choice in zip(rows, said, examples, own, strict=True):
+        row["empty"] = choice.empty
+        row["said"] = prediction.value if job.data == "scores" else prediction.target.text
+        row["label"] = example.label
+    told: dict[str, Any] = {"texts": rows}
+    if job.data == "sst":
+        told["robust"] = robust(model, examples, arguments.data, seed)
+    write(path, told)
+    right = np.mean([row["said"] == row["label"] for row in rows])
+    both, all_ = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows if r["marked"])
+    print(f"{job.data} {job.name} {seed}: accuracy {right:.3f}, F1 {2 * both / max(1, all_):.3f}", flush=True)
+
+
+def disturbed(examples: Sequence[Example], data_dir: Path, seed: int) -> dict[str, list[Example]]:
+    """Test texts with a sentence of encyclopedia in front or behind, and with neutral words replaced by others."""
+    rng = np.random.default_rng(seed)
+    prose = open_dataset("wikitext2", "test", 4000, data_dir).examples
+    sentences = [" ".join(e.text.split()[:15]) for e in prose if len(e.text.split()) >= 15]
+    neutral = sorted({w for e in examples for w, mark in words_of(e) if not mark and w.isalpha() and w.islower()})
+    found: dict[str, list[Example]] = {"front": [], "behind": [], "words": []}
+    for example in examples:
+        extra = sentences[int(rng.integers(len(sentences)))]
+        found["front"].append(Example(f"{extra} {example.text}", label=example.label))
+        found["behind"].append(Example(f"{example.text} {extra}", label=example.label))
+        changed = [
+            neutral[int(rng.integers(len(neutral)))] if not mark and w.isalpha() and rng.random() < 0.3 else w
+            for w, mark in words_of(example)
+        ]
+        found["words"].append(Example(" ".join(changed), label=example.label))
+    return found
+
+
+def words_of(example: Example) -> list[tuple[str, bool]]:
+    """The words of a text, and whether people marked them."""
+    found, at = [], 0
+    for word in example.text.split(" "):
+        marked = any(span.start < at + len(word) and at < span.end for span in example.gold)
+        found.append((word, marked))
+        at += len(word) + 1
+    return found
+
+
+def robust(model: Any, examples: Sequence[Example], data_dir: Path, seed: int) -> dict[str, list[int]]:
+    """1 where the model is right, text by text, of each kind of disturbed texts."""
+    found = {}
+    for kind, changed in disturbed(examples, data_dir, seed).items():
+        encodings = model.encode([Example(e.text) for e in changed], truncate=True)
+        said = model.predict(encodings)
+        found[kind] = [int(p.target.text == e.label) for p, e in zip(said, changed, strict=True)]
+    return found
+
+
+def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    """Rationales of the ordinary model by methods of attribution, as long as a rationalizer's."""
+    folder = made(job, seed, arguments)
+    path = folder / "judged.json"
+    if path.exists():
+        return
+    from ordinary import open_ordinary
+
+    _, examples = material(job, arguments.data)
+    model = open_ordinary(BASE, folder)
+    plain = [Example(e.text) for e in examples]
+    said = model.predict(model.encode(plain, truncate=True))
+    told: dict[str, Any] = {
+        "said": [p.target.text for p in said],
+        "label": [e.label for e in examples],
+        "robust": robust(model, examples, arguments.data, seed),
+        "methods": {},
+    }
+    rng = np.random.default_rng(seed)
+    told["methods"]["random"] = kept_of(model, examples, lambda encoding, number: drawn(encoding, rng))
+    for name, cheap in POST_HOC.items():
+        chosen = examples if cheap else examples[:FEW]
+        texts = [Example(e.text) for e in chosen]
+        progress.report(0, 1, f"{name} of {len(texts)} texts")
+        if name == "refined":
+            found = rationalize(model, texts, "refined", units="token", truncate=True)
+        else:
+            found = explain(model, texts, name, units="token", truncate=True)
+        told["methods"][name] = kept_of(model, chosen, lambda encoding, number, f=found: best(encoding, f[number]))
+        rows = told["methods"][name]
+        both, all_ = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows if r["marked"])
+        print(f"ordinary {name} {seed}: F1 {2 * both / all_:.3f}", flush=True)
+    write(path, told)
+
+
+def drawn(encoding: Any, rng: np.random.Generator) -> np.ndarray:
+    """A random quarter of the tokens."""
+    chosen = np.zeros(len(encoding), bool)
+    real = np.flatnonzero(encoding.start >= 0)
+    chosen[rng.permutation(real)[: count_of(len(real))]] = True
+    return chosen
+
+
+def count_of(words: int) -> int:
+    return max(1, round(SHARE * words))
+
+
+def best(encoding: Any, explanation: Any) -> np.ndarray:
+    """The tokens of largest score, as many as a rationalizer would keep; what a search selected comes first."""
+    real = np.flatnonzero(encoding.start >= 0)
+    sizes = np.abs(np.asarray(explanation.scores, float))
+    if explanation.selected is not None:
+        sizes = sizes + 1e6 * np.asarray(explanation.selected, float)
+    chosen = np.zeros(len(encoding), bool)
+    free = np.flatnonzero(explanation.units.of >= 0)
+    order = np.argsort(-sizes[explanation.units.of[free]], kind="stable")
+    chosen[free[order[: count_of(len(real))]]] = True
+    return chosen
+
+
+def write(path: Path, told: dict[str, Any]) -> None:
+    with saved(path) as half:
+        half.write_text(json.dumps(told) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    known = parts()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the models")
+    parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
+    parser.add_argument("--seeds", type=int, help="at most so many")
+    arguments = parser.parse_args()
+    start = time.process_time()
+    try:
+        with progress.listen(lines(every=60.0)):
+            for part in arguments.part or known:
+                for job in known[part]:
+                    for seed in range(min(job.seeds, arguments.seeds or job.seeds)):
+                        (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
+                print(f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far", flush=True)
+    except RaisonError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

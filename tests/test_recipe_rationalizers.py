@@ -1,0 +1,111 @@
+"""The recipe behind P1, on a small set of texts and a tiny encoder, and the tables that are read from it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from raison.errors import InputError
+from raison.studies.reproduce import reproduce
+from raison.studies.suite import suites
+from raison.testing import tiny_hf
+from raison.types import Example, Span
+from test_attention_classifier import BAD, GOOD, reviews
+
+SUITES = [suite for suite in suites().values() if suite.experiment == "rationalizers"]
+
+
+def with_gold(example: Example) -> Example:
+    at, spans = 0, []
+    for word in example.text.split(" "):
+        if word in (*GOOD, *BAD):
+            spans.append(Span(at, at + len(word)))
+        at += len(word) + 1
+    return replace(example, gold=tuple(spans))
+
+
+def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
+    recipe = open_recipe("rationalizers")
+    known = {(job.data, job.name) for jobs in recipe.parts().values() for job in jobs}
+    assert len(SUITES) == 7
+    for suite in SUITES:
+        for run in suite.runs:
+            for title, name in suite.methods.items():
+                kind, _, method = name.partition(":")
+                assert (run.data, kind) in known, (suite.name, run.name, title)
+                assert not method or method == "random" or method in recipe.POST_HOC
+
+
+def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
+    open_recipe("ordinary")
+    recipe = open_recipe("rationalizers")
+    hf, tokenizer = tiny_hf("bert", "classification")
+    copy.deepcopy(hf).float().save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    data = [with_gold(e) for e in reviews(120)]
+    monkeypatch.setattr(recipe, "BASE", str(tmp_path / "base"))
+    monkeypatch.setattr(recipe, "FEW", 5)
+    monkeypatch.setattr(recipe, "material", lambda job, place: (data, data[:20]))
+    in_front = lambda examples, place, seed: [replace(e, text="it is " + e.text) for e in examples]  # noqa: E731
+    monkeypatch.setattr(recipe, "disturbed", lambda *given: {"front": in_front(*given)})
+    quick = {"epochs": 2, "batch": 16, "bfloat16": False, "lr": 1e-3}
+    frame = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
+    jobs = [
+        recipe.Job("sst", "plmr", "plmr", frame, quick),
+        recipe.Job("sst", "whole", "whole", frame, quick),
+        recipe.Job("sst", "ordinary", "ordinary", {}, quick),
+    ]
+    monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
+    monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"])
+    assert recipe.main() == 0
+    told = json.loads((tmp_path / "out" / "sst" / "whole" / "seed-1" / "judged.json").read_text())
+    assert len(told["texts"]) == 20 and len(told["robust"]["front"]) == 20
+    row = told["texts"][0]
+    assert row["both"] <= min(row["kept"], row["marked"]) and 0 < row["kept"] <= row["words"] and not row["cut"]
+    ordinary = json.loads((tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "judged.json").read_text())
+    assert len(ordinary["methods"]["gradient_norm"]) == 20 and len(ordinary["methods"]["refined"]) == 5
+    assert all(r["kept"] == recipe.count_of(r["words"]) for r in ordinary["methods"]["gradient_norm"])
+    said = capsys.readouterr().out
+    assert "sst whole 1: accuracy" in said and "ordinary refined 0: F1" in said
+    assert recipe.main() == 0 and "accuracy" not in capsys.readouterr().out  # nothing is made again
+
+    outcomes = reproduce("P1-post-hoc", models={"rationalizers": str(tmp_path / "out")})[1]
+    found = outcomes[0].evaluation
+    folders = [tmp_path / "out" / "sst" / "whole" / f"seed-{k}" / "judged.json" for k in (0, 1)]
+    rows = [row for folder in folders for row in json.loads(folder.read_text())["texts"]]
+    both, total = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows)
+    assert found.cell("whole-encoder predictor", "rationale_f1").value == pytest.approx(2 * both / total)
+    right = np.mean([r["said"] == r["label"] for r in rows])
+    assert found.cell("whole-encoder predictor", "accuracy").value == pytest.approx(right)
+    assert found.cell("refined search", "rationale_f1").value is not None
+    robust = reproduce("P1-robustness", models={"rationalizers": str(tmp_path / "out")})[1][0].evaluation
+    folders = [tmp_path / "out" / "sst" / "ordinary" / f"seed-{k}" / "judged.json" for k in (0, 1)]
+    right = [json.loads(folder.read_text())["robust"]["front"] for folder in folders]
+    assert robust.cell("ordinary model", "front").value == pytest.approx(np.mean(right))
+    assert "Not made yet: RNP, two encoders." in robust.notes
+
+
+def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
+    recipe = open_recipe("rationalizers")
+    examples = [with_gold(e) for e in reviews(30)]
+    prose = [Example(" ".join(["a"] * 20))]
+    monkeypatch.setattr(recipe, "open_dataset", lambda *a, **k: type("Read", (), {"examples": prose})())
+    found = recipe.disturbed(examples, None, 0)
+    assert set(found) == {"front", "behind", "words"}
+    changed = 0
+    for before, after in zip(examples, found["words"], strict=True):
+        one, other = before.text.split(), after.text.split()
+        assert len(one) == len(other) and after.label == before.label
+        assert all(a == b for a, b in zip(one, other, strict=True) if a in (*GOOD, *BAD))
+        changed += one != other
+    assert changed > 20
+    assert found["front"][0].text.endswith(examples[0].text) and found["behind"][0].text.startswith(examples[0].text)
+
+
+def test_without_models_a_suite_says_what_to_do(tmp_path):
+    with pytest.raises(InputError, match=r"holds no rationalizers: make them with recipes/rationalizers.py"):
+        reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
