@@ -67,3 +67,10 @@ def test_the_how_to_of_attention_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "attention.md", "exec"), {})
     assert "explanation" in capsys.readouterr().out
+
+
+def test_the_how_to_of_rationalizers_runs(tmp_path, monkeypatch, capsys):
+    (block,) = code_blocks("docs/how-to/rationalizer.md")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "rationalizer.md", "exec"), {})
+    assert "True" in capsys.readouterr().out
