@@ -22,7 +22,7 @@ from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
 from raison.selfexplaining.objectives import Weights, coherence, prediction_loss, shares, sparsity_gap, total
 from raison.selfexplaining.rationalizer import Rationalizer, Selected
 from raison.selfexplaining.rationalizing import Regimen, added_by, assembled, measured, train_rationalizer, troubles
-from raison.selfexplaining.selecting import decided, sampled
+from raison.selfexplaining.selecting import attention, decided, sampled, seeing
 from raison.selfexplaining.selective import selective
 from raison.selfexplaining.stages import blocks_of, stretch
 from raison.testing import check_model, tiny_hf
@@ -159,6 +159,34 @@ def test_a_draw_is_hard_and_its_gradient_soft():
     torch.manual_seed(0)
     odds = torch.tensor([0.0, math.log(3)]).expand(20_000, 1, 2)  # keeps 3 of 4
     assert float(sampled(odds).mean()) == pytest.approx(0.75, abs=0.02)
+
+
+def test_the_gradient_of_seeing_a_token_is_the_whole_step():
+    """For a hidden token: what attention would give with it, minus what it gives; for a seen one: the slope."""
+    encoder, _ = encoder_of("bert")
+    module = encoder.encoder.layer[0].attention.self
+    random = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=random) for _ in range(3))
+
+    def attended(seen):
+        with seeing(seen):
+            return attention(module.eval(), query, key, value, None, scaling=0.5)[0]
+
+    seen = torch.tensor([[1.0, 0.0, 1.0, 0.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    upstream = torch.randn(1, 5, 2, 4, dtype=torch.float64, generator=random)
+    (gradient,) = torch.autograd.grad((attended(seen) * upstream).sum(), seen)
+    plain = attended(seen.detach())
+    for t in range(5):
+        if seen[0, t] == 0:
+            more = seen.detach().clone()
+            more[0, t] = 1
+            expected = ((attended(more) - plain) * upstream).sum()
+        else:
+            step = torch.zeros_like(seen)
+            step[0, t] = 1e-6
+            up, down = attended(seen.detach() + step), attended(seen.detach() - step)
+            expected = ((up - down) / 2e-6 * upstream).sum()
+        assert float(gradient[0, t]) == pytest.approx(float(expected), rel=1e-5, abs=1e-8)
 
 
 def test_the_likeliest_token_stays_where_all_would_go():
