@@ -785,11 +785,11 @@ def test_limit_is_lazy(tmp_path):
             asked.append(number)
             yield row
 
-    from raison.datasets.base import Read, collect
+    from raison.datasets.base import Read, Source
     from raison.datasets.rows import each
 
     rows = each(counted(), lambda row: Example(row.value, id=str(row.line)))
-    found = collect(rows, lambda example: "", Read("x", "all", "text", (), []), 3, False)
+    found = Source(rows, lambda example: "", Read("x", "all", "text", (), [])).read(3)
     assert len(found) == 3 and asked == [0, 1, 2]
 
 

@@ -16,7 +16,7 @@ from raison.registry import datasets, suggest
 from raison.spec import Spec, whole
 from raison.types import Example
 
-__all__ = ["SEGMENTS", "Dataset", "Read", "collect", "dataset", "folder_of", "gold_fault", "negative_positive"]
+__all__ = ["SEGMENTS", "Dataset", "Read", "Source", "dataset", "folder_of", "gold_fault", "negative_positive"]
 
 D = TypeVar("D", bound="type[Dataset]")
 
@@ -103,11 +103,15 @@ class Dataset(ABC):
         data: str | os.PathLike[str] | None = None,
     ) -> Read:
         """The first `limit` examples of a split; a broken record is an error, or counted with `skip_broken`."""
+        return self.source_of(split, data).read(limit, skip_broken)
+
+    def source_of(self, split: str | None = None, data: str | os.PathLike[str] | None = None) -> Source:
+        """The rows of a split, not read yet."""
         chosen = self.split(split)
         rows: Iterable[Row[Example] | Broken] = self.rows(folder_of(self, data), chosen)
         if self.blocks:
             rows = in_turn(rows, self.labels)
-        return collect(rows, self.fault, self.blank(chosen), limit, skip_broken)
+        return Source(rows, self.fault, self.blank(chosen))
 
     def blank(self, split: str) -> Read:
         return Read(str(self.spec()), split, self.task, tuple(self.labels), [])
@@ -139,32 +143,55 @@ def folder_of(wanted: Dataset, data: str | os.PathLike[str] | None) -> Path:
     return folder
 
 
-def collect(
-    rows: Iterable[Row[Example] | Broken],
-    fault: Callable[[Example], str],
-    blank: Read,
-    limit: int | None,
-    skip_broken: bool,
-) -> Read:
-    """Read rows to the end or the limit into a blank account; what contradicts itself is broken as well."""
-    if limit is not None:
-        whole("limit", limit, 1)
-    mended: Counter[str] = Counter()
-    seen: dict[str, int] = {}
-    for row in rows:
-        if not isinstance(row, Broken) and (why := id_fault(row, seen) or fault(row.value)):
-            row = Broken(row.file, row.line, why)
-        if isinstance(row, Broken):
-            if not skip_broken:
-                raise InputError(f"{row}; mend it, or leave such records out (--skip-broken, skip_broken=True).")
-            blank.broken.append(row)
-            continue
-        seen[row.value.id] = row.line
-        mended.update(row.mended)
-        blank.examples.append(row.value)
-        if len(blank.examples) == limit:
-            break
-    return replace(blank, mended=dict(mended))
+@dataclass
+class Source:
+    """Rows that nobody has read yet, and what their account will say."""
+
+    rows: Iterable[Row[Example] | Broken]
+    fault: Callable[[Example], str]
+    blank: Read
+    finish: Callable[[Read], Read] = lambda read: read
+    mended: Counter[str] = field(default_factory=Counter)
+
+    def stream(self, limit: int | None = None, skip_broken: bool = False) -> Iterator[Row[Example]]:
+        """Rows one by one, to the end or the limit, none of which is kept; what contradicts itself is broken as well.
+
+        Whether ids are told twice is not looked at: that would need all of them.
+        """
+        if limit is not None:
+            whole("limit", limit, 1)
+        count = 0
+        for row in self.rows:
+            if not isinstance(row, Broken) and (why := self.fault(row.value)):
+                row = Broken(row.file, row.line, why)
+            if isinstance(row, Broken):
+                self.leave(row, skip_broken)
+                continue
+            self.mended.update(row.mended)
+            yield row
+            count += 1
+            if count == limit:
+                return
+
+    def leave(self, row: Broken, skip_broken: bool) -> None:
+        if not skip_broken:
+            raise InputError(f"{row}; mend it, or leave such records out (--skip-broken, skip_broken=True).")
+        self.blank.broken.append(row)
+
+    def read(self, limit: int | None = None, skip_broken: bool = False) -> Read:
+        """All of them; an id that stands there twice is broken."""
+        seen: dict[str, int] = {}
+        if limit is not None:
+            whole("limit", limit, 1)
+        for row in self.stream(None, skip_broken):
+            if why := id_fault(row, seen):
+                self.leave(Broken(row.file, row.line, why), skip_broken)
+                continue
+            seen[row.value.id] = row.line
+            self.blank.examples.append(row.value)
+            if len(self.blank.examples) == limit:
+                break
+        return self.finish(replace(self.blank, mended=dict(self.mended)))
 
 
 def id_fault(row: Row[Example], seen: dict[str, int]) -> str:

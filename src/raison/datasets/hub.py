@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raison.datasets.base import Read, collect, gold_fault
+from raison.datasets.base import Read, Source, gold_fault
 from raison.datasets.mapping import Columns
 from raison.datasets.own import chosen, finished, task_of
 from raison.datasets.rows import Row, Rows, each
 from raison.errors import InputError, MissingExtra
 from raison.spec import Spec
 
-__all__ = ["read"]
+__all__ = ["source_of"]
 
 
-def read(
-    name: str, params: Mapping[str, Any], split: str | None = None, limit: int | None = None, skip_broken: bool = False
-) -> Read:
-    """The first `limit` examples of a set on the hub, or of a folder written by `save_to_disk`.
+def source_of(name: str, params: Mapping[str, Any], split: str | None = None) -> Source:
+    """The examples of a set on the hub, or of a folder written by `save_to_disk`, not read yet.
 
     `split` may stand in the spec as well; labels get the names of the set's ClassLabel.
     """
@@ -39,7 +37,7 @@ def read(
     def fault(example: Any) -> str:
         return gold_fault(mapped.task or task_of([example]), example)
 
-    return finished(collect(each(rows(found, where), mapped), fault, blank, limit, skip_broken), mapped)
+    return Source(each(rows(found, where), mapped), fault, blank, lambda read: finished(read, mapped))
 
 
 def rows(found: Any, where: str) -> Rows[dict[str, Any]]:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from raison.datasets import hub, own
-from raison.datasets.base import Dataset, Read
+from raison.datasets.base import Dataset, Read, Source
 from raison.errors import InputError
 from raison.registry import datasets
 from raison.spec import Spec
 
-__all__ = ["open_dataset", "parted"]
+__all__ = ["open_dataset", "parted", "source_of"]
 
 HUB = "hf:"
 
@@ -31,20 +31,30 @@ def open_dataset(
     (`reviews.csv(text=review, label=stars)`), or `hf:NAME(split=test, text=..., label=...)`. What stands in the
     brackets may be given as keywords as well.
     """
+    return source_of(spec, split, data, **params).read(limit, skip_broken)
+
+
+def source_of(
+    spec: str | Spec | Dataset | os.PathLike[str],
+    split: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    **params: Any,
+) -> Source:
+    """What `open_dataset` reads, not read yet: `stream()` gives one example after the other and keeps none."""
     if isinstance(spec, Dataset):
-        return spec.read(split, limit, skip_broken, data)
+        return spec.source_of(split, data)
     name, inside = (spec.name, dict(spec.params)) if isinstance(spec, Spec) else parted(os.fspath(spec))
     both = {**inside, **params}
     if not name:
         raise InputError("The name of the data is empty: name a data set of `raison ls datasets` or a file.")
     if name.startswith(HUB):
-        return hub.read(name.removeprefix(HUB), both, split, limit, skip_broken)
+        return hub.source_of(name.removeprefix(HUB), both, split)
     registered = name if name in datasets else by_folder(name)
     if registered:
-        return datasets.build(Spec(registered, both)).read(split, limit, skip_broken, data)
+        return datasets.build(Spec(registered, both)).source_of(split, data)
     path = Path(name)
     if path.exists():
-        return own.read(path, both, split, limit, skip_broken)
+        return own.source_of(path, both, split)
     if path.suffix or len(path.parts) > 1:
         raise InputError(f"There is no file {name!r}: check the path.")
     datasets[name]  # raises, with the nearest name

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.datasets import eraser, table
-from raison.datasets.base import Read, collect, gold_fault
+from raison.datasets.base import Read, Source, gold_fault
 from raison.datasets.jsonl import objects
 from raison.datasets.mapping import FIELDS, Columns
 from raison.datasets.prose import prose
@@ -22,7 +22,7 @@ from raison.registry import suggest
 from raison.spec import Spec, one_of
 from raison.types import Example
 
-__all__ = ["FORMATS", "SETTINGS", "chosen", "finished", "is_eraser", "read", "task_of"]
+__all__ = ["FORMATS", "SETTINGS", "chosen", "finished", "is_eraser", "source_of", "task_of"]
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "squad", "conllu", "txt", "eraser")
 SUFFIXES = {f".{name}": name for name in ("jsonl", "csv", "tsv", "parquet", "conllu", "txt")}
@@ -32,10 +32,8 @@ SETTINGS = ("format", "task", "labels", "segment", "encoding", "level", "query")
 TABLES = ("jsonl", "csv", "tsv", "parquet")
 
 
-def read(
-    path: Path, params: Mapping[str, Any], split: str | None = None, limit: int | None = None, skip_broken: bool = False
-) -> Read:
-    """The first `limit` examples of a file or an ERASER folder."""
+def source_of(path: Path, params: Mapping[str, Any], split: str | None = None) -> Source:
+    """The examples of a file or an ERASER folder, not read yet."""
     settings, columns = chosen(str(path), params)
     form = settings.pop("format", "") or format_of(path)
     one_of("format", form, FORMATS)
@@ -53,7 +51,7 @@ def read(
     )
     rows = rows_of(path, form, split or "", settings, mapped)
     blank = Read(str(Spec(str(path), params)), split or "all", TASKS.get(form, ""), LABELS.get(form, mapped.labels), [])
-    return finished(collect(rows, lambda example: fault_of(example, form, mapped), blank, limit, skip_broken), mapped)
+    return Source(rows, lambda example: fault_of(example, form, mapped), blank, lambda read: finished(read, mapped))
 
 
 TASKS = {"squad": "qa", "conllu": "tagging", "txt": "text"}
