@@ -24,18 +24,22 @@ import numpy as np
 from raison import progress
 from raison.api import explain, rationalize
 from raison.datasets.opening import open_dataset
-from raison.errors import RaisonError
+from raison.datasets.overlap import normalised, overlap
+from raison.errors import InputError, RaisonError
 from raison.models.load import load
 from raison.selfexplaining.frame import NAMED
 from raison.selfexplaining.objectives import Weights
 from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
 from raison.training.fit import lines, saved
+from raison.training.labelled import marked
 from raison.types import Example
 
 BASE = "minilm"
 SHARE = 0.25
 SST, MOVIES, EDITED = "sst_trees(distance=1)", "eraser_movies", "imdb_counterfactual"
+GRADES = "sst_trees(distance=1, classes=5)"
 SEEDS = 3
+TURNING = set("not no never neither nor none without hardly barely too very so nothing nobody cannot only but".split())
 FEW = 500  # test texts for methods that ask the model many times
 POST_HOC = {  # of the ordinary model; True: cheap enough for all test texts
     "gradient_norm": True,
@@ -91,16 +95,21 @@ def material(job: Job, data_dir: Path) -> tuple[Any, list[Example]]:
     """What to train on, and the test texts."""
     if job.data == "pairs":  # the data set at hand has no train part: most of its dev part is one
         test = open_dataset("qqp", "test", 1500, data_dir).examples
-        seen = {(e.text, e.pair) for e in test}
+        asked = {normalised(text) for e in test for text in (e.text, e.pair)}
         read = open_dataset("qqp", "dev", 6000, data_dir).examples
-        return [e for e in read if (e.text, e.pair) not in seen], test
+        return [e for e in read if not {normalised(e.text), normalised(e.pair)} & asked], test
     if job.data == "scores":
         scored = lambda split: [  # noqa: E731
-            replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(SST, split, data=data_dir).examples
+            replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(GRADES, split, data=data_dir).examples
         ]
-        return scored("train"), scored("test")
+        return without(scored("train"), scored("test")), scored("test")
     name = {"sst": SST, "movies": MOVIES, "edited": EDITED}[job.data]
     return name, open_dataset(name, "test", data=data_dir).examples
+
+
+def without(train: Sequence[Example], test: Sequence[Example]) -> list[Example]:
+    copies = set(overlap(train, test))
+    return [e for number, e in enumerate(train) if number not in copies]
 
 
 def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
@@ -140,6 +149,7 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
                 "marked": int(gold.sum()),
                 "both": int((own & gold).sum()),
                 "cut": int(encoding.truncated),
+                "lost": int(sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()),
             }
         )
     return rows
@@ -162,7 +172,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         row["empty"] = choice.empty
         row["said"] = prediction.value if job.data == "scores" else prediction.target.text
         row["label"] = example.label
-    told: dict[str, Any] = {"texts": rows}
+    told: dict[str, Any] = {"texts": rows, "every token": every_token(model, encodings, examples, job)}
     if job.data == "sst":
         told["robust"] = robust(model, examples, arguments.data, seed)
     write(path, told)
@@ -171,20 +181,41 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     print(f"{job.data} {job.name} {seed}: accuracy {right:.3f}, F1 {2 * both / max(1, all_):.3f}", flush=True)
 
 
+def every_token(model: Any, encodings: Sequence[Any], examples: Sequence[Example], job: Job) -> list[float]:
+    """What the same predictor does of each text when it reads all tokens: 1 if right; of a regression its answer."""
+    import torch
+
+    found = []
+    for encoding, example in zip(encodings, examples, strict=True):
+        ids = torch.tensor(encoding.ids)[None]
+        types = None if encoding.types is None else torch.tensor(encoding.types)[None]
+        with torch.inference_mode():
+            logits = model.hf(ids, token_type_ids=types, rationale=torch.ones_like(ids)).logits[0]
+        if job.data == "scores":
+            found.append(float(logits[0]))
+        else:
+            found.append(float(model.labels[int(logits.argmax())] == example.label))
+    return found
+
+
 def disturbed(examples: Sequence[Example], data_dir: Path, seed: int) -> dict[str, list[Example]]:
     """Test texts with a sentence of encyclopedia in front or behind, and with neutral words replaced by others."""
     rng = np.random.default_rng(seed)
     prose = open_dataset("wikitext2", "test", 4000, data_dir).examples
     sentences = [" ".join(e.text.split()[:15]) for e in prose if len(e.text.split()) >= 15]
-    neutral = sorted({w for e in examples for w, mark in words_of(e) if not mark and w.isalpha() and w.islower()})
+    sentences = [text for text in sentences if "<unk>" not in text and "@" not in text and "=" not in text]
+    loaded = {w.lower() for e in examples for w, mark in words_of(e) if mark} | TURNING
+    neutral = {w for e in examples for w, _ in words_of(e) if w.isalpha() and w.islower()}
+    neutral = sorted(neutral - loaded)
+    known = set(neutral)
     found: dict[str, list[Example]] = {"front": [], "behind": [], "words": []}
     for example in examples:
         extra = sentences[int(rng.integers(len(sentences)))]
         found["front"].append(Example(f"{extra} {example.text}", label=example.label))
         found["behind"].append(Example(f"{example.text} {extra}", label=example.label))
         changed = [
-            neutral[int(rng.integers(len(neutral)))] if not mark and w.isalpha() and rng.random() < 0.3 else w
-            for w, mark in words_of(example)
+            neutral[int(rng.integers(len(neutral)))] if w in known and rng.random() < 0.3 else w
+            for w, _ in words_of(example)
         ]
         found["words"].append(Example(" ".join(changed), label=example.label))
     return found
@@ -229,7 +260,9 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         "methods": {},
     }
     rng = np.random.default_rng(seed)
-    told["methods"]["random"] = kept_of(model, examples, lambda encoding, number: drawn(encoding, rng))
+    lengths = lengths_of(folder, examples)
+    told["methods"]["random"] = kept_of(model, examples, lambda encoding, n: drawn(encoding, rng, lengths[n]))
+    sizes: list[np.ndarray] = []  # of gradients: what fills a search's rationale up
     for name, cheap in POST_HOC.items():
         chosen = examples if cheap else examples[:FEW]
         texts = [Example(e.text) for e in chosen]
@@ -238,35 +271,41 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> None:
             found = rationalize(model, texts, "refined", units="token", truncate=True)
         else:
             found = explain(model, texts, name, units="token", truncate=True)
-        told["methods"][name] = kept_of(model, chosen, lambda encoding, number, f=found: best(encoding, f[number]))
+        if name == "gradient_norm":
+            sizes = [np.asarray(each.scores, float) for each in found]
+        told["methods"][name] = kept_of(
+            model, chosen, lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n])
+        )
         rows = told["methods"][name]
         both, all_ = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows if r["marked"])
         print(f"ordinary {name} {seed}: F1 {2 * both / all_:.3f}", flush=True)
     write(path, told)
 
 
-def drawn(encoding: Any, rng: np.random.Generator) -> np.ndarray:
-    """A random quarter of the tokens."""
+def lengths_of(folder: Path, examples: Sequence[Example]) -> list[int]:
+    """How many tokens the whole-encoder rationalizer of the same seed keeps of each text."""
+    beside = folder.parents[1] / "whole" / folder.name / "judged.json"
+    if not beside.is_file():
+        raise InputError("Rationales of equal length need those of the part main: run that first.")
+    return [int(row["kept"]) for row in json.loads(beside.read_text(encoding="utf-8"))["texts"]]
+
+
+def drawn(encoding: Any, rng: np.random.Generator, count: int) -> np.ndarray:
+    """So many random tokens."""
     chosen = np.zeros(len(encoding), bool)
-    real = np.flatnonzero(encoding.start >= 0)
-    chosen[rng.permutation(real)[: count_of(len(real))]] = True
+    chosen[rng.permutation(np.flatnonzero(encoding.start >= 0))[:count]] = True
     return chosen
 
 
-def count_of(words: int) -> int:
-    return max(1, round(SHARE * words))
-
-
-def best(encoding: Any, explanation: Any) -> np.ndarray:
-    """The tokens of largest score, as many as a rationalizer would keep; what a search selected comes first."""
-    real = np.flatnonzero(encoding.start >= 0)
+def best(encoding: Any, explanation: Any, count: int, gradients: np.ndarray) -> np.ndarray:
+    """The `count` tokens of largest score; what a search selected comes first, and gradients fill it up."""
     sizes = np.abs(np.asarray(explanation.scores, float))
     if explanation.selected is not None:
-        sizes = sizes + 1e6 * np.asarray(explanation.selected, float)
+        sizes = np.where(explanation.selected, 1e6 + sizes, gradients)
     chosen = np.zeros(len(encoding), bool)
     free = np.flatnonzero(explanation.units.of >= 0)
     order = np.argsort(-sizes[explanation.units.of[free]], kind="stable")
-    chosen[free[order[: count_of(len(real))]]] = True
+    chosen[free[order[:count]]] = True
     return chosen
 
 

@@ -15,6 +15,7 @@ import torch
 
 from raison.selfexplaining.frame import levels
 from raison.selfexplaining.rationalizer import Rationalizer
+from raison.selfexplaining.selecting import likeliest, texts_of
 
 __all__ = ["calibrate"]
 
@@ -26,26 +27,42 @@ def calibrate(model: Rationalizer, batches: Callable[[], Iterable[dict[str, Any]
     frame, offsets = model.frame, model.head.offsets
     with torch.no_grad():
         offsets.zero_()
+    pair = len(frame.sparsity) > 1
     for number in range(frame.pruning):
-        margins, sides, before, every = [], [], [], []
+        margins, sides, before = [], [], []
         for batch in batches():
             told = model(**batch)
-            assert told.masks is not None and told.margins is not None
-            real = told.real
-            kept = told.masks[number - 1].bool() if number else real
-            margins.append(told.margins[number][real])
-            before.append(kept[real])
-            sides.append(told.side[real] if len(frame.sparsity) > 1 else torch.zeros_like(told.side[real]))
-            every.append(real.sum())
+            assert told.masks is not None and told.margins is not None and told.real is not None
+            kept = told.masks[number - 1].bool() if number else told.real
+            margin = told.margins[number]
+            if frame.least_one:  # a text's likeliest token stays whatever the line is, so it counts first
+                for part in texts_of(kept, told.side if pair else None):
+                    margin = margin.masked_fill(likeliest(margin, part), torch.inf)
+            margins.append(margin[told.real])
+            before.append(kept[told.real])
+            sides.append(told.side[told.real] if pair else torch.zeros_like(told.side[told.real]))
         margin, kept, side = torch.cat(margins), torch.cat(before), torch.cat(sides)
         for text, share in enumerate(frame.sparsity):
             inside = side == text
             wanted = round(levels(share, frame.pruning)[number] * int(inside.sum()))
-            able = margin[inside & kept].sort(descending=True).values
-            if not len(able):
-                continue
-            place = min(max(wanted, 1), len(able))
-            last = able[place - 1]
-            following = able[place] if place < len(able) else last - 1.0
             with torch.no_grad():
-                offsets[number, text] = -(last + following) / 2
+                offsets[number, text] = -line_at(margin[inside & kept], wanted)
+
+
+def line_at(margins: torch.Tensor, wanted: int) -> float:
+    """A number that about `wanted` of the margins lie above; equal margins fall on the side that comes nearer."""
+    able = margins.sort(descending=True).values
+    finite = able[torch.isfinite(able)]
+    if not len(finite):
+        return 0.0
+    above = wanted - (len(able) - len(finite))  # of those that have a choice
+    if above <= 0:
+        return float(finite[0]) + 1.0
+    if above >= len(finite):
+        return float(finite[-1]) - 1.0
+    last, following = float(finite[above - 1]), float(finite[above])
+    if last > following:
+        return (last + following) / 2
+    more, fewer = int((finite >= last).sum()), int((finite > last).sum())
+    step = 1e-6 * max(1.0, abs(last))
+    return last - step if more - above <= above - fewer else last + step

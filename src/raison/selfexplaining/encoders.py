@@ -9,6 +9,7 @@ from typing import Any
 
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
+from raison.models.catalog.quiet import quiet
 from raison.models.load import check_folder, looks_local
 from raison.selfexplaining.stages import blocks_of
 
@@ -33,24 +34,33 @@ def opened_encoder(model: Any, tokenizer: Any = None) -> tuple[Any, Any, str]:
         hf, own = catalog.entries()[name].open()
         encoder = inside(hf)
     else:
-        encoder, own = from_place(name, path)
+        encoder, own = from_place(name, path, tokenizer)
     blocks_of(encoder, path.name)  # said now: what can't be split is no use
     return encoder, tokenizer or own, path.name if path.is_dir() else name
 
 
-def from_place(name: str, path: Path) -> tuple[Any, Any]:
+def from_place(name: str, path: Path, tokenizer: Any) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder {name!r}: check the path.")
     options: dict[str, Any] = {}
     if path.is_dir():
-        check_folder(path, allow_pickle=False, has_tokenizer=False)
+        check_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)
         name = str(path)
     elif not hub.reachable():
         options["local_files_only"] = True
-    encoder = hub.sentence(lambda: AutoModel.from_pretrained(name, use_safetensors=True, **options), name, "weights")
-    words = hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
+
+    def read() -> Any:
+        with quiet():
+            found: Any = AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
+        encoder, info = found
+        if missing := sorted(key for key in info["missing_keys"] if "pooler" not in key):
+            raise ValueError(f"the weights lack {missing[0]}")
+        return encoder
+
+    encoder = hub.sentence(read, name, "weights")
+    words = tokenizer or hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
     return inside(encoder), words
 
 

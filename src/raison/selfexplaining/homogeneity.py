@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.selfexplaining.stages import blocks_of, stretch
+from raison.errors import InputError
+from raison.selfexplaining.stages import blocks_of, normed, stretch
 
 __all__ = ["Homogeneity", "homogeneity", "split_of"]
 
@@ -38,14 +39,17 @@ def homogeneity(encoder: Any, batches: Sequence[dict[str, torch.Tensor]]) -> Hom
     for batch in batches:
         inputs = {key: value for key, value in batch.items() if key != "real"}
         seen = stretch(encoder, 0, depth, inputs)
+        behind = [normed(encoder, states, inputs) for states in seen.left]  # else a growing stream looks spread
         for row, real in enumerate(batch["real"]):
             if real.sum() < 2:
                 continue
-            layers = torch.stack([states[row][real] for states in (seen.entered, *seen.left)]).double()  # [l t d]
+            layers = torch.stack([states[row][real] for states in (seen.entered, *behind)]).double()  # [l t d]
             spreads.append((layers - layers.mean(1, keepdim=True)).square().sum(-1).mean(1))
             unit = torch.nn.functional.normalize(layers, dim=-1)
             size = unit.shape[1]
             cosines.append(((unit.sum(1).square().sum(-1)) - size) / (size * (size - 1)))
+    if not spreads:
+        raise InputError("No text has two tokens whose states could be compared: give longer texts.")
     spread, cosine = (torch.stack(rows).mean(0).tolist() for rows in (spreads, cosines))
     return Homogeneity(tuple(spread), tuple(cosine), len(spreads))
 

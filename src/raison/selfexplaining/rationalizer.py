@@ -22,8 +22,8 @@ from transformers.utils import ModelOutput
 
 from raison.selfexplaining.frame import Frame
 from raison.selfexplaining.recurrent import Recurrent
-from raison.selfexplaining.selecting import Head, decided, reached_by, sampled, seeing
-from raison.selfexplaining.stages import blocks_of, stretch
+from raison.selfexplaining.selecting import Head, decided, reached_by, sampled, seeing, texts_of
+from raison.selfexplaining.stages import blocks_of, normed, stretch
 
 __all__ = ["Rationalizer", "RationalizerConfig", "Selected"]
 
@@ -43,6 +43,7 @@ class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
         separator: int | None = None,
         base: str = "",
         typed: bool = False,
+        longest: int | None = None,
         **more: Any,
     ):
         self.frame = frame if frame is not None else asdict(Frame())
@@ -50,10 +51,13 @@ class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
         self.special = special or []
         self.separator = separator
         self.base = base  # the model that an adapter belongs to; empty where all weights are stored
+        self.longest = longest  # tokens of a text that it was trained on at most
         self.typed = typed  # token types tell the two texts of a pair apart
         for name in ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention"):
             if name in self.encoder:
                 more.setdefault(name, self.encoder[name])
+        if separator is not None and (isinstance(separator, bool) or not isinstance(separator, int)):
+            raise ValueError(f"the separator is the number of a token, not {separator!r}")
         super().__init__(**{"pad_token_id": self.encoder.get("pad_token_id"), **more})
 
 
@@ -176,9 +180,10 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
                 chosen = sampled(logits)
             else:
                 margin = margin + self.shift(number, tokens)
-                among = kept.bool()
-                empty = empty | (~decided(margin, among, False).any(-1) & tokens.real.any(-1))
-                chosen = decided(margin, among, frame.least_one).to(kept)
+                among, side = kept.bool(), tokens.side if len(frame.sparsity) > 1 else None
+                for part, real in zip(texts_of(among, side), texts_of(tokens.real, side), strict=True):
+                    empty = empty | (~((margin > 0) & part).any(-1) & real.any(-1))
+                chosen = decided(margin, among, frame.least_one, side).to(kept)
             kept = chosen * kept
             masks.append(kept)
             margins.append(margin)
@@ -246,7 +251,7 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             return None
         everything = tokens.there.to(found.mid)
         if frame.full_text == "mid_cls":
-            return self.answer(found.mid, everything)
+            return self.answer(normed(self.encoder, found.mid, inputs), everything)
         if isinstance(self.encoder, Recurrent):
             return self.predict(inputs, tokens, found.entered, everything, self.reader)
         if frame.predictor == "rest":
@@ -268,6 +273,8 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
     ) -> Selected:
         """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
         there = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        if self.config.pad_token_id is not None:  # padding in the place of a word: the word is not there
+            there = there & (input_ids != self.config.pad_token_id)
         tokens = self.tokens(input_ids, there)
         inputs = self.arguments(input_ids, there, token_type_ids, position_ids)
         found = self.generate(inputs, tokens)
@@ -319,6 +326,7 @@ def made(stored: dict[str, Any]) -> nn.Module:
     stored = dict(stored)
     if stored.get("model_type") == Recurrent.TYPE:
         return Recurrent(stored)
-    config = AutoConfig.for_model(**stored)
-    found: nn.Module = AutoModel.from_config(config)
+    for name in ("dtype", "torch_dtype"):
+        stored.pop(name, None)  # of the checkpoint that it began as
+    found: nn.Module = AutoModel.from_config(AutoConfig.for_model(**stored))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
 from raison.selfexplaining.objectives import Weights, total
 from raison.selfexplaining.rationalizer import Rationalizer, RationalizerConfig
 from raison.selfexplaining.recurrent import Recurrent
-from raison.selfexplaining.stages import blocks_of
+from raison.selfexplaining.stages import blocks_of, stretch
 from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
 from raison.training.classes import f1_of
@@ -37,6 +38,7 @@ from raison.training.seeds import generator
 __all__ = ["Regimen", "measured", "train_rationalizer", "troubles"]
 
 CALIBRATED = 1000  # training texts that the line between keeping and dropping is drawn on
+SIZE = 7  # words of the text that an encoder is tried on
 LOOKED = 300  # texts that homogeneity is measured on
 FAILED = 0.2  # share of empty or full rationales from which training is said to fail
 
@@ -70,6 +72,10 @@ class Regimen:
         for name in ("lr", "head_lr"):
             between(name, getattr(self, name), 0)
         between("held", self.held, 0, 0.9)
+        if self.warm >= self.epochs:
+            raise InputError(f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs.")
+        if self.half and not self.lora:
+            raise InputError("half stores an adapter in float16: give lora a rank, or leave half away.")
 
 
 def tensors(lines: Sequence[Line], pad: int) -> dict[str, torch.Tensor]:
@@ -177,13 +183,16 @@ def troubles(found: dict[str, float], most: float) -> list[str]:
         said.append(f"{found['empty']:.0%} of the rationales are empty")
     if found["full"] > FAILED:
         said.append(f"{found['full']:.0%} of the rationales are the whole text")
+    best = max(found.get("full text accuracy", 0.0), found.get("every token accuracy", 0.0))
     if "accuracy" in found and found["accuracy"] < most + 0.02:
         said.append("the predictor says no more than the commonest label")
-    elif found.get("full text accuracy", 0) - found.get("accuracy", 1) > 0.15:
+    elif "accuracy" in found and best - found["accuracy"] > 0.15:
         said.append(
-            f"generator and predictor are stuck (interlocking): {found['accuracy']:.2f} from rationales, "
-            f"{found['full text accuracy']:.2f} from full texts"
+            f"generator and predictor are stuck (interlocking): {found['accuracy']:.2f} from rationales, {best:.2f} "
+            "from all tokens"
         )
+    if "correlation" in found and found["correlation"] < 0.05:
+        said.append(f"what is told has nothing to do with the labels (correlation {found['correlation']:.2f})")
     return said
 
 
@@ -213,7 +222,7 @@ def train_rationalizer(
     """
     one_of("variant", variant, tuple(NAMED))
     chosen = {**NAMED[variant], **(frame or {})}
-    Frame.of({**chosen, "blocks": chosen.get("blocks") or 1000})  # what is wrong with the settings is said at once
+    Frame.of(defaulted({**chosen, "blocks": chosen.get("blocks") or 1000}))  # what is wrong is said at once
     taught = regimen or Regimen()
     one = partial(
         trained, model, tokenizer, data, chosen, variant, taught, data_dir=data_dir, limit=limit,
@@ -221,9 +230,34 @@ def train_rationalizer(
     )  # fmt: skip
 
     def same(report: dict[str, Any]) -> bool:
-        return bool(report["data"] == named(data) and report["variant"] == variant and report["asked"] == plain(chosen))
+        now: dict[str, Any] = {
+            "data": data_mark(data),
+            "variant": variant,
+            "asked": plain(chosen),
+            "regimen": plain(asdict(taught)),
+        }
+        now |= {"limit": limit, "regression": regression, "model": called(model)}
+        return all(report[key] == value for key, value in now.items())
 
     return repeated(one, Path(out), runs, seed, same)
+
+
+def called(model: Any) -> str:
+    """As `opened_encoder` calls it."""
+    if isinstance(model, (str, os.PathLike)):
+        path = Path(model).expanduser()
+        return path.name if path.is_dir() else str(model)
+    return getattr(model.config, "_name_or_path", "") or type(model).__name__
+
+
+def data_mark(data: Any) -> str:
+    """What the data is called; texts in memory are known by their content."""
+    if isinstance(data, (str, Path)):
+        return named(data)
+    made = hashlib.sha256()
+    for example in data:
+        made.update(example.content().encode())
+    return f"texts in memory, {made.hexdigest()[:16]}"
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:
@@ -267,19 +301,24 @@ def trained(
         )
     pair = any(e.pair is not None for e in parts["train"])
     frame, alike = framed(encoder, words, chosen, lines, pair, name)
-    base = str(Path(model).expanduser().resolve()) if regimen.lora and Path(model).expanduser().is_dir() else name
+    base = name
+    if regimen.lora and Path(model).expanduser().is_dir():  # so that both folders can be moved together
+        base = os.path.relpath(Path(model).expanduser().resolve(), folder.resolve())
     made = assembled(encoder, words, frame, labels, seed, base=base if regimen.lora else "")
+    made.config.longest = regimen.longest
     wrapped = adapted(made, regimen, seed, name) if regimen.lora else None
     report = taught(made, lines, frame, regimen, folder, seed, name, pad_of(words))
     report = {
         "what": "rationalizer",
         "model": name,
         "variant": variant,
-        "data": named(data),
+        "data": data_mark(data),
+        "limit": limit,
+        "regression": regression,
         "seed": seed,
         "asked": plain(chosen),
         "frame": asdict(frame),
-        "regimen": asdict(regimen),
+        "regimen": plain(asdict(regimen)),
         "labels": labels,
         "homogeneity": None if alike is None else asdict(alike),
         "counts": {**lines.counts, **left},
@@ -342,11 +381,19 @@ def framed(
         progress.report(0, 1, f"the first {settings['blocks']} of {depth} blocks select, by the spread of token states")
     elif settings["blocks"] == 0:
         settings["blocks"] = depth
-    if "pruning" not in settings:
-        settings["pruning"] = min(Frame().pruning, max(1, settings["blocks"] - 1))
-    frame = Frame.of(settings)
+    frame = Frame.of(defaulted(settings))
     frame.fits(depth, name)
     return frame, alike
+
+
+def defaulted(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with what follows from the number of blocks."""
+    if settings.get("encoder") == "gru" or not isinstance(settings["blocks"], int):
+        return settings
+    made = {"pruning": min(Frame().pruning, max(1, settings["blocks"] - 1)), **settings}
+    if made["pruning"] == made["blocks"]:  # no state stands before the pruning blocks
+        made.setdefault("full_text", "predictor")
+    return made
 
 
 def assembled(
@@ -387,6 +434,9 @@ def assembled(
         if frame.encoder == "gru" and made.reader is not None:
             for part in towers(made)[1:]:
                 part.gru.reset_parameters()
+    made = made.float()  # heads and blocks are of one kind, whatever the checkpoint was stored in
+    if frame.encoder != "gru":
+        check_hiding(made, tokenizer)
     made.requires_grad_(True)
     made.head.offsets.requires_grad_(False)
     for part in towers(made):  # P1: embeddings stay as they are
@@ -395,6 +445,43 @@ def assembled(
             if path.startswith("embeddings."):
                 parameter.requires_grad_(False)
     return made
+
+
+@torch.no_grad()
+def check_hiding(model: Rationalizer, tokenizer: Any) -> None:
+    """Refuse an encoder in which hidden tokens would be read: it is tried, not believed.
+
+    With the rationale fixed, other words in all other places must not move the answer, in evaluation and in training
+    (dropout apart); and a token must see those behind it, as an encoder's do.
+    """
+    name = type(model.encoder).__name__
+    size = getattr(model.encoder.config, "vocab_size", None) or len(tokenizer)
+    marks = set(model.config.special)
+    ordinary = [k for k in range(size) if k not in marks][: 2 * SIZE]
+    if len(ordinary) < 2:
+        return
+    ends = [tokenizer.cls_token_id], [i for i in (tokenizer.sep_token_id,) if i is not None]
+    one, other = ([ordinary[(k * step) % len(ordinary)] for k in range(SIZE)] for step in (1, 3))
+    kept = torch.tensor([[0, *[int(k % 3 == 1) for k in range(SIZE)], *[0 for _ in ends[1]]]])
+    mixed = [a if k % 3 == 1 else b for k, (a, b) in enumerate(zip(one, other, strict=True))]
+    first, second = (torch.tensor([[*ends[0], *words, *ends[1]]]) for words in (one, mixed))
+    model.eval()
+    for training in (False, True):
+        model.training = training  # of the frame alone: dropout stays off inside
+        one_answer, other_answer = (model(ids, rationale=kept).logits for ids in (first, second))
+        model.training = False
+        if not torch.allclose(one_answer, other_answer, rtol=1e-4, atol=1e-5):
+            raise Unsupported(
+                f"Tokens can't be hidden from {name} (its attention can't be reached, or it reads neighbours in other "
+                "ways), so a rationale would not be all that it reads: use an encoder such as BERT, RoBERTa, "
+                "DistilBERT, ELECTRA or ModernBERT."
+            )
+    states = [stretch(model.encoder, 0, 1, {"input_ids": ids}).left[0][0, 1] for ids in (first, second)]
+    changed = first.clone()
+    changed[0, -2] = other[-1] if other[-1] != one[-1] else ordinary[-1]
+    after = stretch(model.encoder, 0, 1, {"input_ids": changed}).left[0][0, 1]
+    if torch.equal(states[0], after):
+        raise Unsupported(f"{name} reads from left to right only, so it is no encoder: use one such as minilm.")
 
 
 def towers(model: Rationalizer) -> list[Any]:
@@ -426,8 +513,10 @@ def taught(
     def look() -> dict[str, Any]:
         calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad)))
         found: dict[str, Any] = measured(model, lines.parts["dev"], pad)
+        every = measured(model, lines.parts["dev"], pad, "all")
+        found[f"every token {key}"] = every[key]
         # in warm-up nothing is learned about what to select: such an epoch can't be the best
-        found["score"] = found[key] if task.seen[0] > warm else 0.0
+        found["score"] = found[key] if task.seen[0] > warm else None
         if said := troubles(found, most) if task.seen[0] > warm else []:
             found["trouble"] = "; ".join(said)
         return found
@@ -456,7 +545,8 @@ def taught(
     found: dict[str, Any] = {part: measured(model, rows, pad) for part, rows in lines.parts.items() if part != "train"}
     last = "test" if "test" in found else "dev"
     found["every token"] = measured(model, lines.parts[last], pad, "all")
-    found["troubles"] = troubles(found["dev"], most)
+    every = measured(model, lines.parts["dev"], pad, "all")
+    found["troubles"] = troubles({**found["dev"], f"every token {key}": every[key]}, most)
     found["epochs run"] = len(done.history)
     found["history"] = done.history
     found["CPU minutes"] = round(done.seconds / 60, 2)
@@ -487,7 +577,8 @@ def written(model: Rationalizer, wrapped: Any, tokenizer: Any, regimen: Regimen,
         with quiet():
             model.save_pretrained(folder)
     else:
-        write_adapter(wrapped, folder, half=regimen.half, name=model.config.base, whole=("head", "classifier"))
+        name = Path(model.config.base).name
+        write_adapter(wrapped, folder, half=regimen.half, name=name, whole=("head", "classifier"))
         with saved(folder / "config.json") as half:
             half.write_text(model.config.to_json_string(), encoding="utf-8")
     with quiet():

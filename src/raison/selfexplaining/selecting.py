@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from raison.models.tap import eager_of
 
-__all__ = ["Head", "decided", "reached_by", "sampled", "seeing"]
+__all__ = ["Head", "decided", "likeliest", "reached_by", "sampled", "seeing", "texts_of"]
 
 NAME = "raison_select"
 TINY = 1e-9
@@ -43,20 +43,38 @@ class Head(nn.Module):
 
 def sampled(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """[b t] 0 or 1, drawn by logits [b t 2]; its gradient is that of the soft draw."""
+    logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits  # too coarse for the noise
     noise = -torch.log(-torch.log(torch.rand_like(logits).clamp(TINY, 1 - 1e-7)))
     soft = torch.softmax((logits + noise) / temperature, -1)[..., 1]
     hard = (soft > 0.5).to(soft)
     return hard + (soft - soft.detach())  # adds an exact 0, so that 0 and 1 stay 0 and 1
 
 
-def decided(margin: torch.Tensor, among: torch.Tensor, least_one: bool) -> torch.Tensor:
-    """[b t] True where more is said for keeping; of a text that would lose all, the likeliest token stays."""
+def decided(
+    margin: torch.Tensor, among: torch.Tensor, least_one: bool, side: torch.Tensor | None = None
+) -> torch.Tensor:
+    """[b t] True where more is said for keeping; of a text that would lose all, the likeliest token stays.
+
+    `side` [b t] tells the texts of a pair apart, each of which keeps one.
+    """
     kept = (margin > 0) & among
     if not least_one:
         return kept
+    for part in texts_of(among, side):
+        only = likeliest(margin, part)
+        kept = kept | (only & ~(kept & part).any(-1, keepdim=True))
+    return kept
+
+
+def texts_of(among: torch.Tensor, side: torch.Tensor | None) -> list[torch.Tensor]:
+    """[b t] the tokens of each text."""
+    return [among] if side is None else [among & (side == number) for number in (0, 1)]
+
+
+def likeliest(margin: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
+    """[b t] True for the token of largest margin of each row, where there is one."""
     best = margin.masked_fill(~among, -torch.inf).argmax(-1, keepdim=True)
-    only = torch.zeros_like(kept).scatter(1, best, True) & among
-    return kept | (only & ~kept.any(-1, keepdim=True))
+    return torch.zeros_like(among).scatter(1, best, True) & among
 
 
 def attention(
@@ -75,19 +93,24 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, **kwargs
         )
         return found
-    if attention_mask is not None and attention_mask.is_floating_point():
-        lowest = max(torch.finfo(attention_mask.dtype).min, torch.finfo(torch.float32).min)
-        attention_mask = attention_mask.clamp(
-            min=lowest
-        )  # a row of -inf is NaN, and some families step down to float32
-    _, weights = eager(module, query, key, value, attention_mask, dropout=0.0, **kwargs)
+    lowest = max(torch.finfo(query.dtype).min, torch.finfo(torch.float32).min)  # some step down to float32
+    mask = query.new_zeros(()) if attention_mask is None else attention_mask.clamp(min=lowest)  # a row of -inf is NaN
     values = value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
     kept = seen.detach()[:, None, None, :]
-    rest = (weights * kept).sum(-1, keepdim=True).clamp(min=TINY)
-    shared = weights * kept / rest
-    output = functional.dropout(shared, dropout, module.training) @ values
+    soft = bool(((kept > 0) & (kept < 1)).any())  # weights, not a choice: A2R's other predictor
+    with torch.set_grad_enabled(soft and torch.is_grad_enabled()):
+        plain = eager(module, query, key, value, mask, dropout=0.0, **kwargs)[1]
+    rest = (plain * kept).sum(-1, keepdim=True).clamp(min=TINY)
+    if soft:
+        shared = plain * kept / rest
+        output = functional.dropout(shared, dropout, module.training) @ values
+    else:  # as evaluation does it: what is hidden is masked before the softmax
+        shape = (*query.shape[:3], key.shape[2])
+        masked = mask.expand(shape).masked_fill((kept == 0).expand(shape), lowest)
+        output, shared = eager(module, query, key, value, masked, dropout=dropout, **kwargs)
+        output = output.transpose(1, 2)
     if seen.requires_grad:
-        output = output + change(seen, weights.detach(), rest.detach(), values.detach(), output.detach())
+        output = output + change(seen, plain.detach(), rest.detach(), values.detach(), output.detach())
     return output.transpose(1, 2).contiguous(), shared
 
 
@@ -100,7 +123,7 @@ def change(
     token has most of the attention, and explodes over several blocks (gradients of 10⁶ in MiniLM's six).
     """
     moved = (seen - seen.detach())[:, None, None, :]
-    hidden = 1 - seen.detach()[:, None, None, :]
+    hidden = (seen.detach() == 0).to(weights)[:, None, None, :]  # of a weight between 0 and 1 the slope is meant
     step = weights / (rest + hidden * weights) * moved
     return step @ values - step.sum(-1, keepdim=True) * output
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.errors import ModelError
+from raison.errors import InputError, ModelError
 from raison.models.catalog.quiet import quiet
 from raison.models.classification import Classifier
 from raison.models.families import family_of
@@ -24,7 +24,7 @@ from raison.models.tap import running
 from raison.registry import loaders
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.rationalizer import TYPE, Rationalizer, RationalizerConfig
-from raison.types import Encoding
+from raison.types import Encoding, Example
 
 __all__ = ["Choice", "Selective", "selective"]
 
@@ -45,6 +45,25 @@ class Selective(Classifier):
     """A classifier that answers from the tokens that it selected."""
 
     hf: Rationalizer
+
+    @property
+    def limit(self) -> int | None:
+        """What it was trained on at most, where that is less than the encoder could read."""
+        own, trained = super().limit, self.hf.config.longest
+        return own if trained is None else trained if own is None else min(own, trained)
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        """A special token that somebody typed is an unknown word: else it would be read unselected."""
+        found = super().encode_one(example, truncate=truncate)
+        typed = (found.start >= 0) & np.isin(found.ids, self.hf.config.special)
+        if not typed.any():
+            return found
+        unknown = self.tokenizer.unk_token_id
+        if unknown is None:
+            raise InputError(
+                "The text holds special tokens of the model, which a rationalizer can't read: remove them."
+            )
+        return replace(found, ids=np.where(typed, unknown, found.ids))
 
     def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
         """What was selected of each text."""
@@ -119,11 +138,16 @@ def from_weights(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, 
 
 def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
     """The base that the adapter names, with its changes and the heads put in."""
-    encoder, words, _ = opened_encoder(config.base)
+    beside = (path / config.base).resolve()  # a folder is named relative to the adapter
+    encoder, words, _ = opened_encoder(str(beside) if beside.is_dir() else config.base)
+    if any((path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
+        from transformers import AutoTokenizer
+
+        words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
     stored, real = config.encoder.get("hidden_size"), encoder.config.hidden_size
     if stored != real:
         raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
-    hf = Rationalizer(config, encoder)
+    hf = sentence(lambda: Rationalizer(config, encoder.float()), path.name, "config")
     return merged(hf, path), words  # type: ignore[return-value]
 
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from raison.errors import Unsupported
 
-__all__ = ["Stretch", "blocks_of", "stretch"]
+__all__ = ["Stretch", "blocks_of", "normed", "stretch"]
 
 
 def blocks_of(encoder: nn.Module, name: str = "") -> tuple[str, nn.ModuleList]:
@@ -93,6 +93,33 @@ def stretch(
         inputs = {**{key: value for key, value in inputs.items() if key != "input_ids"}, "inputs_embeds": blank}
     seen.output = shell(encoder, path, gates)(**inputs).last_hidden_state
     return seen
+
+
+class Through(nn.Module):
+    """In the place of all blocks: gives what it was made with."""
+
+    def __init__(self, states: torch.Tensor, like: nn.Module):
+        super().__init__()
+        self.states, self.like = states, like
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("like"), name)
+
+    def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return self.states
+
+
+def normed(encoder: nn.Module, states: torch.Tensor, inputs: dict[str, Any]) -> torch.Tensor:
+    """States from between two blocks as they would leave the encoder: behind its final norm, where it has one."""
+    path, blocks = blocks_of(encoder)
+    table: Any = encoder.get_input_embeddings()  # type: ignore[operator]
+    blank = states.new_zeros(*states.shape[:2], table.weight.shape[1])
+    given = {**{key: value for key, value in inputs.items() if key != "input_ids"}, "inputs_embeds": blank}
+    found: torch.Tensor = shell(encoder, path, [Through(states, blocks[0])])(**given).last_hidden_state
+    return found
 
 
 def shell(encoder: nn.Module, path: str, gates: Sequence[nn.Module]) -> Any:

@@ -44,7 +44,7 @@ class Best:
 
         def seen() -> dict[str, Any]:
             found = look()
-            if found[self.key] > self.value:
+            if found[self.key] is not None and found[self.key] > self.value:
                 self.value = found[self.key]
                 still = {name for name, p in model.named_parameters() if not p.requires_grad and p.numel() > LITTLE}
                 weights = {name: value for name, value in model.state_dict().items() if name not in still}
@@ -55,7 +55,7 @@ class Best:
         return seen
 
     def enough(self, history: list[dict[str, Any]]) -> bool:
-        values = [one[self.key] for one in history]
+        values = [one[self.key] for one in history if one[self.key] is not None]  # None: it does not count yet
         return len(values) - 1 - int(np.argmax(values)) >= self.patience if values else False
 
     def read(self) -> dict[str, Any]:

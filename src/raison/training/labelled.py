@@ -14,6 +14,7 @@ import torch
 
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.opening import open_dataset, parted
+from raison.datasets.overlap import overlap
 from raison.errors import InputError
 from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
@@ -83,9 +84,9 @@ def examples_by_part(
         out = {int(k) for k in order[: max(1, round(held * len(order)))]}
         parts["dev"] = [e for k, e in enumerate(parts["train"]) if k in out]
         parts["train"] = [e for k, e in enumerate(parts["train"]) if k not in out]
-    beside = {(e.text, e.pair) for part in ("dev", "test") for e in parts.get(part, [])}
     every = len(parts["train"])
-    parts["train"] = [e for e in parts["train"] if (e.text, e.pair) not in beside]
+    copies = set(overlap(parts["train"], [e for part in ("dev", "test") for e in parts.get(part, [])]))
+    parts["train"] = [e for number, e in enumerate(parts["train"]) if number not in copies]
     left["train, left out: in dev or test as well"] = every - len(parts["train"])
     if not parts["train"]:
         raise InputError("All texts to train on stand in its development or test part as well: give other texts.")
@@ -124,11 +125,24 @@ def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[s
             if len(pieces.ids) > longest:
                 counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
                 pieces = cut(pieces, len(pieces.ids) - longest, False)
-            label = numbers[str(example.label)] if numbers else float(example.label)
+            label = numbers[str(example.label)] if numbers else number_of(example)
             types = () if pieces.types is None else tuple(pieces.types.tolist())
             made[name].append(Line(tuple(pieces.ids.tolist()), label, types, marked(pieces, example)))
         counts[name] = len(part)
     return Lines(made, tuple(labels), counts)
+
+
+def number_of(example: Example) -> float:
+    """The label of a regression."""
+    try:
+        value = float(example.label)
+    except (TypeError, ValueError):
+        value = float("nan")
+    if not np.isfinite(value):
+        raise InputError(
+            f"The label {example.label!r} of {example.text[:40]!r} is no number, which a regression needs."
+        )
+    return value
 
 
 def marked(pieces: Pieces, example: Example) -> tuple[bool, ...]:

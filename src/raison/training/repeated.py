@@ -50,7 +50,10 @@ def repeated(
                     "deviation": float(np.std([r[part][key] for r in reports], ddof=1)),
                 }
                 for key in reports[0][part]
+                if all(key in r[part] for r in reports)
             }
+    if any(r.get("troubles") for r in reports):
+        told["troubles"] = [f"run {k}: {trouble}" for k, r in enumerate(reports) for trouble in r["troubles"]]
     with saved(folder / RUNS) as half:
         half.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     return told

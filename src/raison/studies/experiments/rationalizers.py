@@ -30,12 +30,12 @@ COLUMNS = (
     Column("sparsity", "share of the tokens that is kept", None, True),
     Column("empty", "texts of which nothing would be kept", False),
     Column("full", "texts of which everything is kept", False),
-    Column("every_token", "accuracy of the same predictor on all tokens, a mean over seeds", True),
+    Column("every_token", "accuracy of the same predictor when it reads all tokens", True),
     Column("front", "accuracy with a sentence of an encyclopedia in front", True),
     Column("behind", "accuracy with such a sentence behind", True),
     Column("words", "accuracy with 30 % of the neutral words replaced", True),
     Column("error", "squared error of a regression", False),
-    Column("lost", "marked tokens that were cut off with the end of a long text", None),
+    Column("lost", "marked tokens that were cut off with the end of a long text", None, True),
 )
 KEYS = tuple(column.key for column in COLUMNS)
 
@@ -46,6 +46,7 @@ class Judged:
 
     texts: list[dict[str, Any]]
     robust: dict[str, list[int]]
+    every: list[float]  # 1 where the same predictor is right when it reads all tokens
     training: dict[str, Any]
 
 
@@ -90,7 +91,7 @@ def judgements(folder: Path, name: str) -> list[Judged]:
             texts = [{**row, **(picked[k] if k < len(picked) else {})} for k, row in enumerate(answers)]
         else:
             texts = told["texts"]
-        found_.append(Judged(texts, told.get("robust", {}), training))
+        found_.append(Judged(texts, told.get("robust", {}), told.get("every token", []), training))
     return found_
 
 
@@ -114,14 +115,15 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
             both = sum(row["both"] for row in picked)
             made["rationale_f1"] = Share(2 * both, kept + marked)
             made["precision"], made["recall"] = Share(both, kept), Share(both, marked)
+        lost = sum(row.get("lost", 0) for row in picked)
+        if marked or lost:
+            made["lost"] = Share(lost, marked + lost)
     for key in ("front", "behind", "words"):
         right = [seed.robust[key][number] for seed in seeds if number < len(seed.robust.get(key, []))]
         if right:
             made[key] = float(np.mean(right))
-    every = [
-        seed.training["every token"]["accuracy"] for seed in seeds if "accuracy" in seed.training.get("every token", {})
-    ]
-    if every:
+    every = [seed.every[number] for seed in seeds if number < len(seed.every)]
+    if every and "accuracy" in made:
         made["every_token"] = float(np.mean(every))
     return made
 
