@@ -33,10 +33,11 @@ MAY_IMPORT = {
     "training": GROUND | {"models", "datasets"},
     "selfexplaining": GROUND | {"models", "datasets", "training"},
     "studies": GROUND | {"models", "methods", "rationales", "metrics", "api", "datasets", "training", "selfexplaining"},
+    "runs": GROUND | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "__init__"},
     "testing": GROUND | {"models", "methods", "rationales", "api"},
     "cli": GROUND
     | {"models", "methods", "rationales", "metrics", "api", "studies", "datasets", "training", "selfexplaining"}
-    | {"show", "__init__"},
+    | {"show", "runs", "__init__"},
     "__init__": GROUND | {"api", "studies"},
     "__main__": {"cli"},
 }

@@ -102,6 +102,7 @@ def assemble() -> None:
         rationalize,
         rationalizer,
         reproduce,
+        run,
         train,
     )
 
@@ -116,6 +117,13 @@ def assemble() -> None:
         app.command("compatibility")(guarded(compatibility.compatibility))
         app.command("audit")(guarded(audit.audit))
         app.command("ls")(guarded(ls.ls))
+        app.command("run")(guarded(run.run))
+        app.command("status")(guarded(run.status))
+        app.command("report")(guarded(run.report))
+        store = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+        for verb in (run.verify, run.repair, run.compact, run.export, run.query):
+            store.command(verb.__name__)(guarded(verb))
+        app.add_typer(store, name="store", help="Look into the results of a run.")
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
         training.command("compatibility")(guarded(train.compatibility))
         training.command("classifier")(guarded(classifier.classifier))

@@ -1,0 +1,215 @@
+"""raison run, status, report and store: a corpus explained by a run that survives anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from raison.cli import options
+from raison.cli.evaluate import DataDir, Skip
+from raison.errors import InputError
+
+Spec = Annotated[Optional[Path], typer.Argument(help="A TOML file with model, data, methods, …; or use the flags.")]
+Out = Annotated[str, typer.Option("--out", help="Folder (or URL) of the run.")]
+Model = Annotated[Optional[str], typer.Option("-m", "--model", help="Name (raison ls models), folder or hub name.")]
+Data = Annotated[Optional[str], typer.Option("-d", "--data", help="A data set or a file(text=…).")]
+Methods = Annotated[Optional[list[str]], typer.Option("-M", "--method", help="A method or search; repeat it.")]
+Metrics = Annotated[Optional[list[str]], typer.Option("--metric", help="A metric; repeat it.")]
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+Target = Annotated[Optional[str], typer.Option("--target", help="predicted, gold, given or all.")]
+Units = Annotated[Optional[str], typer.Option("--units", help="token, word, sentence, passage or slot.")]
+Removal = Annotated[Optional[str], typer.Option("--removal", help="What absence means.")]
+Seed = Annotated[Optional[int], typer.Option("--seed", help="Seed of everything random.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")]
+Workers = Annotated[int, typer.Option("--workers", help="Processes; with Ray, actors.")]
+Threads = Annotated[int, typer.Option("--threads", help="Of each worker.")]
+Timeout = Annotated[
+    Optional[float], typer.Option("--timeout", help="Seconds for a text; what takes longer is given up.")
+]
+Memory = Annotated[Optional[int], typer.Option("--memory", help="Megabytes beyond the model, of each worker.")]
+Ray = Annotated[Optional[str], typer.Option("--ray", help="Address of a Ray cluster, or local.")]
+Gpus = Annotated[float, typer.Option("--gpus", help="Share of a GPU for each Ray worker.")]
+Shard = Annotated[Optional[int], typer.Option("--shard-tokens", help="Tokens of a shard, which is done whole or not.")]
+Where = Annotated[str, typer.Argument(help="Folder (or URL) of a run.")]
+Sql = Annotated[str, typer.Argument(help="select … from explanations …")]
+Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+def run(
+    spec: Spec = None,
+    out: Out = "",
+    model: Model = None,
+    data: Data = None,
+    method: Methods = None,
+    metric: Metrics = None,
+    split: Split = None,
+    limit: Limit = None,
+    target: Target = None,
+    units: Units = None,
+    removal: Removal = None,
+    seed: Seed = None,
+    shard_tokens: Shard = None,
+    resume: Resume = False,
+    workers: Workers = 1,
+    threads: Threads = 1,
+    timeout: Timeout = None,
+    memory: Memory = None,
+    ray: Ray = None,
+    gpus: Gpus = 0.0,
+    data_dir: DataDir = None,
+    skip_broken: Skip = False,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+) -> None:
+    """Explain a corpus: killed at any moment, it goes on with --resume and gives the same bytes."""
+    from raison.runs.spec import Means, RunSpec, read_spec
+
+    given: dict[str, Any] = dict(
+        model=model, data=data, methods=tuple(method) if method else None, metrics=tuple(metric) if metric else None,
+        split=split, limit=limit, target=target, units=units, removal=removal, seed=seed, shard_tokens=shard_tokens,
+        skip_broken=skip_broken or None,
+    )  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    if not out:
+        raise InputError("A run needs a folder: name one with --out.")
+    wanted = read_spec(spec, **given) if spec is not None else RunSpec.of(given, "The command") if given else None
+    if wanted is None and not resume:
+        raise InputError("A run needs a spec: a TOML file, or at least --model and --data.")
+    folder = None if data_dir is None else str(data_dir)
+    means = Means(
+        workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
+        allow_pickle=allow_pickle, trust_remote_code=trust_remote_code, ray=ray, gpus=gpus,
+    )  # fmt: skip
+    from raison.cli.waiting import waiting
+
+    with waiting("loading the libraries") as wait:
+        from raison.runs.drive import run as start
+
+        wait(f"running {out}")
+        ended = start(out, wanted, means, resume=resume)
+    for notice in ended.notices:
+        print(f"raison: {notice}.", file=sys.stderr)
+    failed = f", {ended.failed} failed" if ended.failed else ""
+    print(f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr)
+
+
+def status(where: Where, json: Json = False) -> None:
+    """Say how far a run is."""
+    from raison.runs.place import place_of
+    from raison.runs.status import status_of
+
+    told = status_of(place_of(where))
+    if json:
+        import json as writer
+
+        print(writer.dumps(told))
+        return
+    for name, value in told.items():
+        if name not in ("notices", "process", "host") and value is not None:
+            print(f"{name.replace('_', ' ')}: {value}")
+    for notice in told.get("notices", ()):
+        print(f"notice: {notice}")
+
+
+def report(
+    where: Where,
+    json: Json = False,
+    out: Annotated[Optional[list[Path]], typer.Option("--out", help="Write it: .html, .json, .md, .csv, …")] = None,
+) -> None:
+    """Turn a run into the tables of an evaluation, and its page."""
+    from raison.cli.evaluate import FORMS, publish
+    from raison.cli.explain import writable
+
+    for path in out or []:
+        writable(path)
+        if path.suffix.lower() not in FORMS:
+            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
+    from raison.cli.waiting import waiting
+
+    with waiting("reading the run"):
+        from raison.runs.place import place_of
+        from raison.runs.report import report as made
+
+        found = made(place_of(where))
+    publish(found, json, out or [])
+
+
+def verify(where: Where) -> None:
+    """Read every byte of a run: checksums, counts and keys."""
+    from raison.runs.place import place_of
+    from raison.runs.store import verify as looked
+
+    found = looked(place_of(where))
+    for each in found.damage:
+        print(f"raison: {each}.", file=sys.stderr)
+    missing = f", {len(found.missing)} shards are not done yet" if found.missing else ""
+    print(f"{found.records} records in {found.shards} shards, {found.failed} failed{missing}")
+    if found.damage:
+        raise SystemExit(1)
+
+
+def repair(where: Where) -> None:
+    """Put damaged files aside, so that --resume makes their shards again."""
+    from raison.runs.lock import owned
+    from raison.runs.place import place_of
+    from raison.runs.store import repair as mended
+
+    place = place_of(where)
+    with owned(place):
+        said = mended(place)
+    for sentence in said or ["Nothing is damaged."]:
+        print(sentence)
+
+
+def compact(where: Where) -> None:
+    """Put many shards into few files."""
+    from raison.runs.lock import owned
+    from raison.runs.place import place_of
+    from raison.runs.store import compact as packed
+
+    place = place_of(where)
+    with owned(place):
+        before, after = packed(place)
+    print(f"{before} files became {after}")
+
+
+def export(
+    where: Where,
+    out: Annotated[Path, typer.Argument(help="A .parquet file, or a folder for datasets.")],
+    form: Annotated[str, typer.Option("--format", help="parquet or datasets.")] = "parquet",
+) -> None:
+    """Write all explanations of a run as one table."""
+    from raison.runs.export import export as written
+    from raison.runs.place import place_of
+
+    print(f"{written(place_of(where), out, form)} rows: {out}", file=sys.stderr)
+
+
+def query(
+    where: Where, sql: Annotated[str, typer.Argument(help="select … from explanations …")], json: Json = False
+) -> None:
+    """Ask a run in SQL."""
+    from raison.runs.export import query as asked
+    from raison.runs.place import place_of
+
+    names, rows = asked(place_of(where), sql)
+    if json:
+        import json as writer
+
+        print(writer.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from raison.show.wording import clean
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for name in names:
+        table.add_column(clean(name))
+    for row in rows:
+        table.add_row(*(clean(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in row))
+    Console(highlight=False).print(table)

@@ -1,0 +1,1 @@
+"""Corpora: runs that survive anything."""

@@ -1,0 +1,206 @@
+"""Start or resume a run: plan it, hand its shards out until all are done, and say how far it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from raison.api import load
+from raison.errors import InputError, RaisonError
+from raison.runs.identity import environment
+from raison.runs.lock import owned
+from raison.runs.place import Local, Place, place_of
+from raison.runs.plan import Header, header_of, make_plan, shard_of
+from raison.runs.spec import Means, RunSpec
+from raison.runs.status import Status, Tally
+from raison.runs.store import done_shards, spec_of
+from raison.runs.work import Careful, Done, Worker
+
+__all__ = ["Death", "Executor", "Interrupted", "run"]
+
+OTHER = 2  # tries of a text that ends its worker or takes too long
+KILLED = 5  # likewise, where the worker was killed from outside: somebody else may be the reason
+
+
+class Interrupted(RaisonError):
+    """Somebody pressed Ctrl-C: what is done is kept."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True)
+class Death:
+    """A worker ended while it worked on a shard."""
+
+    shard: int
+    chunk: int  # that it was about to do; −1: none yet
+    text: int  # place of the text in the shard, where texts are done one by one; −1: the whole chunk
+    reason: str
+    outside: bool  # it was killed, and did not end by itself
+
+
+Event = Done | Death
+
+
+class Executor(Protocol):
+    """Does shards somewhere; several at once."""
+
+    room: int  # shards that it takes at a time
+
+    def submit(self, number: int, careful: Careful) -> None: ...
+
+    def events(self, wait: float) -> Iterator[Event]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Queue:
+    """Shards that are to do, and what their failures have taught."""
+
+    todo: list[int]
+    careful: dict[int, Careful] = field(default_factory=dict)
+    deaths: dict[tuple[int, int, int], list[bool]] = field(default_factory=dict)
+
+    def learn(self, death: Death, place: Place) -> str:
+        """Be more careful with a shard after a death; it is to be done again. Returns what to tell."""
+        self.todo.insert(0, death.shard)
+        careful = self.careful.setdefault(death.shard, Careful())
+        count = self.deaths.setdefault((death.shard, death.chunk, death.text), [])
+        count.append(death.outside)
+        own = sum(not outside for outside in count)
+        if death.chunk < 0 or (own < OTHER and len(count) < KILLED):
+            return f"a worker ended in shard {death.shard} ({death.reason}): it is done again"
+        if death.text < 0:
+            careful.single.add(death.chunk)
+            return f"a worker ended again in shard {death.shard} ({death.reason}): its texts are done one by one"
+        careful.poison[death.text] = death.reason
+        text = shard_of(place, death.shard).texts[death.text]
+        return f"the text {text.example.id!r} is given up after {len(count)} tries ({death.reason})"
+
+
+def run(
+    where: Any,
+    spec: RunSpec | None = None,
+    means: Means | None = None,
+    *,
+    resume: bool = False,
+) -> Status:
+    """Explain a corpus; returns how it ended. With `resume` a run goes on that was stopped, however that happened."""
+    place, means = place_of(where), means or Means()
+    with owned(place):
+        if isinstance(place, Local):
+            place.sweep()
+        spec = agreed(place, spec, resume)
+        header = header_of(place)
+        model = None
+        if header is None or (not means.apart and means.ray is None):
+            import torch
+
+            torch.set_num_threads(means.threads)
+            model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
+            identity = Worker(place, spec, means, model).identity
+            settle_environment(place, environment(identity, means.threads))
+        else:
+            settle_environment(place, {**environment("", means.threads), "model": None})
+        if header is None:
+            header = make_plan(place, spec, model, means.data_dir)
+        return driven(place, spec, means, header, model)
+
+
+def agreed(place: Place, spec: RunSpec | None, resume: bool) -> RunSpec:
+    """The spec of the run: the stored one, which a given one must equal."""
+    stored = None if place.get("spec.json") is None else spec_of(place)
+    if stored is None:
+        if spec is None:
+            raise InputError(f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data).")
+        place.put("spec.json", spec.to_json().encode())
+        return spec
+    if not resume:
+        raise InputError(f"{str(place)!r} holds a run already: go on with it (--resume), or choose another folder.")
+    if spec is not None and spec != stored:
+        other = next(name for name in vars(spec) if getattr(spec, name) != getattr(stored, name))
+        raise InputError(f"{str(place)!r} is a run with another {other}: give its own spec, or choose another folder.")
+    return stored
+
+
+def settle_environment(place: Place, now: dict[str, Any]) -> None:
+    """A run is made by one model and one set of libraries: numbers of two would differ in their last digits."""
+    data = place.get("environment.json")
+    if data is None:
+        place.put("environment.json", (json.dumps(now, indent=1) + "\n").encode())
+        return
+    before = json.loads(data)
+    skipped = {"machine"} | {name for name, value in now.items() if value is None}  # None: workers will see
+    if other := [name for name in now if name not in skipped and before.get(name) != now[name]]:
+        raise InputError(
+            f"{str(place)!r} was begun with another {other[0]} ({before.get(other[0])}, now {now[other[0]]}), and its "
+            "numbers would not fit together: use that one, or start anew in another folder."
+        )
+
+
+def driven(place: Place, spec: RunSpec, means: Means, header: Header, model: Any) -> Status:
+    done = done_shards(place)
+    sizes = dict(enumerate(header.sizes))
+    queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
+    texts = 0
+    for number in done:
+        texts += len(shard_of(place, number).texts) if number in sizes else 0
+    tally = Tally(place, header, len(done), texts)
+    tally.tell(always=True)
+    if not queue.todo:
+        return tally.end("done")
+    try:
+        if not means.apart and means.ray is None:
+            alone(place, spec, means, queue, tally, model)
+        else:
+            shared(executor_of(place, spec, means), place, queue, tally)
+    except KeyboardInterrupt:
+        tally.end("stopped")
+        raise Interrupted(
+            f"Stopped after {tally.texts} of {header.texts} texts: `raison run --resume` goes on from there."
+        ) from None
+    except RaisonError:
+        tally.end("failed")
+        raise
+    return tally.end("done")
+
+
+def alone(place: Place, spec: RunSpec, means: Means, queue: Queue, tally: Tally, model: Any) -> None:
+    """All shards in this process, one after the other."""
+    worker = Worker(place, spec, means, model)
+    while queue.todo:
+        number = queue.todo.pop(0)
+        tally.add(worker.work(number, queue.careful.get(number, Careful())))
+
+
+def executor_of(place: Place, spec: RunSpec, means: Means) -> Executor:
+    if means.ray is not None:
+        from raison.runs.ray import RayExecutor
+
+        return RayExecutor(place, spec, means)
+    from raison.runs.pool import Pool
+
+    return Pool(place, spec, means)
+
+
+def shared(executor: Executor, place: Place, queue: Queue, tally: Tally) -> None:
+    """Hand shards out as long as there are some; at most so many are under way as there is room for."""
+    under = 0
+    try:
+        while queue.todo or under:
+            while queue.todo and under < executor.room:
+                number = queue.todo.pop(0)
+                executor.submit(number, queue.careful.get(number, Careful()))
+                under += 1
+            for event in executor.events(0.5):
+                under -= 1
+                if isinstance(event, Done):
+                    tally.add(event)
+                else:
+                    tally.notice(queue.learn(event, place))
+            tally.tell()
+    finally:
+        executor.close()

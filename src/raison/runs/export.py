@@ -1,0 +1,155 @@
+"""A run as a table: Parquet, byte for byte the same for the same results; and questions to it in SQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from raison.errors import InputError, MissingExtra
+from raison.runs.place import Local, Place, Unwritten
+from raison.runs.store import records
+
+__all__ = ["export", "query", "rows_of"]
+
+GROUP = 2_000  # rows that are written together
+TABLE = "export/explanations.parquet"
+
+
+def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each explanation of a record, or for its failure."""
+    example = record["example"]
+    head = {
+        "key": record["key"],
+        "index": record["index"],
+        "id": example["id"],
+        "text": example["text"],
+        "pair": example["pair"],
+        "label": None if example["label"] is None else str(example["label"]),
+        "method": record["method"],
+        "failed": record["failed"]["reason"] if "failed" in record else None,
+    }
+    if "failed" in record:
+        yield {**head, **dict.fromkeys(EMPTY), "numbers": {}}
+        return
+    numbers = record.get("numbers") or [{} for _ in record["explanations"]]
+    for place, (each, told) in enumerate(zip(record["explanations"], numbers, strict=True)):
+        said = each["diagnostics"].get("prediction", {})
+        yield {
+            **head,
+            "place": place,
+            "target": each["target"]["text"],
+            "predicted": said.get("text"),
+            "probability": said.get("target_probability", said.get("probability")),
+            "removal": each["removal"],
+            "units": each["units"]["level"],
+            "names": each["units"]["names"],
+            "scores": each["scores"],
+            "selected": each["selected"],
+            "order": each["order"],
+            "numbers": told,
+        }
+
+
+EMPTY = ("place", "target", "predicted", "probability", "removal", "units", "names", "scores", "selected", "order")
+
+
+def flat(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Numbers of metrics as columns; a share has two, a curve is a list."""
+    made: dict[str, Any] = {}
+    for key, value in numbers.items():
+        if isinstance(value, list):
+            made[f"{key}_part"], made[f"{key}_whole"] = value
+        else:
+            made[key] = value["curve"] if isinstance(value, dict) else value
+    return made
+
+
+def export(place: Place, out: Path, form: str = "parquet") -> int:
+    """Write all explanations as a Parquet file, or as a folder of Hugging Face's `datasets`; returns the rows."""
+    if form not in ("parquet", "datasets"):
+        raise InputError(f"A run is exported as parquet or datasets, not {form!r}.")
+    if form == "parquet":
+        return to_parquet(place, out)
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra("datasets", "data", "Exporting to Hugging Face datasets") from None
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        table = Path(scratch) / "explanations.parquet"
+        count = to_parquet(place, table)
+        datasets.Dataset.from_parquet(str(table), cache_dir=scratch).save_to_disk(str(out))
+    return count
+
+
+def to_parquet(place: Place, out: Path) -> int:
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "data", "Exporting a run") from None
+    every = (row for record in records(place) for row in rows_of(record))
+    first = list(islice(every, GROUP))
+    if not first:
+        raise InputError(f"{str(place)!r} has no explanations yet: run it first.")
+    schema = schema_of(first, arrow)
+    count = 0
+    half = out.with_name(f".{out.name}.half")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with parquet.ParquetWriter(half, schema, compression="zstd") as writer:
+            group = first
+            while group:
+                columns = {name: [] for name in schema.names}  # type: ignore[var-annotated]
+                for row in group:
+                    whole = {**{k: v for k, v in row.items() if k != "numbers"}, **flat(row["numbers"])}
+                    for name in schema.names:
+                        columns[name].append(whole.get(name))
+                writer.write_table(arrow.table(columns, schema=schema))
+                count += len(group)
+                group = list(islice(every, GROUP))
+        os.replace(half, out)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise Unwritten(f"{str(out)!r} could not be written ({error.strerror or error}): make room first.") from None
+    return count
+
+
+def schema_of(rows: list[dict[str, Any]], arrow: Any) -> Any:
+    """Columns in a fixed order; those of numbers by their names in the first rows that have some."""
+    text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
+    fields = [
+        ("key", text), ("index", whole), ("place", whole), ("id", text), ("text", text), ("pair", text),
+        ("label", text), ("method", text), ("target", text), ("predicted", text), ("probability", number),
+        ("removal", text), ("units", text), ("names", arrow.list_(text)), ("scores", arrow.list_(number)),
+        ("selected", arrow.list_(arrow.bool_())), ("order", arrow.list_(whole)), ("failed", text),
+    ]  # fmt: skip
+    told = next((flat(row["numbers"]) for row in rows if row["numbers"]), {})
+    fields += [(name, arrow.list_(number) if isinstance(value, list) else number) for name, value in told.items()]
+    return arrow.schema(fields)
+
+
+def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Ask the table `explanations` something; it is exported first where that was not done since the last shard."""
+    if not isinstance(place, Local):
+        raise InputError("A query reads a run on this machine: export it to Parquet, and ask that.")
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtra("duckdb", "runs", "Asking a run in SQL") from None
+    table = place.root / TABLE
+    newest = max((path.stat().st_mtime_ns for path in (place.root / "shards").glob("*.jsonl")), default=0)
+    if not table.is_file() or table.stat().st_mtime_ns < newest:
+        to_parquet(place, table)
+    with duckdb.connect() as base:
+        base.read_parquet(str(table)).create_view("explanations")
+        try:
+            found = base.execute(sql)
+            names = [column[0] for column in found.description or []]
+            return names, found.fetchall()
+        except duckdb.Error as error:
+            raise InputError(f"The question can't be answered ({str(error).splitlines()[0]}).") from None

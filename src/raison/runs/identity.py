@@ -1,0 +1,99 @@
+"""What makes a piece of work the same: the model's weights, the method, the target rule, absence, units and the text.
+
+A key is `v1:` and the hash of all of them, so that a later change of what counts can be told from an earlier one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+from raison import __version__
+from raison.runs.lines import SCHEMA
+from raison.runs.spec import RunSpec
+from raison.types import Example
+
+__all__ = ["environment", "key_of", "method_identity", "model_identity"]
+
+VERSION = "v1"
+PIECE = 1 << 24
+
+
+def model_identity(model: Any) -> str:
+    """A hash of a model's weights, config and vocabulary; of a function, its name."""
+    made = hashlib.blake2b(digest_size=16)
+    made.update(f"{type(model).__name__}|{model.name}|{','.join(getattr(model, 'labels', ()))}|".encode())
+    hf = getattr(model, "hf", None)
+    if hf is None:
+        return made.hexdigest()
+    config = {key: value for key, value in hf.config.to_dict().items() if not key.startswith("_")}
+    config.pop("transformers_version", None)
+    made.update(json.dumps(config, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(hf.state_dict().items()):
+        plain = tensor.detach().cpu().contiguous()
+        made.update(f"{name}|{plain.dtype}|{tuple(plain.shape)}|".encode())
+        raw = memoryview(words(plain)).cast("B")
+        for start in range(0, len(raw), PIECE):
+            made.update(raw[start : start + PIECE])
+    vocabulary: dict[str, int] = getattr(model.tokenizer, "get_vocab", dict)()
+    made.update(json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
+
+
+def words(tensor: Any) -> Any:
+    """The numbers of a tensor as whole numbers of the same bytes: NumPy does not know all kinds (bfloat16)."""
+    import torch
+
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.flatten().view(kinds[tensor.element_size()]).numpy()
+
+
+def method_identity(method: Any) -> list[Any]:
+    """The spec of a method, with the content of every file that it names in the place of its path."""
+    spec = method.spec()
+    made = []
+    for name, value in sorted(spec.params.items()):
+        path = Path(value) if isinstance(value, (str, Path)) and value else None
+        if path is not None and path.is_file():
+            value = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        made.append([name, str(value)])
+    return [spec.name, made]
+
+
+def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) -> str:
+    """The key of one text explained by one method."""
+    content = {
+        "schema": SCHEMA,
+        "model": identity,
+        "method": method,
+        "target": spec.target,
+        "removal": spec.removal,
+        "units": spec.units,
+        "metrics": sorted(spec.metrics),
+        "seed": spec.seed,
+        "example": [example.text, example.pair, example.target, example.label if spec.target == "gold" else None],
+        "gold": [[s.start, s.end, s.segment] for s in example.gold],
+        "slots": [[s.name, s.start, s.end] for s in example.slots],
+    }
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
+    return f"{VERSION}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def environment(identity: str, threads: int) -> dict[str, Any]:
+    """What numbers may depend on besides the spec."""
+    from importlib.metadata import version
+
+    return {
+        "raison": __version__,
+        "schema": SCHEMA,
+        "model": identity,
+        "torch": version("torch"),
+        "transformers": version("transformers"),
+        "numpy": version("numpy"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": threads,
+    }

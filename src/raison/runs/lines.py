@@ -1,0 +1,121 @@
+"""Files of JSON lines in which damage shows: each line carries the checksum of its bytes, the last one says how many.
+
+    {"sum":"9f2c…","line":{…}}        … one for each record
+    {"sum":"…","line":{"end":128,"shards":[7]}}
+
+A file without a last line was cut: what was written before the cut is known to be whole, line by line.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from raison.errors import InputError
+
+__all__ = ["SCHEMA", "Damage", "Lines", "packed", "read", "unpacked"]
+
+SCHEMA = 1
+HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
+
+
+def checksum(body: bytes) -> bytes:
+    return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
+
+
+def packed(records: Iterable[dict[str, Any]], shards: list[int]) -> bytes:
+    """The bytes of a file: records in order, and the last line."""
+    made, count = [], 0
+    for record in records:
+        made.append(line_of(record))
+        count += 1
+    made.append(line_of({"end": count, "shards": shards, "schema": SCHEMA}))
+    return b"".join(made)
+
+
+def line_of(record: dict[str, Any]) -> bytes:
+    body = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
+        "utf-8", "surrogatepass"
+    )
+    return HEAD + checksum(body) + MIDDLE + body + TAIL + b"\n"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with a file, and where."""
+
+    file: str
+    line: int
+    what: str
+    torn: bool = False  # only its end is missing: what stands before is whole
+
+    def __str__(self) -> str:
+        return f"line {self.line} of {self.file!r} {self.what}"
+
+
+@dataclass
+class Lines:
+    """A file that was read: its records, and what is wrong with it."""
+
+    file: str
+    bodies: list[bytes] = field(default_factory=list)  # of whole lines, without the last
+    shards: list[int] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        return not self.damage
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        for body in self.bodies:
+            yield json.loads(body)
+
+
+def unpacked(line: bytes) -> bytes | None:
+    """The body of a whole line; None where it is not whole."""
+    start = len(HEAD) + 16 + len(MIDDLE)
+    if not line.startswith(HEAD) or line[start - len(MIDDLE) : start] != MIDDLE or not line.endswith(TAIL):
+        return None
+    body = line[start : -len(TAIL)]
+    return body if checksum(body) == line[len(HEAD) : len(HEAD) + 16] else None
+
+
+def read(data: bytes, file: str) -> Lines:
+    """Every line that is whole, and every one that is not."""
+    found = Lines(file)
+    pieces = data.split(b"\n")
+    torn = pieces.pop()  # behind the last end of a line
+    end: dict[str, Any] | None = None
+    for number, piece in enumerate(pieces, 1):
+        body = unpacked(piece)
+        if body is None:
+            found.damage.append(Damage(file, number, "is damaged: its checksum does not fit"))
+            continue
+        if end is not None:
+            found.damage.append(Damage(file, number, "stands behind the end of the file"))
+            continue
+        if body.startswith(b'{"end":'):
+            end = json.loads(body)
+            check_schema(end, file)
+        else:
+            found.bodies.append(body)
+    if torn:
+        found.damage.append(Damage(file, len(pieces) + 1, "is torn: the file was cut here", torn=end is None))
+    if end is None:
+        if not torn:
+            found.damage.append(Damage(file, len(pieces) + 1, "is missing: the file was cut here", torn=True))
+    elif end["end"] != len(found.bodies) and not found.damage:
+        found.damage.append(Damage(file, len(pieces), f"says {end['end']} records, and there are {len(found.bodies)}"))
+    found.shards = list(end["shards"]) if end is not None else []
+    return found
+
+
+def check_schema(end: dict[str, Any], file: str) -> None:
+    if end.get("schema", 0) > SCHEMA:
+        raise InputError(
+            f"{file!r} was written by a newer raison (schema {end['schema']}, and this one knows {SCHEMA}): update "
+            "raison to read it."
+        )

@@ -1,0 +1,95 @@
+"""One driver for a run: the second is refused. A lock that its owner left behind is not in the way.
+
+On this machine the operating system holds the lock and lets it go when the process ends, however it ends. At a URL the
+owner counts a beat in a file; a lock whose count stands still for a while belongs to nobody. No clock is compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from raison.errors import InputError
+from raison.runs.place import Local, Place, Unwritten
+
+__all__ = ["BEAT", "owned"]
+
+NAME = "lock"
+BEAT = 5.0  # seconds
+
+
+@contextmanager
+def owned(place: Place) -> Iterator[None]:
+    """The run is ours inside the block."""
+    if isinstance(place, Local):
+        with held(place):
+            yield
+    else:
+        with beating(place):
+            yield
+
+
+@contextmanager
+def held(place: Local) -> Iterator[None]:
+    import fcntl
+
+    try:
+        place.root.mkdir(parents=True, exist_ok=True)
+        file: IO[str] = open(place.root / NAME, "a+")  # noqa: SIM115
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Unwritten(f"The run folder {str(place.root)!r} can't be written ({reason}): choose another.") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        owner = file.read().strip() or "another process"
+        file.close()
+        raise busy(place, owner) from None
+    try:
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        yield
+    finally:
+        with suppress(OSError):
+            file.truncate(0)
+        file.close()  # and with it the lock
+
+
+@contextmanager
+def beating(place: Place) -> Iterator[None]:
+    mine = uuid.uuid4().hex
+    first = place.get(NAME)
+    if first is not None:
+        time.sleep(2.5 * BEAT)
+        if place.get(NAME) not in (first, None):
+            raise busy(place, "another driver")
+    stop = threading.Event()
+
+    def beat() -> None:
+        count = 0
+        while not stop.wait(BEAT):
+            count += 1
+            with suppress(Unwritten):
+                place.put(NAME, json.dumps({"owner": mine, "beat": count}).encode())
+
+    place.put(NAME, json.dumps({"owner": mine, "beat": 0}).encode())
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        place.delete(NAME)
+
+
+def busy(place: Place, owner: str) -> InputError:
+    return InputError(f"The run {str(place)!r} is being driven by {owner}: wait for it, or stop it first.")

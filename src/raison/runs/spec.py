@@ -1,0 +1,123 @@
+"""What a run does (a spec: its results depend on nothing else) and by which means (they do not)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from raison.errors import InputError
+from raison.registry import suggest
+from raison.spec import one_of, whole
+
+__all__ = ["Means", "RunSpec", "read_spec"]
+
+TARGETS = ("predicted", "gold", "given", "all")
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Model × data × methods × units × targets × metrics."""
+
+    model: str
+    data: str
+    methods: tuple[str, ...] = ("leave_one_out",)  # methods and searches
+    metrics: tuple[str, ...] = ()
+    split: str | None = None
+    limit: int | None = None
+    target: str = "predicted"  # or gold, given, all
+    units: str = "word"
+    removal: str | None = None
+    seed: int = 0
+    skip_broken: bool = False
+    shard_tokens: int = 16_384  # of the texts of a shard, which is done whole or not at all
+    chunk_tokens: int = 2_048  # of the texts that are explained together
+
+    def __post_init__(self) -> None:
+        for name in ("methods", "metrics"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            if not all(isinstance(each, str) and each.strip() for each in getattr(self, name)):
+                raise InputError(f"{name} is a list of names, such as leave_one_out.")
+        for name in ("model", "data"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name).strip():
+                raise InputError(f"A run needs a {name}: name one.")
+        if not self.methods:
+            raise InputError("A run needs at least one method: name one of `raison ls methods`.")
+        one_of("target", self.target, TARGETS)
+        whole("seed", self.seed, 0)
+        whole("shard_tokens", self.shard_tokens, 1)
+        whole("chunk_tokens", self.chunk_tokens, 1)
+        if self.limit is not None:
+            whole("limit", self.limit, 1)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def of(cls, given: dict[str, Any], where: str) -> RunSpec:
+        known = [item.name for item in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise InputError(f"{where} has no setting {name!r}.{suggest(name, known)} It takes {', '.join(known)}.")
+        for name in ("model", "data"):
+            if name not in given:
+                raise InputError(f'{where} names no {name}: add {name} = "…".')
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise InputError(f"{where} can't be used ({error}).") from None
+
+
+@dataclass(frozen=True)
+class Means:
+    """Workers, threads and limits."""
+
+    workers: int = 1  # processes; 1: in this one, unless there is a time limit
+    threads: int = 1  # of each worker
+    timeout: float | None = None  # seconds for one text by all methods
+    memory: int | None = None  # megabytes beyond the model, of each worker
+    data_dir: str | None = None
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+    ray: str | None = None  # address of a cluster; "local": a Ray of its own; None: no Ray
+    gpus: float = 0.0  # of each Ray worker
+
+    def __post_init__(self) -> None:
+        whole("workers", self.workers, 1)
+        whole("threads", self.threads, 1)
+        if self.timeout is not None and not self.timeout > 0:
+            raise InputError(f"timeout is a number of seconds above 0, not {self.timeout}.")
+        if self.memory is not None:
+            whole("memory", self.memory, 1)
+        if not self.gpus >= 0:
+            raise InputError(f"gpus is a share of a GPU from 0 up, not {self.gpus}.")
+
+    @property
+    def apart(self) -> bool:
+        """Whether work is done in processes of its own."""
+        return self.workers > 1 or self.timeout is not None or self.memory is not None
+
+
+def read_spec(path: Path, **changes: Any) -> RunSpec:
+    """The spec of a TOML file, with some settings given otherwise."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        if os.path.getsize(path) > LARGEST:
+            raise InputError(f"{str(path)!r} is larger than a spec can be: check the file.")
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(path)!r}: check the path.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it.") from None
+    found = RunSpec.of({**given, **{k: v for k, v in changes.items() if v is not None}}, repr(str(path)))
+    return replace(found)
+
+
+LARGEST = 1_000_000  # bytes

@@ -1,0 +1,129 @@
+"""How far a run is, for people and for machines: status.json in its folder, replaced about once a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from raison import progress
+from raison.errors import InputError
+from raison.runs.place import Place, Unwritten
+from raison.runs.plan import Header, header_of
+from raison.runs.store import done_shards
+from raison.runs.work import Done
+
+__all__ = ["Status", "Tally", "status_of"]
+
+NAME = "status.json"
+EVERY = 1.0  # seconds
+
+
+@dataclass(frozen=True)
+class Status:
+    """A moment of a run."""
+
+    state: str  # planning | running | done | stopped | failed
+    shards: int
+    shards_done: int
+    texts: int
+    texts_done: int
+    explanations: int  # of this session
+    failed: int
+    per_second: float  # texts, of this session
+    seconds_left: float | None
+    process: int
+    host: str
+    notices: tuple[str, ...] = ()
+
+
+class Tally:
+    """Counts what is done, and tells it; durations are told by a clock that can't be set back."""
+
+    def __init__(self, place: Place, header: Header, done: int, texts: int):
+        self.place, self.header = place, header
+        self.shards, self.texts, self.before = done, texts, texts
+        self.explanations = self.failed = 0
+        self.notices: list[str] = []
+        self.start = self.told = time.monotonic()
+        self.state = "running"
+
+    def add(self, done: Done) -> None:
+        self.shards += 1
+        self.texts += done.texts
+        self.explanations += done.explanations
+        self.failed += done.failed
+        self.notice(*done.notices)
+        self.tell()
+
+    def notice(self, *said: str) -> None:
+        self.notices = [*self.notices, *said][-20:]
+
+    def now(self) -> Status:
+        spent = time.monotonic() - self.start
+        fresh = self.texts - self.before
+        rate = fresh / spent if spent > 0 else 0.0
+        left = (self.header.texts - self.texts) / rate if rate > 0 else None
+        return Status(
+            self.state, self.header.shards, self.shards, self.header.texts, self.texts, self.explanations, self.failed,
+            round(rate, 3), None if left is None else round(left, 1), os.getpid(), socket.gethostname(),
+            tuple(self.notices),
+        )  # fmt: skip
+
+    def tell(self, always: bool = False) -> None:
+        told = f"texts, {self.failed} failed" if self.failed else "texts"
+        progress.report(self.texts, self.header.texts, told)
+        if always or time.monotonic() - self.told >= EVERY:
+            self.told = time.monotonic()
+            write(self.place, self.now())
+
+    def end(self, state: str) -> Status:
+        self.state = state
+        self.tell(always=True)
+        return self.now()
+
+
+def write(place: Place, status: Status) -> None:
+    with suppress(Unwritten):  # how far it is can be told from the shards; the run itself says that the disk is full
+        place.put(NAME, (json.dumps(asdict(status), indent=1) + "\n").encode())
+
+
+def status_of(place: Place) -> dict[str, Any]:
+    """What the run says of itself, with what is really there."""
+    header = header_of(place)
+    if header is None:
+        if place.get("spec.json") is None:
+            raise InputError(f"{str(place)!r} is no run: name the folder of one.")
+        return {"state": "planning", "shards_done": 0}
+    try:
+        told: dict[str, Any] = json.loads(place.get(NAME) or b"{}")
+    except ValueError:
+        told = {}
+    done = len(done_shards(place))
+    told = {"state": "stopped", **told, "shards": header.shards, "shards_done": done, "texts": header.texts}
+    if told["state"] == "running" and not driven(place):
+        told["state"] = "done" if done == header.shards else "stopped"
+    return told
+
+
+def driven(place: Place) -> bool:
+    """Whether somebody drives the run at the moment."""
+    from raison.runs.lock import NAME as LOCK
+    from raison.runs.place import Local
+
+    if not isinstance(place, Local):
+        return place.get(LOCK) is not None
+    import fcntl
+
+    try:
+        with open(place.root / LOCK) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

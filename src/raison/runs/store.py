@@ -1,0 +1,182 @@
+"""The shards of a run as one store: what is there, whether it is whole, and how it is mended, packed and read.
+
+A shard is a file that never changes once it is there. `compact` puts many of them into few; which shards a file holds
+stands in its last line, so a shard that is there twice (a compaction was killed) is read once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from raison.errors import InputError
+from raison.runs import lines
+from raison.runs.identity import key_of, method_identity
+from raison.runs.place import Place
+from raison.runs.plan import header_of
+from raison.runs.spec import RunSpec
+from raison.types import Example
+
+__all__ = ["Found", "compact", "done_shards", "records", "repair", "spec_of", "verify"]
+
+FOLDER = "shards"
+LARGE = 64_000_000  # bytes of a compacted file, about
+
+
+def spec_of(place: Place) -> RunSpec:
+    data = place.get("spec.json")
+    if data is None:
+        raise InputError(f"{str(place)!r} is no run: name the folder of one.")
+    try:
+        return RunSpec.of(json.loads(data), "spec.json")
+    except ValueError:
+        raise InputError(f"The spec of {str(place)!r} is damaged: start the run anew in another folder.") from None
+
+
+def files(place: Place) -> list[str]:
+    return [name for name in place.names(FOLDER) if name.endswith(".jsonl")]
+
+
+def held_by(place: Place, name: str) -> list[int]:
+    """The shards that a file says it holds; those of plain shards are in their name."""
+    if not name.startswith("compact-"):
+        return [int(name.removesuffix(".jsonl"))]
+    data = place.get(f"{FOLDER}/{name}") or b""
+    last = lines.unpacked(data.rstrip(b"\n").rpartition(b"\n")[2])
+    return list(json.loads(last).get("shards", [])) if last is not None else []
+
+
+def done_shards(place: Place) -> set[int]:
+    """Shards that are there, whole or not: `verify` looks into them."""
+    return {number for name in files(place) for number in held_by(place, name)}
+
+
+def homes(place: Place) -> dict[str, list[int]]:
+    """File by file, the shards that are read from it: compacted files first, each shard once."""
+    found: dict[str, list[int]] = {}
+    seen: set[int] = set()
+    for name in sorted(files(place), key=lambda name: (not name.startswith("compact-"), name)):
+        mine = [number for number in held_by(place, name) if number not in seen]
+        seen.update(mine)
+        if mine:
+            found[name] = mine
+    return found
+
+
+def records(place: Place) -> Iterator[dict[str, Any]]:
+    """Every record in the order of the plan; damage is an error that names it."""
+    known = homes(place)
+    first = {name: min(numbers) for name, numbers in known.items()}
+    for name in sorted(known, key=lambda name: first[name]):
+        found = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
+        if not found.whole:
+            raise InputError(
+                f"{found.damage[0]} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` "
+                "makes it again."
+            )
+        yield from found.records()
+
+
+@dataclass
+class Found:
+    """What a look at all files has shown."""
+
+    records: int = 0
+    failed: int = 0
+    shards: int = 0
+    missing: list[int] = field(default_factory=list)
+    damage: list[lines.Damage] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        return not self.damage
+
+
+def verify(place: Place) -> Found:
+    """Read every byte: checksums, counts, keys (made again from what is stored), and that nothing is there twice."""
+    spec, found = spec_of(place), Found()
+    header = header_of(place)
+    identity = json.loads(place.get("environment.json") or b"{}").get("model", "")
+    from raison.studies.evaluate import method_list
+
+    known = {str(each.spec()): method_identity(each) for each in method_list(spec.methods)}
+    seen: set[bytes] = set()
+    done: set[int] = set()
+    for name, numbers in homes(place).items():
+        file = f"{FOLDER}/{name}"
+        read = lines.read(place.get(file) or b"", file)
+        found.damage += read.damage
+        done.update(numbers)
+        found.shards += len(numbers)
+        if read.whole and sorted(read.shards) != sorted(held_by(place, name)):
+            found.damage.append(
+                lines.Damage(file, len(read.bodies) + 1, f"says that it holds the shards {read.shards}")
+            )
+        for number, record in enumerate(read.records(), 1):
+            found.records += 1
+            found.failed += "failed" in record
+            again = key_of(identity, spec, known.get(record["method"], []), Example.from_dict(record["example"]))
+            if again != record["key"]:
+                found.damage.append(lines.Damage(file, number, "has a key that its content does not give"))
+            short = bytes.fromhex(record["key"].partition(":")[2])[:16]
+            if short in seen:
+                found.damage.append(lines.Damage(file, number, "stands there twice"))
+            seen.add(short)
+    if header is not None:
+        found.missing = sorted(set(range(header.shards)) - done)
+    return found
+
+
+def repair(place: Place) -> list[str]:
+    """Cut torn ends off, put damaged files aside; what was done is told, and the shards can be made again."""
+    said = []
+    for name in files(place):
+        file = f"{FOLDER}/{name}"
+        read = lines.read(place.get(file) or b"", file)
+        if read.whole:
+            continue
+        torn = all(each.torn for each in read.damage)
+        place.move(file, f"damaged/{name}")
+        what = "its end was cut off" if torn else str(read.damage[0])
+        said.append(f"{file}: {what}; it is in damaged/ now, and `raison run --resume` makes its shards again.")
+    return said
+
+
+def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
+    """Put whole shards into few files; returns how many files there were and are. Can be killed at any moment."""
+    known = homes(place)
+    for name in set(files(place)) - set(known):  # a compaction was killed before it could remove these
+        place.delete(f"{FOLDER}/{name}")
+    plain = sorted(name for name in known if not name.startswith("compact-"))
+    before = len(known)
+    group: list[str] = []
+    size = 0
+    number = len([name for name in known if name.startswith("compact-")])
+    for name in [*plain, ""]:
+        data = place.get(f"{FOLDER}/{name}") if name else None
+        if group and (data is None or size + len(data) > large):
+            if len(group) > 1:
+                join(place, group, number)
+                number += 1
+            group, size = [], 0
+        if data is not None:
+            group.append(name)
+            size += len(data)
+    return before, len(homes(place))
+
+
+def join(place: Place, names: list[str], number: int) -> None:
+    bodies: list[bytes] = []
+    shards: list[int] = []
+    for name in names:
+        read = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
+        if not read.whole:
+            raise InputError(f"{read.damage[0]}: repair the store first.")
+        bodies += read.bodies
+        shards += read.shards
+    made = lines.packed((json.loads(body) for body in bodies), shards)
+    place.put(f"{FOLDER}/compact-{number:06d}.jsonl", made)
+    for name in names:
+        place.delete(f"{FOLDER}/{name}")

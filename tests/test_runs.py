@@ -1,0 +1,461 @@
+"""Runs: the same bytes whoever does the work, however often it is killed; nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import raison
+from raison.cli.app import app, assemble
+from raison.errors import InputError, ModelError
+from raison.runs import lines
+from raison.runs.drive import Death, Queue, run
+from raison.runs.export import export, query
+from raison.runs.lock import owned
+from raison.runs.place import Local, Unwritten, place_of
+from raison.runs.plan import header_of, shard_of
+from raison.runs.report import report
+from raison.runs.spec import Means, RunSpec, read_spec
+from raison.runs.status import status_of
+from raison.runs.store import compact, done_shards, records, repair, verify
+from raison.studies.evaluate import evaluate
+from raison.testing import tiny_hf
+from raison.types import Example
+
+WORDS = "a lovely film story the is and ending cast it very dull stale warm".split()
+METHODS = ("leave_one_out", "gradient_norm")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A tiny model and a file of texts, one of which stands there twice."""
+    place = tmp_path_factory.mktemp("corpus")
+    hf, tokenizer = tiny_hf("bert", "classification")
+    copy.deepcopy(hf).float().save_pretrained(place / "model")
+    tokenizer.save_pretrained(place / "model")
+    write_texts(place / "data.csv", 60)
+    return place
+
+
+def write_texts(path: Path, count: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{' '.join(rng.choice(WORDS, size=rng.integers(3, 15)))} {k}" for k in range(count)]
+    rows.append(rows[0])
+    path.write_text("text,label\n" + "\n".join(f"{row},positive" for row in rows))
+
+
+def spec_of(folder: Path, **more) -> RunSpec:
+    base = {
+        "model": str(folder / "model"), "data": str(folder / "data.csv"), "methods": METHODS,
+        "metrics": ("comprehensiveness",), "shard_tokens": 250, "chunk_tokens": 80,
+    }  # fmt: skip
+    return RunSpec(**{**base, **more})
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory) -> Path:
+    """A run that nothing has happened to."""
+    place = tmp_path_factory.mktemp("runs") / "plain"
+    status = run(place, spec_of(folder))
+    assert status.state == "done" and status.failed == 0
+    return place
+
+
+def parquet_of(place: Path) -> bytes:
+    out = place.parent / f"{place.name}.parquet"
+    export(place_of(place), out)
+    return out.read_bytes()
+
+
+# -- lines ------------------------------------------------------------------------------------------------------
+
+
+def test_lines_tell_their_damage():
+    data = lines.packed([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
+    found = lines.read(data, "f")
+    assert found.whole and found.shards == [7] and [list(r) for r in found.records()] == [["a"], ["b"], ["c"]]
+    for cut in range(1, len(data)):
+        torn = lines.read(data[:cut], "f")
+        assert not torn.whole and torn.damage[-1].torn, cut
+        assert len(torn.bodies) == data[:cut].count(b"\n")  # what stands before the cut is whole
+    rng = random.Random(0)
+    for _ in range(300):
+        place, bit = rng.randrange(len(data)), 1 << rng.randrange(8)
+        flipped = bytearray(data)
+        flipped[place] ^= bit
+        assert not lines.read(bytes(flipped), "f").whole, place
+    assert not lines.read(data + data, "f").whole
+    newer = lines.packed([], [0]).replace(b'"schema":1', b'"schema":9')
+    body = newer[len(lines.HEAD) + 16 + len(lines.MIDDLE) : -2]
+    newer = lines.HEAD + lines.checksum(body) + lines.MIDDLE + body + b"}\n"
+    with pytest.raises(InputError, match=r"written by a newer raison \(schema 9"):
+        lines.read(newer, "f")
+
+
+# -- a run ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_what_explain_and_evaluate_say(folder, done):
+    model = raison.load(str(folder / "model"))
+    header = header_of(place_of(done))
+    assert header.texts == 60 and header.twice == 1 and header.shards > 3
+    by_method: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
+    for record in records(place_of(done)):
+        by_method[record["method"]][record["example"]["text"]] = record["explanations"][0]["scores"]
+    for name in METHODS:
+        assert len(by_method[name]) == 60
+        for text, scores in list(by_method[name].items())[:10]:
+            np.testing.assert_allclose(raison.explain(model, text, name).scores, scores, rtol=1e-4, atol=1e-5)
+    made = report(place_of(done))
+    texts = [Example(seen.text) for seen in made.texts]
+    direct = evaluate(model, texts, METHODS, ["comprehensiveness"])
+    for name in METHODS:
+        mine, other = made.cell(name, "comprehensiveness"), direct.cell(name, "comprehensiveness")
+        assert mine.value == pytest.approx(other.value, rel=1e-4) and mine.low == pytest.approx(other.low, rel=1e-3)
+    assert "1 texts stand there more than once" in " ".join(made.notes)
+
+
+def test_workers_give_the_same_bytes(folder, done, tmp_path):
+    status = run(tmp_path / "pool", spec_of(folder), Means(workers=2))
+    assert status.state == "done" and status.texts_done == 60
+    assert parquet_of(tmp_path / "pool") == parquet_of(done)
+    names = sorted(path.name for path in (done / "shards").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "pool" / "shards").iterdir())
+    for name in names:
+        assert (done / "shards" / name).read_bytes() == (tmp_path / "pool" / "shards" / name).read_bytes()
+
+
+def test_all_targets_and_searches(folder, tmp_path):
+    run(tmp_path / "r", spec_of(folder, methods=("greedy",), target="all", metrics=(), limit=8))
+    found = list(records(place_of(tmp_path / "r")))
+    assert len(found) == 8 and {len(record["explanations"]) for record in found} == {3}
+    assert all(each["selected"] is not None for record in found for each in record["explanations"])
+
+
+def test_a_run_goes_on_where_shards_are_missing(folder, done, tmp_path):
+    run(tmp_path / "r", spec_of(folder))
+    for name in sorted((tmp_path / "r" / "shards").iterdir())[::2]:
+        name.unlink()
+    assert verify(place_of(tmp_path / "r")).missing
+    assert status_of(place_of(tmp_path / "r"))["shards_done"] < header_of(place_of(done)).shards
+    with pytest.raises(InputError, match="go on with it \\(--resume\\)"):
+        run(tmp_path / "r", spec_of(folder))
+    run(tmp_path / "r", resume=True)
+    assert parquet_of(tmp_path / "r") == parquet_of(done)
+    with pytest.raises(InputError, match="a run with another units"):
+        run(tmp_path / "r", spec_of(folder, units="token"), resume=True)
+
+
+def killed(folder: Path, place: Path, workers: int, kills: int, seed: int, ray: bool = False) -> int:
+    """Drive a run by the command line, killing driver or workers at random moments until it is done; kills done."""
+    rng = random.Random(seed)
+    command = [sys.executable, "-m", "raison", "run", "--out", str(place), "--resume", "--workers", str(workers)]
+    if ray:
+        command += ["--ray", "local"]
+    count = 0
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+        try:
+            while process.poll() is None and count < kills:
+                time.sleep(rng.uniform(0.05, 3.0))
+                victims = children_of(process.pid) if workers > 1 and rng.random() < 0.6 else []
+                victim = rng.choice(victims) if victims else process.pid
+                try:
+                    os.kill(victim, signal.SIGKILL)
+                    count += 1
+                except ProcessLookupError:
+                    continue
+                if victim == process.pid:
+                    break
+            code = process.wait()
+        finally:
+            told = process.stderr.read().decode()
+            process.stderr.close()
+        if code == 0:
+            return count
+        assert code == -signal.SIGKILL, told
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    names = [(int(child), Path(f"/proc/{child}/cmdline")) for child in found]
+    return [child for child, path in names if path.exists() and b"spawn_main" in path.read_bytes()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_kills_change_nothing(folder, done, tmp_path):
+    place = tmp_path / "r"
+    place.mkdir()
+    (place / "spec.json").write_text(spec_of(folder).to_json())
+    count = killed(folder, place, workers=2, kills=6, seed=1)
+    assert count >= 3
+    found = verify(place_of(place))
+    assert found.whole and not found.missing and found.records == 120
+    assert parquet_of(place) == parquet_of(done)
+
+
+# -- damage -----------------------------------------------------------------------------------------------------
+
+
+def test_damage_is_named_and_made_again(folder, done, tmp_path):
+    place = tmp_path / "r"
+    run(place, spec_of(folder))
+    names = sorted((place / "shards").iterdir())
+    data = bytearray(names[0].read_bytes())
+    data[len(data) // 2] ^= 1
+    names[0].write_bytes(bytes(data))
+    names[1].write_bytes(names[1].read_bytes()[:-40])  # torn
+    found = verify(place_of(place))
+    assert {each.file for each in found.damage} == {f"shards/{name.name}" for name in names[:2]}
+    with pytest.raises(InputError, match="is damaged: its checksum does not fit.*raison store repair"):
+        list(records(place_of(place)))
+    said = repair(place_of(place))
+    assert len(said) == 2 and "its end was cut off" in said[1] and (place / "damaged" / names[0].name).is_file()
+    run(place, resume=True)
+    assert verify(place_of(place)).whole and parquet_of(place) == parquet_of(done)
+
+
+def test_compacting_loses_nothing_even_if_it_is_killed(folder, done, tmp_path, monkeypatch):
+    place = tmp_path / "r"
+    run(place, spec_of(folder))
+    where = place_of(place)
+    monkeypatch.setattr(Local, "delete", lambda self, name: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        compact(where)
+    monkeypatch.undo()
+    assert verify(where).whole and verify(where).records == 120  # there twice, read once
+    before, after = compact(where)
+    assert after == 1 and len(list((place / "shards").iterdir())) == 1 and before >= 1
+    assert parquet_of(place) == parquet_of(done)
+    assert run(place, resume=True).state == "done"
+
+
+def test_a_second_driver_is_refused(folder, tmp_path):
+    place = place_of(tmp_path / "r")
+    with owned(place), pytest.raises(InputError, match="is being driven by process"), owned(place_of(tmp_path / "r")):
+        pass
+    run(tmp_path / "r", spec_of(folder, limit=3))  # a lock that was let go is not in the way
+
+
+def test_full_disks_and_readonly_folders_are_told(folder, done, tmp_path, monkeypatch):
+    plain = os.replace
+    calls = {"count": 0}
+
+    def full(source, target):
+        if "shards" in str(target):
+            calls["count"] += 1
+            if calls["count"] == 3:
+                raise OSError(28, "No space left on device")
+        return plain(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(Unwritten, match=r"No space left on device\): mend that, and resume the run"):
+        run(tmp_path / "r", spec_of(folder))
+    monkeypatch.undo()
+    assert len(done_shards(place_of(tmp_path / "r"))) == 2
+    assert status_of(place_of(tmp_path / "r"))["state"] in ("failed", "stopped")
+    run(tmp_path / "r", resume=True)
+    assert parquet_of(tmp_path / "r") == parquet_of(done)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(Unwritten, match="can't be written"):
+        run(blocked / "r", spec_of(folder))
+
+
+def test_another_model_or_library_is_refused(folder, tmp_path):
+    place = tmp_path / "r"
+    run(place, spec_of(folder))
+    shard = next((place / "shards").iterdir())
+    shard.unlink()
+    told = json.loads((place / "environment.json").read_text())
+    for name, value in (("torch", "1.0"), ("model", "0" * 32)):
+        (place / "environment.json").write_text(json.dumps({**told, name: value}))
+        with pytest.raises(InputError, match=f"begun with another {name}"):
+            run(place, resume=True)
+    with pytest.raises(ModelError, match="another model than the run was begun with"):
+        run(place, resume=True, means=Means(workers=2))
+    (place / "environment.json").write_text(json.dumps(told))
+    assert run(place, resume=True).state == "done"
+
+
+def test_clocks_may_jump(folder, done, tmp_path, monkeypatch):
+    now = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: next(now))
+    assert run(tmp_path / "r", spec_of(folder)).state == "done"
+    monkeypatch.undo()
+    assert parquet_of(tmp_path / "r") == parquet_of(done)
+
+
+# -- texts that can't be explained --------------------------------------------------------------------------------
+
+
+def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, monkeypatch):
+    """A method that ends its process at one text, and one that never comes back from another."""
+    texts = [row["example"]["text"] for row in records(place_of(done)) if row["method"] == METHODS[0]]
+    (tmp_path / "poison.py").write_text(
+        "import os, time\n"
+        "from raison.runs import work\n"
+        "plain = work.Worker.explained\n"
+        "def explained(self, texts):\n"
+        f"    if any(t.example.text == {texts[5]!r} for t in texts): os._exit(3)\n"
+        f"    if any(t.example.text == {texts[20]!r} for t in texts): time.sleep(60)\n"
+        "    return plain(self, texts)\n"
+        "work.Worker.explained = explained\n"
+    )
+    from raison.runs import pool
+
+    monkeypatch.setattr(pool, "serve", poisoned_serve)
+    monkeypatch.setenv("POISON", str(tmp_path / "poison.py"))
+    status = run(tmp_path / "r", spec_of(folder), Means(workers=2, timeout=1.5))
+    assert status.state == "done" and status.failed == 2 * len(METHODS)
+    failed = {r["example"]["text"]: r["failed"]["reason"] for r in records(place_of(tmp_path / "r")) if "failed" in r}
+    assert failed == {texts[5]: "it ended with code 3", texts[20]: "it took too long"}
+    assert len(list(records(place_of(tmp_path / "r")))) == 120
+    rows = query(place_of(tmp_path / "r"), "select count(*) from explanations where failed is null")[1]
+    assert rows == [(116,)]
+
+
+def poisoned_serve(pipe, where, spec, means):
+    exec(compile(Path(os.environ["POISON"]).read_text(), "poison", "exec"), {})
+    from raison.runs.pool import serve
+
+    serve(pipe, where, spec, means)
+
+
+def test_what_deaths_teach(tmp_path, folder):
+    run(tmp_path / "r", spec_of(folder, limit=20))
+    place, queue = place_of(tmp_path / "r"), Queue([])
+    own = Death(0, 1, -1, "it ended with code 3", outside=False)
+    assert "done again" in queue.learn(own, place) and "one by one" in queue.learn(own, place)
+    assert queue.careful[0].single == {1} and queue.todo == [0, 0]
+    single = Death(0, 1, 2, "it ended with code 3", outside=False)
+    queue.learn(single, place)
+    assert "is given up after 2 tries" in queue.learn(single, place) and 2 in queue.careful[0].poison
+    other = Queue([])
+    for _ in range(4):  # somebody kills workers: that is not the text's fault
+        other.learn(Death(0, 1, -1, "it was ended by SIGKILL", outside=True), place)
+    assert not other.careful[0].single
+
+
+def test_too_little_memory_takes_fewer_texts(folder, done, tmp_path, monkeypatch):
+    from raison.runs.work import Worker
+
+    plain = Worker.explained
+
+    def greedy(self, texts):
+        if len(texts) > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return plain(self, texts)
+
+    monkeypatch.setattr(Worker, "explained", greedy)
+    status = run(tmp_path / "r", spec_of(folder))
+    assert status.failed == 0 and "half as many were taken" in status.notices[-1]
+    assert len(list(records(place_of(tmp_path / "r")))) == 120
+
+
+def test_texts_that_can_not_be_read_are_recorded(folder, tmp_path, monkeypatch):
+    from raison.runs.work import Worker
+
+    plain = Worker.explained
+
+    def picky(self, texts):
+        if any("7" in text.example.text for text in texts):
+            raise InputError("The text has a seven.")
+        return plain(self, texts)
+
+    monkeypatch.setattr(Worker, "explained", picky)
+    run(tmp_path / "r", spec_of(folder))
+    failed = [r for r in records(place_of(tmp_path / "r")) if "failed" in r]
+    assert failed and all(r["failed"] == {"reason": "The text has a seven.", "tries": 1} for r in failed)
+    assert all("7" in r["example"]["text"] for r in failed)
+
+
+# -- the rest -----------------------------------------------------------------------------------------------------
+
+
+def test_plans_are_dealt_by_tokens(folder, done):
+    place = place_of(done)
+    header = header_of(place)
+    seen: list[int] = []
+    for number in range(header.shards):
+        shard = shard_of(place, number)
+        assert sum(text.tokens for text in shard.texts) <= 250 or len(shard.texts) == 1
+        for chunk in shard.chunks:
+            assert sum(shard.texts[k].tokens for k in chunk) <= 80 or len(chunk) == 1
+        assert [k for chunk in shard.chunks for k in chunk] == list(range(len(shard.texts)))
+        lengths = [text.tokens for text in shard.texts]
+        assert lengths == sorted(lengths, reverse=True)
+        seen += [text.index for text in shard.texts]
+    assert sorted(seen) == list(range(60))
+
+
+def test_runs_at_a_url(folder, done):
+    status = run("memory://raison-test/r", spec_of(folder))
+    assert status.state == "done"
+    place = place_of("memory://raison-test/r")
+    assert verify(place).whole and verify(place).records == 120
+    first = sorted(place.names("shards"))[0]
+    assert place.get(f"shards/{first}") == (done / "shards" / first).read_bytes()
+
+
+def test_specs(tmp_path, folder):
+    file = tmp_path / "spec.toml"
+    file.write_text('model = "sentiment"\ndata = "sst2"\nmethods = ["leave_one_out"]\nlimit = 5\n')
+    assert read_spec(file, limit=7).limit == 7 and read_spec(file).methods == ("leave_one_out",)
+    for text, sentence in (
+        ("modle = 3", r"no setting 'modle'\. Did you mean 'model'"), ('data = "x"', "names no model"),
+        ('model = ""\ndata = "x"', "needs a model"), ("model = [", "is no TOML"),
+        ('model = "m"\ndata = "d"\ntarget = "best"', "target is"),
+        ('model = "m"\ndata = "d"\nmethods = []', "at least one"),
+        ('model = "m"\ndata = "d"\nlimit = 0', "limit"),
+    ):  # fmt: skip
+        file.write_text(text)
+        with pytest.raises(InputError, match=sentence):
+            read_spec(file)
+    with pytest.raises(InputError, match="no file"):
+        read_spec(tmp_path / "none.toml")
+    for wrong in ({"workers": 0}, {"timeout": -1}, {"memory": 0}, {"gpus": -1}):
+        with pytest.raises(InputError):
+            Means(**wrong)
+    with pytest.raises(InputError, match="is no run"):
+        status_of(place_of(tmp_path / "nothing"))
+
+
+def test_the_command_line(folder, tmp_path):
+    assemble()
+    place = str(tmp_path / "r")
+    args = ["run", "--out", place, "-m", str(folder / "model"), "-d", str(folder / "data.csv"), "-M", "leave_one_out"]
+    told = CliRunner().invoke(app, [*args, "--metric", "comprehensiveness", "--limit", "12"])
+    assert told.exit_code == 0 and "12 of 12 texts are explained" in told.output
+    assert "state: done" in CliRunner().invoke(app, ["status", place]).output
+    assert json.loads(CliRunner().invoke(app, ["status", place, "--json"]).output)["shards_done"] > 0
+    assert "12 records" in CliRunner().invoke(app, ["store", "verify", place]).output
+    assert "Nothing is damaged" in CliRunner().invoke(app, ["store", "repair", place]).output
+    shown = CliRunner().invoke(app, ["report", place, "--out", str(tmp_path / "page.html")])
+    assert shown.exit_code == 0 and "comprehensiveness" in shown.output and (tmp_path / "page.html").is_file()
+    asked = CliRunner().invoke(app, ["store", "query", place, "select method, count(*) n from explanations group by 1"])
+    assert "leave_one_out" in asked.output and "12" in asked.output
+    wrong = CliRunner().invoke(app, ["store", "query", place, "select nonsense from explanations"])
+    assert wrong.exit_code == 2 and "can't be answered" in wrong.output
+    assert CliRunner().invoke(app, ["store", "export", place, str(tmp_path / "t.parquet")]).exit_code == 0
+    for bad in (["run", "--out", place], ["run"], [*args, "--limit", "12"], ["status", str(tmp_path / "none")]):
+        result = CliRunner().invoke(app, bad)
+        assert result.exit_code in (1, 2) and "Traceback" not in result.output
+    shard = next((tmp_path / "r" / "shards").iterdir())
+    shard.write_bytes(shard.read_bytes()[:-5])
+    assert CliRunner().invoke(app, ["store", "verify", place]).exit_code == 1
