@@ -209,6 +209,52 @@ def test_kills_change_nothing(folder, done, tmp_path):
     assert parquet_of(place) == parquet_of(done)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
+    pytest.importorskip("ray")
+    place = tmp_path / "r"
+    command = [sys.executable, "-m", "raison", "run", "--out", str(place), "--workers", "2", "--ray", "local"]
+    spec = spec_of(folder)
+    flags = ["-m", spec.model, "-d", spec.data, "--metric", "comprehensiveness", "--shard-tokens", "250"]
+    flags += [part for name in METHODS for part in ("-M", name)]
+    (tmp_path / "spec.toml").write_text("chunk_tokens = 80\n")
+    command = [*command[:4], str(tmp_path / "spec.toml"), *command[4:], *flags]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_DISABLE_IMPORT_WARNING": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    struck = False
+    while process.poll() is None:
+        time.sleep(0.1)
+        if not struck and len(done_shards(place_of(place))) >= 1:
+            actors = actors_below(process.pid)
+            if actors:
+                os.kill(actors[0], signal.SIGKILL)
+                struck = True
+    told = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.returncode == 0, told
+    assert struck and verify(place_of(place)).whole
+    assert parquet_of(place) == parquet_of(done)
+
+
+def actors_below(pid: int) -> list[int]:
+    """Processes of Ray's actors that descend from a process."""
+    parents: dict[int, int] = {}
+    names: dict[int, bytes] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            names[int(path.name)] = (path / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+
+    def below(child: int) -> bool:
+        while child in parents and child != pid:
+            child = parents[child]
+        return child == pid
+
+    return [child for child, name in names.items() if name.startswith(b"ray::Actor") and below(child)]
+
+
 # -- damage -----------------------------------------------------------------------------------------------------
 
 

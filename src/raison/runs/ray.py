@@ -82,9 +82,8 @@ class RayExecutor:
         address = None if means.ray == "local" else means.ray
         try:
             if self.own:
-                more: dict[str, Any] = (
-                    {"num_cpus": max(means.workers, 1) * means.threads + 1} if address is None else {}
-                )
+                cores = means.workers * means.threads + 1
+                more: dict[str, Any] = {"num_cpus": cores} if address is None else {}
                 ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False, **more)
         except Exception as error:  # Ray has no one error for a cluster that can't be reached
             raise ModelError(f"Ray can't be reached at {means.ray!r} ({str(error).splitlines()[0]}).") from None

@@ -74,6 +74,8 @@ class Worker:
         self.place, self.spec = place, spec
         if model is None:
             model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
+        if getattr(model, "hf", None) is not None:
+            settle(model.hf)
         self.model = model
         self.methods: list[Method] = method_list(spec.methods)
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
@@ -212,6 +214,13 @@ class Worker:
                     subjects.append(Subject(each, text.example, *given))
         found = measure(self.model, subjects, self.metrics, self.spec.removal)
         return {id(each): plain_numbers(merged(row)) for each, row in zip(every, found, strict=True)}
+
+
+def settle(hf: Any) -> None:
+    """Put the weights into memory of their own: where they lie (in a mapped file, in Ray's store) decides which kernels
+    run, and with them the last digits; so workers of all kinds give the same bytes."""
+    for tensor in (*hf.parameters(), *hf.buffers()):
+        tensor.data = tensor.data.clone()
 
 
 def plain_numbers(numbers: dict[str, Any]) -> dict[str, Any]:
