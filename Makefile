@@ -45,6 +45,7 @@ bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmark
 	$(TEST_VENV)/bin/python benchmarks/evaluation.py
 	$(TEST_VENV)/bin/python benchmarks/audit.py
 	$(TEST_VENV)/bin/python benchmarks/rationalizer.py
+	$(TEST_VENV)/bin/python benchmarks/runs.py
 
 clean:
 	rm -rf $(DEMO_VENV) $(TEST_VENV) $(OUT) build dist

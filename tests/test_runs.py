@@ -209,6 +209,27 @@ def test_kills_change_nothing(folder, done, tmp_path):
     assert parquet_of(place) == parquet_of(done)
 
 
+@pytest.mark.full
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_two_hundred_kills_change_nothing(folder, tmp_path):
+    """2,000 explanations, 200 kills of drivers and workers, local and on Ray: every one there once, the same bytes."""
+    write_texts(tmp_path / "data.csv", 1000)
+    spec = spec_of(folder, data=str(tmp_path / "data.csv"), metrics=(), shard_tokens=400)
+    run(tmp_path / "plain", spec)
+    for name, kills, ray in (("pool", 140, False), ("ray", 60, True)):
+        place = tmp_path / name
+        count = round_ = 0
+        while count < kills:  # a run that ends before enough kills is begun anew
+            round_ += 1
+            place = tmp_path / f"{name}-{round_}"
+            place.mkdir()
+            (place / "spec.json").write_text(spec.to_json())
+            count += killed(folder, place, workers=2, kills=kills - count, seed=round_, ray=ray)
+            found = verify(place_of(place))
+            assert found.whole and not found.missing and found.records == 2000
+            assert parquet_of(place) == parquet_of(tmp_path / "plain")
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
     pytest.importorskip("ray")

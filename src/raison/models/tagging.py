@@ -50,6 +50,8 @@ class Tagger(Adapter):
         for encoding in encodings:
             found = self.tags(encoding)
             words = self.heads_of_words(encoding)
+            if not words:
+                raise InputError(f"There is no word to tag in {encoding.texts[0][:40]!r}: give a longer text.")
             best = [(float(found[row].max()), row, word, int(found[row].argmax())) for row, word in words]
             tagged = [b for b in best if self.labels[b[3]] not in OUTSIDE] or best
             probability, row, word, tag = max(tagged, key=lambda b: b[0])

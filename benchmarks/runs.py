@@ -1,0 +1,208 @@
+"""raison run: what two workers bring, whether cost stays flat, and what the store costs.
+
+    python benchmarks/runs.py              # writes benchmarks/results/runs.md; needs SST
+    python benchmarks/runs.py --quick      # small numbers; prints and writes no file
+
+One thread for each worker. Throughput is measured on the wall, all else in CPU time; needs two idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from measure import data_option, table, verdicts, write
+
+from raison.api import Wishes, explanations
+from raison.datasets.opening import open_dataset
+from raison.models.load import load
+from raison.registry import methods
+from raison.runs import lines
+from raison.runs.drive import run
+from raison.runs.export import query
+from raison.runs.place import place_of
+from raison.runs.spec import Means, RunSpec
+from raison.runs.store import verify
+from raison.testing import tiny_hf
+from raison.types import Example
+
+ABOUT = "(one thread a worker; throughput on the wall, the rest in CPU time)"
+WORDS = "a lovely film story the is and ending cast it very dull stale warm".split()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    data_option(parser)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--flat", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.flat:
+        return one_flat(*arguments.flat)
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        for number, part in enumerate(parts(place, arguments.data, arguments.quick), 1):
+            for line in part:
+                print(line, flush=True)
+            if not arguments.quick:
+                write("runs", "Runs: what a corpus costs", ABOUT, number, part)
+
+
+def parts(place: Path, data: Path, quick: bool) -> Iterator[list[str]]:
+    yield workers(place, data, 60 if quick else 1000)
+    yield flat(place, (100, 400) if quick else (1000, 20_000))
+    yield store(data, 40 if quick else 600)
+    yield large(place, 2_000 if quick else 100_000)
+
+
+def workers(place: Path, data: Path, limit: int) -> list[str]:
+    """Texts per second of the same run by one and two workers, of a pool and of Ray."""
+    spec = RunSpec("sentiment", "sst2", methods=("leave_one_out",), split="test", limit=limit, shard_tokens=2 * limit)
+    found: dict[str, float] = {}
+    ways = {"pool, 1 worker": {"timeout": 600.0}, "pool, 2 workers": {"workers": 2}}
+    ways |= {"Ray, 1 worker": {"ray": "local"}, "Ray, 2 workers": {"ray": "local", "workers": 2}}
+    for name, way in ways.items():
+        out = place / name.replace(" ", "-")
+        run(out, RunSpec(**{**vars(spec), "limit": limit}), Means(data_dir=str(data), **way))
+        stamps = sorted(path.stat().st_mtime for path in (out / "shards").iterdir())
+        sizes = json.loads((out / "plan" / "header.json").read_text())["texts"]
+        # from the first shard on: loading the model is paid once, whatever the corpus
+        found[name] = sizes * (len(stamps) - 1) / len(stamps) / (stamps[-1] - stamps[0])
+    rows = [[name, f"{value:.1f}"] for name, value in found.items()]
+    held = []
+    for kind in ("pool", "Ray"):
+        ratio = found[f"{kind}, 2 workers"] / found[f"{kind}, 1 worker"]
+        held.append((f"{kind}: two workers at least 1.7 x one", f"{ratio:.2f} x", ratio >= 1.7))
+    head = f"## 1. Throughput: leave_one_out of {limit} sentences of SST-2 by the sentiment model"
+    return [head, "", *table(("workers", "texts a second"), rows), *verdicts(held)]
+
+
+def corpus(place: Path, count: int) -> Path:
+    folder = place / "tiny"
+    if not (folder / "config.json").exists():
+        hf, tokenizer = tiny_hf("bert", "classification")
+        copy.deepcopy(hf).float().save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    rng = np.random.default_rng(0)
+    path = place / f"texts-{count}.csv"
+    rows = (f"{' '.join(rng.choice(WORDS, size=rng.integers(5, 12)))} {k}" for k in range(count))
+    path.write_text("text\n" + "\n".join(rows))
+    return path
+
+
+def one_flat(model: str, data: str, out: str) -> None:
+    """A run in a process of its own: its CPU time and its largest memory."""
+    run(out, RunSpec(model, data, methods=("gradient_norm",)))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss / 1000}))
+
+
+def flat(place: Path, counts: tuple[int, int]) -> list[str]:
+    """CPU time of an explanation and memory of the driver, of a small and a large corpus."""
+    rows, spent, memory = [], [], []
+    for count in (10, *counts):
+        data = corpus(place, count)
+        command = [sys.executable, __file__, "--flat", str(place / "tiny"), str(data), str(place / f"flat-{count}")]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
+        found = json.loads(told.splitlines()[-1])
+        if count == 10:
+            begin = found["cpu"]  # libraries and model
+            continue
+        spent.append(1000 * (found["cpu"] - begin) / count)
+        memory.append(found["memory"])
+        rows.append([f"{count:,}", f"{spent[-1]:.2f}", f"{memory[-1]:.0f}"])
+    ratio, grown = spent[1] / spent[0], memory[1] / memory[0]
+    held = [
+        ("cost per explanation flat within 10 %", f"{ratio:.2f} x", 0.9 <= ratio <= 1.1),
+        ("memory of the driver does not grow", f"{grown:.2f} x", grown <= 1.1),
+    ]
+    head = "## 2. A small and a large corpus (a tiny model, gradient_norm, in one process)"
+    return [head, "", *table(("texts", "CPU ms each", "largest memory, MB"), rows), *verdicts(held)]
+
+
+def store(data: Path, limit: int) -> list[str]:
+    """CPU time of a leave-one-out run beside that of the same calls without a store, in turn."""
+    import torch
+
+    torch.set_num_threads(1)
+    model = load("sentiment")
+    texts = [Example(e.text) for e in open_dataset("sst2", "test", limit, data).examples]
+    chosen = methods.build("leave_one_out")
+    spec = RunSpec("sentiment", "sst2", methods=("leave_one_out",), split="test", limit=limit)
+    bare, ours = [], []
+    for _ in range(3):
+        clock = time.process_time()
+        ordered = sorted(texts, key=lambda e: -len(e.text))
+        for start in range(0, len(ordered), 64):
+            list(explanations(model, ordered[start : start + 64], chosen, Wishes(truncate=True)))
+        bare.append(time.process_time() - clock)
+        with tempfile.TemporaryDirectory() as folder:
+            from raison.runs.drive import Queue, alone
+            from raison.runs.plan import make_plan
+            from raison.runs.status import Tally
+
+            where = place_of(Path(folder) / "r")
+            header = make_plan(where, spec, model, data)
+            clock = time.process_time()
+            alone(where, spec, Means(), Queue(list(range(header.shards))), Tally(where, header, 0, 0), model)
+            ours.append(time.process_time() - clock)
+    ratio = float(np.median(ours) / np.median(bare))
+    check = ("the store adds at most 3 %", f"{100 * (ratio - 1):+.1f} %", ratio <= 1.03)
+    return [f"## 3. The store: leave_one_out of {limit} sentences of SST-2", *verdicts([check])]
+
+
+def large(place: Path, count: int) -> list[str]:
+    """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
+    from raison.runs.identity import key_of, method_identity
+    from raison.runs.store import spec_of
+
+    small = place / "small"
+    run(
+        small,
+        RunSpec(str(corpus(place, 200).parent / "tiny"), str(place / "texts-200.csv"), methods=("gradient_norm",)),
+    )
+    big = place / "big"
+    shutil.copytree(small, big, ignore=shutil.ignore_patterns("shards", "plan"))
+    where, spec = place_of(big), spec_of(place_of(small))
+    identity = json.loads((big / "environment.json").read_text())["model"]
+    known = method_identity(methods.build("gradient_norm"))
+    rows = [json.loads(b) for p in sorted((small / "shards").iterdir()) for b in lines.read(p.read_bytes(), "x").bodies]
+    for shard in range(0, count, 1000):
+        made = []
+        for index in range(shard, min(shard + 1000, count)):
+            row = dict(rows[index % len(rows)])
+            row["index"] = index
+            row["example"] = {**row["example"], "text": f"{row['example']['text']} {index}", "id": str(index)}
+            row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
+            made.append(row)
+        where.put(f"shards/{shard // 1000:06d}.jsonl", lines.packed(made, [shard // 1000]))
+    clock = time.perf_counter()
+    found = verify(where)
+    looked = time.perf_counter() - clock
+    assert found.whole and found.records == count
+    sql = "select predicted, count(*), avg(list_max(scores)) from explanations group by 1"
+    clock = time.perf_counter()
+    query(where, sql)  # the first question exports
+    first = time.perf_counter() - clock
+    clock = time.perf_counter()
+    query(where, sql)
+    asked = time.perf_counter() - clock
+    held = [
+        (f"{count:,} explanations verified in under 60 s", f"{looked:.1f} s", looked < 60),
+        ("an aggregate query in under 2 s", f"{asked:.2f} s; {first:.1f} s with the export before it", asked < 2),
+    ]
+    return [f"## 4. A store of {count:,} explanations", *verdicts(held)]
+
+
+if __name__ == "__main__":
+    main()
