@@ -388,7 +388,7 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
 
     monkeypatch.setattr(pool, "serve", poisoned_serve)
     monkeypatch.setenv("POISON", str(tmp_path / "poison.py"))
-    status = run(tmp_path / "r", spec_of(folder), Means(workers=2, timeout=1.5))
+    status = run(tmp_path / "r", spec_of(folder, chunk_tokens=40), Means(workers=2, timeout=1.5))
     assert status.state == "done" and status.failed == 2 * len(METHODS)
     failed = {r["example"]["text"]: r["failed"]["reason"] for r in records(place_of(tmp_path / "r")) if "failed" in r}
     assert failed == {texts[5]: "it ended with code 3", texts[20]: "it took too long"}
