@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,14 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     known = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "source.spm")
     if not has_tokenizer and not any((folder / name).is_file() for name in known):
         raise ModelError(f"{folder.name!r} has no tokenizer: save one into it, or pass tokenizer=...")
+
+
+def kind_of(folder: Path) -> str:
+    """The model_type that a folder's config.json names; "" where it names none."""
+    try:
+        return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 def auto_class(config: Any, task: str | None, name: str) -> Any:

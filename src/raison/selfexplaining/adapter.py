@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from raison.models.classification import Classifier
 from raison.models.families import Family
 from raison.models.hub import sentence
 from raison.models.layout import chunks, pieces
-from raison.models.load import check_folder, placed
+from raison.models.load import check_folder, kind_of, placed
 from raison.models.probe import probe
 from raison.models.tap import running
 from raison.registry import loaders
@@ -97,11 +96,7 @@ class Opener:
     """Opens folders that `raison train classifier` wrote."""
 
     def owns(self, path: Path) -> bool:
-        try:
-            kind = json.loads((path / "config.json").read_text(encoding="utf-8")).get("model_type")
-        except (OSError, ValueError, AttributeError):
-            return False
-        return bool(kind == TYPE)
+        return kind_of(path) == TYPE
 
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
         check_folder(path, allow_pickle=False, has_tokenizer=False)

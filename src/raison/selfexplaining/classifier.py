@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import BertConfig, BertModel, PretrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
 from raison.selfexplaining.design import Design
 from raison.selfexplaining.normalizers import normalizer_of
+from raison.selfexplaining.recurrent import over_present
 
 __all__ = ["AttentionClassifier", "AttentionConfig", "Told"]
 
@@ -58,7 +58,7 @@ class Told(ModelOutput):  # type: ignore[misc]
 
 
 class BiLSTM(nn.Module):
-    """Reads the tokens that are there, as if no others were: they move together, run, and move back."""
+    """Reads the tokens that are there, as if no others were."""
 
     def __init__(self, design: Design):
         super().__init__()
@@ -68,15 +68,7 @@ class BiLSTM(nn.Module):
         )
 
     def forward(self, embedded: torch.Tensor, there: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
-        if bool(there.all()):
-            states: torch.Tensor = self.lstm(embedded)[0]
-            return states
-        order = torch.argsort((~there).long(), dim=1, stable=True)  # those that are there first
-        wide = order[..., None].expand_as(embedded)
-        lengths = there.sum(1).clamp(min=1).cpu()
-        packed = pack_padded_sequence(embedded.gather(1, wide), lengths, batch_first=True, enforce_sorted=False)
-        together, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.shape[1])
-        return torch.zeros_like(together).scatter(1, wide, together) * there[..., None]
+        return over_present(self.lstm, embedded, there)
 
 
 class Transformer(nn.Module):

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-__all__ = ["Recurrent"]
+__all__ = ["Recurrent", "over_present"]
 
 
 class Recurrent(nn.Module):
@@ -31,14 +31,19 @@ class Recurrent(nn.Module):
         return found
 
     def forward(self, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """[b t d] a token that is not there does not exist: the others are read as if they were the whole text."""
-        if bool(there.all()):
-            states: torch.Tensor = self.gru(embedded)[0]
-            return states
-        order = torch.argsort((~there).long(), dim=1, stable=True)
-        wide = order[..., None].expand_as(embedded)
-        lengths = there.sum(1).clamp(min=1).cpu()
-        packed = pack_padded_sequence(embedded.gather(1, wide), lengths, batch_first=True, enforce_sorted=False)
-        together, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=embedded.shape[1])
-        back = order[..., None].expand(*order.shape, together.shape[-1])
-        return torch.zeros_like(together).scatter(1, back, together) * there[..., None]
+        return over_present(self.gru, embedded, there)
+
+
+def over_present(network: nn.Module, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    """[b t d] states of a recurrent network; a token that is not there does not exist: the others are read as if they
+    were the whole text. They move together, run, and move back."""
+    if bool(there.all()):
+        states: torch.Tensor = network(embedded)[0]
+        return states
+    order = torch.argsort((~there).long(), dim=1, stable=True)  # those that are there first
+    wide = order[..., None].expand_as(embedded)
+    lengths = there.sum(1).clamp(min=1).cpu()
+    packed = pack_padded_sequence(embedded.gather(1, wide), lengths, batch_first=True, enforce_sorted=False)
+    together, _ = pad_packed_sequence(network(packed)[0], batch_first=True, total_length=embedded.shape[1])
+    back = order[..., None].expand(*order.shape, together.shape[-1])
+    return torch.zeros_like(together).scatter(1, back, together) * there[..., None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from raison.models.classification import Classifier
 from raison.models.families import family_of
 from raison.models.hub import sentence
 from raison.models.layout import chunks, pieces
-from raison.models.load import check_folder, placed
+from raison.models.load import check_folder, kind_of, placed
 from raison.models.lora import merged
 from raison.models.probe import probe
 from raison.models.tap import running
@@ -106,11 +105,7 @@ class Opener:
     """Opens folders that `raison train rationalizer` wrote: whole models, and adapters with the name of their base."""
 
     def owns(self, path: Path) -> bool:
-        try:
-            kind = json.loads((path / "config.json").read_text(encoding="utf-8")).get("model_type")
-        except (OSError, ValueError, AttributeError):
-            return False
-        return bool(kind == TYPE)
+        return kind_of(path) == TYPE
 
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Selective:
         check_folder(path, allow_pickle=False, has_tokenizer=True)
