@@ -150,11 +150,13 @@ def store(data: Path, limit: int) -> list[str]:
             from raison.runs.drive import Queue, alone
             from raison.runs.plan import make_plan
             from raison.runs.status import Tally
+            from raison.runs.work import Worker
 
             where = place_of(Path(folder) / "r")
             header = make_plan(where, spec, model, data)
+            worker = Worker(where, spec, Means(), model)
             clock = time.process_time()
-            alone(where, spec, Means(), Queue(list(range(header.shards))), Tally(where, header, 0, 0), model)
+            alone(worker, Queue(list(range(header.shards))), Tally(where, header, 0, 0))
             ours.append(time.process_time() - clock)
     ratio = float(np.median(ours) / np.median(bare))
     check = ("the store adds at most 3 %", f"{100 * (ratio - 1):+.1f} %", ratio <= 1.03)

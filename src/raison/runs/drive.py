@@ -95,19 +95,20 @@ def run(
             place.sweep()
         spec = agreed(place, spec, resume)
         header = header_of(place)
-        model = None
+        worker = None
         if header is None or (not means.apart and means.ray is None):
             import torch
 
             torch.set_num_threads(means.threads)
             model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
-            identity = Worker(place, spec, means, model).identity
-            settle_environment(place, environment(identity, means.threads))
+            worker = Worker(place, spec, means, model)
+            settle_environment(place, environment(worker.identity, means.threads))
         else:
             settle_environment(place, {**environment("", means.threads), "model": None})
         if header is None:
-            header = make_plan(place, spec, model, means.data_dir)
-        return driven(place, spec, means, header, model)
+            assert worker is not None
+            header = make_plan(place, spec, worker.model, means.data_dir)
+        return driven(place, spec, means, header, worker)
 
 
 def agreed(place: Place, spec: RunSpec | None, resume: bool) -> RunSpec:
@@ -141,20 +142,18 @@ def settle_environment(place: Place, now: dict[str, Any]) -> None:
         )
 
 
-def driven(place: Place, spec: RunSpec, means: Means, header: Header, model: Any) -> Status:
+def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Worker | None) -> Status:
     done = done_shards(place)
     sizes = dict(enumerate(header.sizes))
     queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
-    texts = 0
-    for number in done:
-        texts += len(shard_of(place, number).texts) if number in sizes else 0
-    tally = Tally(place, header, len(done), texts)
+    tally = Tally(place, header, len(done), sum(header.counts[number] for number in done))
     tally.tell(always=True)
     if not queue.todo:
         return tally.end("done")
     try:
         if not means.apart and means.ray is None:
-            alone(place, spec, means, queue, tally, model)
+            assert worker is not None
+            alone(worker, queue, tally)
         else:
             shared(executor_of(place, spec, means), place, queue, tally)
     except KeyboardInterrupt:
@@ -168,9 +167,8 @@ def driven(place: Place, spec: RunSpec, means: Means, header: Header, model: Any
     return tally.end("done")
 
 
-def alone(place: Place, spec: RunSpec, means: Means, queue: Queue, tally: Tally, model: Any) -> None:
+def alone(worker: Worker, queue: Queue, tally: Tally) -> None:
     """All shards in this process, one after the other."""
-    worker = Worker(place, spec, means, model)
     while queue.todo:
         number = queue.todo.pop(0)
         tally.add(worker.work(number, queue.careful.get(number, Careful())))

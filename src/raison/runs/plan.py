@@ -49,6 +49,7 @@ class Header:
     task: str
     gold_share: float | None  # of gold units in a text, on average
     sizes: tuple[int, ...]  # tokens of each shard
+    counts: tuple[int, ...]  # texts of each shard
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> 
     header = Header(
         found.number, found.texts, found.tokens, found.copies, found.cut, len(source.blank.broken), source.blank.name,
         source.blank.split, source.blank.task, found.gold_share(), tuple(found.sizes),
+        tuple(found.counts),
     )  # fmt: skip
     if found.same:
         place.put(SAME, lines.packed(found.same, []))
@@ -138,6 +140,7 @@ class Planner:
         self.place, self.spec, self.model = place, spec, model
         self.number = self.texts = self.tokens = self.copies = self.cut = 0
         self.sizes: list[int] = []
+        self.counts: list[int] = []
         self.same: list[dict[str, Any]] = []
         self.shares = [0.0, 0]
         self.waiting: list[Planned] = []
@@ -180,6 +183,7 @@ class Planner:
         self.sizes.append(sum(text.tokens for text in self.waiting))
         self.tokens += self.sizes[-1]
         self.texts += len(self.waiting)
+        self.counts.append(len(self.waiting))
         self.number += 1
         self.waiting = []
 
@@ -205,7 +209,7 @@ def header_of(place: Place) -> Header | None:
         return None
     try:
         given = json.loads(data)
-        return Header(**{**given, "sizes": tuple(given["sizes"])})
+        return Header(**{**given, "sizes": tuple(given["sizes"]), "counts": tuple(given["counts"])})
     except (ValueError, TypeError, KeyError):
         raise InputError(f"The plan of {place} is damaged ({HEADER}): start the run anew in another folder.") from None
 

@@ -65,7 +65,7 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
                 arrived.wait()
             number, careful = inbox.pop(0)
         try:
-            mark = lambda chunk, text: pipe.send(("at", chunk, text))  # noqa: E731
+            mark = lambda *where: pipe.send(("at", *where))  # noqa: E731
             pipe.send(("done", worker.work(number, Careful.of(careful), mark)))
         except RaisonError as error:
             pipe.send(("unwritten" if isinstance(error, Unwritten) else "unable", str(error)))
@@ -94,6 +94,7 @@ class Member:
         self.ready = False
         self.shard: int | None = None
         self.at = (-1, -1)
+        self.size = 1  # texts that it is about to do
         self.since = time.monotonic()
         self.late = False
 
@@ -146,7 +147,7 @@ class Pool:
             while member.pipe.poll():
                 kind, *told = member.pipe.recv()
                 if kind == "at":
-                    member.at, member.since = (told[0], told[1]), time.monotonic()
+                    member.at, member.size, member.since = (told[0], told[1]), told[2], time.monotonic()
                 elif kind == "ready":
                     member.ready, member.since = True, time.monotonic()
                     if told[0] != self.identity:
@@ -181,14 +182,7 @@ class Pool:
             return spent > READY
         if self.means.timeout is None or member.shard is None or member.at[0] < 0:
             return False
-        count = 1 if member.at[1] >= 0 else self.size(member)
-        return spent > self.means.timeout * count
-
-    def size(self, member: Member) -> int:
-        from raison.runs.plan import shard_of
-
-        assert member.shard is not None
-        return len(shard_of(place_of(self.where), member.shard).chunks[member.at[0]])
+        return spent > self.means.timeout * member.size
 
     def close(self) -> None:
         for member in self.members:

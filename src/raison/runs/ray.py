@@ -60,9 +60,8 @@ class Actor:
         from raison.runs.work import Careful
 
         try:
-            return self.worker.work(
-                number, Careful.of(careful), lambda chunk, text: self.marks.put.remote(number, chunk, text)
-            )
+            mark = lambda chunk, text, size: self.marks.put.remote(number, chunk, text)  # noqa: E731
+            return self.worker.work(number, Careful.of(careful), mark)
         except RaisonError as error:
             return ("unwritten" if isinstance(error, Unwritten) else "unable", str(error))
 

@@ -31,6 +31,9 @@ from raison.types import Explanation
 __all__ = ["Careful", "Done", "Worker", "cost_name", "out_of_memory", "shard_name"]
 
 
+Mark = Callable[[int, int, int], None]  # number of a chunk, place of a text (−1: all of it), how many texts
+
+
 @dataclass
 class Careful:
     """What earlier tries of a shard have taught."""
@@ -95,8 +98,8 @@ class Worker:
         assert self._header is not None
         return self._header
 
-    def work(self, number: int, careful: Careful, mark: Callable[[int, int], None] = lambda chunk, text: None) -> Done:
-        """Do a shard and write it; `mark` is told which chunk (and which text of it, or −1) is about to be done."""
+    def work(self, number: int, careful: Careful, mark: Mark = lambda chunk, text, size: None) -> Done:
+        """Do a shard and write it; `mark` is told what is about to be done."""
         clock = time.process_time()
         shard = shard_of(self.place, number)
         records: list[dict[str, Any]] = []
@@ -107,12 +110,12 @@ class Worker:
             alone = chunk in careful.single or any(place in careful.poison for place in places)
             found = None
             if not alone:
-                mark(chunk, -1)
+                mark(chunk, -1, len(texts))
                 found = self.together([text for _, text in texts], notices)
             if found is None:
                 found = []
                 for place, text in texts:
-                    mark(chunk, place)
+                    mark(chunk, place, 1)
                     found += self.alone(text, careful.poison.get(place), notices)
             for record, cost in found:
                 records.append(record)
