@@ -297,7 +297,7 @@ def test_captum_agrees_on_integrated_gradients():
 
 
 def test_captum_agrees_on_smoothgrad_without_noise_and_on_expected_gradients():
-    """GradientShap with a single baseline and many samples lies within the standard errors of ours."""
+    """GradientShap with a single baseline: the mean of twenty of its runs lies within both standard errors of ours."""
     captum = pytest.importorskip("captum.attr")
     model = tiny_model("bert", "classification")
     hf, tokenizer = tiny_hf("bert", "classification")
@@ -306,12 +306,16 @@ def test_captum_agrees_on_smoothgrad_without_noise_and_on_expected_gradients():
     ids = torch.tensor(found.encoding.ids)[None]
     absent = torch.where(torch.tensor(found.encoding.fixed)[None], ids, tokenizer.mask_token_id)
     torch.manual_seed(0)
+    np.random.seed(0)  # captum draws its points on the line from numpy's global generator
     shap = captum.GradientShap(lambda e: hf(inputs_embeds=e).logits)
-    expected = shap.attribute(embed(ids).detach(), embed(absent).detach(), n_samples=400, target=1).sum(-1)[0].numpy()
-    error = np.array(found.parts["standard_error"])
+    full, none = embed(ids).detach(), embed(absent).detach()
+    runs = [shap.attribute(full, none, n_samples=60, target=1).sum(-1)[0].numpy() for _ in range(20)]
     free = ~found.encoding.fixed
-    apart = np.abs(token_scores(found) - expected)[free]
-    assert (apart <= 6 * error[free] + 0.1 * np.abs(expected).max()).all()
+    expected, theirs = np.mean(runs, 0)[free], np.std(runs, 0, ddof=1)[free] / np.sqrt(len(runs))
+    error = np.hypot(np.array(found.parts["standard_error"])[free], theirs)
+    apart = np.abs(token_scores(found)[free] - expected)
+    assert (apart <= 4 * error).all()
+    assert error.max() < 0.1 * np.abs(expected).max()
 
 
 # -- properties ----------------------------------------------------------------------------------------------
