@@ -150,6 +150,15 @@ def test_input_that_is_not_text(folder):
     assert result.returncode == 2 and b"UTF-8" in result.stderr and b"Traceback" not in result.stderr
 
 
+def test_texts_have_a_limit(folder, tmp_path):
+    long = tmp_path / "long.txt"
+    long.write_bytes(b"word " * (2**24 // 5 + 1))
+    told = one_sentence(raison("explain", "-m", str(folder), "-", stdin=long.read_text()), 2)
+    assert "Standard input is larger than 16 MB" in told
+    told = one_sentence(raison("explain", "-m", str(folder), "--question", "Who?", "--context", str(long)), 2)
+    assert "long.txt' is larger than 16 MB" in told
+
+
 def test_truncation_is_recorded(folder):
     result = raison("explain", "word " * 200, "-m", str(folder), "--truncate", "--json")
     found = json.loads(result.stdout)

@@ -714,6 +714,49 @@ def test_cut_archives(tmp_path):
         open_dataset("nltk_reviews", data=tmp_path)
 
 
+def test_names_that_lead_out_of_an_archive_are_refused(tmp_path):
+    """Nothing is unpacked, but names become ids: one that climbs is named, the others are read."""
+    (tmp_path / "imdb").mkdir()
+    for name in (
+        "../../etc/neg/9_9.txt",
+        "/etc/neg/9_9.txt",
+        "aclImdb/..\\test/neg/9_9.txt",
+        "C:\\neg/9_9.txt",
+    ):
+        tar = archive_of({**REVIEWS, name: b"a hostile film"})
+        (tmp_path / "imdb" / "aclImdb_v1.tar.gz").write_bytes(gzip.compress(tar))
+        with pytest.raises(InputError, match="leads out of the archive; get it again"):
+            open_dataset("imdb", data=tmp_path)
+        found = open_dataset("imdb", data=tmp_path, skip_broken=True)
+        assert len(found) == 6 and len(found.broken) == 1
+
+
+def test_what_is_too_large_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("raison.limits.FILE", 2**20)
+    monkeypatch.setattr("raison.limits.LINE", 2**20)
+    (tmp_path / "imdb").mkdir()
+    tar = archive_of({**REVIEWS, "aclImdb/test/neg/9_9.txt": b"x" * (2**20 + 1)})
+    (tmp_path / "imdb" / "aclImdb_v1.tar.gz").write_bytes(gzip.compress(tar))
+    with pytest.raises(InputError, match="neg/9_9.txt' is larger than 1 MB"):
+        open_dataset("imdb", data=tmp_path)
+    assert len(open_dataset("imdb", data=tmp_path, skip_broken=True)) == 6
+    rows = tmp_path / "rows.jsonl"
+    good = b'{"text": "a good film", "label": "yes"}\n'
+    for long in (2**20, 2**20 + 1, 3 * 2**20, 3 * 2**20 + 7):
+        rows.write_bytes(good + b"x" * long + b"\n" + good)
+        with pytest.raises(InputError, match="Line 2 of .* longer than 1 MB: write one record in each line"):
+            open_dataset(str(rows))
+        found = open_dataset(str(rows), skip_broken=True)
+        assert [e.text for e in found] == ["a good film"] * 2 and found.broken[0].line == 2
+    fits = good.rstrip(b"}\n") + b', "note": "' + b"y" * (2**20 - len(good) - 12) + b'"}\n'
+    rows.write_bytes(fits + good)
+    assert len(fits) <= 2**20 and len(open_dataset(str(rows))) == 2
+    whole = tmp_path / "whole.json"
+    whole.write_text('{"data": [\n' + ('{"title": "' + "t" * 1000 + '"},\n') * 1100 + '{"title": "t"}]}')
+    with pytest.raises(InputError, match="JSON of more than 1 MB"):
+        open_dataset(str(whole))
+
+
 def eraser_folder(place, **changes):
     place.mkdir(exist_ok=True)
     (place / "docs").mkdir(exist_ok=True)

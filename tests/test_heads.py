@@ -130,7 +130,7 @@ def test_files_that_are_no_treebank(tmp_path):
     (tmp_path / "empty.conllu").write_text("# text = nothing\n\n")
     (tmp_path / "torn.gz").write_bytes(gzip.compress(TREEBANK.encode())[:-20])
     (tmp_path / "latin.conllu").write_bytes(b"1\t\xe9t\xe9\n")
-    for name, why in (("empty.conllu", "no sentence"), ("torn.gz", "unpacked"), ("latin.conllu", "UTF-8")):
+    for name, why in (("empty.conllu", "no sentence"), ("torn.gz", "cut or damaged"), ("latin.conllu", "UTF-8")):
         with pytest.raises(InputError, match=why):
             conllu.read(tmp_path / name)
     with pytest.raises(InputError, match="folder"):

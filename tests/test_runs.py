@@ -10,10 +10,13 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import raison
@@ -24,7 +27,7 @@ from raison.runs.drive import Death, Queue, run
 from raison.runs.export import export, query
 from raison.runs.lock import owned
 from raison.runs.place import Local, Unwritten, place_of
-from raison.runs.plan import header_of, shard_of
+from raison.runs.plan import Planned, chunked, header_of, shard_of
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
@@ -104,6 +107,57 @@ def test_lines_tell_their_damage():
 
 
 # -- a run ------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.dictionaries(st.text(max_size=4), st.text() | st.integers() | st.floats(allow_nan=False)), max_size=5),
+    st.data(),
+)
+def test_any_record_comes_back_and_any_cut_or_flip_is_told(records, data):
+    records = [{"r": record} for record in records]  # as all records of a store do, these begin with a known field
+    try:
+        whole = lines.packed(records, [3])
+    except ValueError:  # infinite numbers are refused, not written
+        return
+    found = lines.read(whole, "f")
+    assert found.whole and list(found.records()) == records and found.shards == [3]
+    at = data.draw(st.integers(0, len(whole) - 1))
+    cut = lines.read(whole[:at], "f")
+    assert not cut.whole and list(cut.records()) == records[: len(cut.bodies)]
+    flipped = bytearray(whole)
+    flipped[at] ^= 1 << data.draw(st.integers(0, 7))
+    assert not lines.read(bytes(flipped), "f").whole
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=60), st.integers(1, 2000))
+def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
+    texts = [Planned(n, tokens, Example("x")) for n, tokens in enumerate(sizes)]
+    chunks = chunked(texts, most)
+    assert [n for chunk in chunks for n in chunk] == list(range(len(texts)))
+    for chunk in chunks:
+        assert len(chunk) == 1 or sum(sizes[n] for n in chunk) <= most
+    for one, next_one in pairwise(chunks):  # none could have taken the first of the next
+        assert sum(sizes[n] for n in (*one, next_one[0])) > most
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
+
+
+@given(TEXTS, TEXTS, st.lists(TEXTS, min_size=1, max_size=3, unique=True), st.integers(1, 10**6))
+def test_any_spec_comes_back_from_its_file(tmp_path_factory, model, data, methods, tokens):
+    """Or is refused with a sentence; what a run is asked does not depend on how its words are spelled."""
+    file = tmp_path_factory.mktemp("spec") / "run.toml"
+    given = {"model": model, "data": data, "methods": methods, "shard_tokens": tokens}
+    file.write_text(
+        "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in given.items()), encoding="utf-8"
+    )
+    try:
+        spec = read_spec(file)
+    except InputError as error:
+        assert str(error).endswith(".") and "\n" not in str(error)
+        return
+    assert (spec.model, spec.data, spec.methods) == (model, data, tuple(methods))
+    assert RunSpec.of(json.loads(spec.to_json()), "again") == spec
 
 
 def test_a_run_is_what_explain_and_evaluate_say(folder, done):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 from raison.record import Record, plain
 
@@ -38,7 +39,8 @@ class Artifact(Record):
     def open(cls, path: str | Path, kind: str) -> Artifact:
         """Read a file that must hold an artifact of this kind."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            with Path(path).open("rb") as file:
+                text = limits.read(file, limits.FILE, repr(str(path))).decode("utf-8")
         except FileNotFoundError:
             raise InputError(f"There is no file {str(path)!r}: make it with `raison {kind}`.") from None
         except (OSError, ValueError) as error:  # UnicodeDecodeError, or a name that no file can have

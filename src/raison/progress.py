@@ -1,7 +1,7 @@
-"""Who wants to know how far a long call is: a listener per context, never a global.
+"""Who wants to know how far a long call is, and who may end it: one per context, never a global.
 
 Models and methods say `report(done, total)`; the command line and the server listen. Without a
-listener a report costs one dictionary lookup. The context variable keeps two threads apart.
+listener a report costs one dictionary lookup. The context variables keep two threads apart.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["listen", "report", "silence"]
+__all__ = ["check", "listen", "report", "silence", "stoppable"]
 
 Listener = Callable[[int, int, str], None]
 _listener: ContextVar[Listener | None] = ContextVar("raison_progress", default=None)
+_check: ContextVar[Callable[[], None] | None] = ContextVar("raison_check", default=None)
 
 
 @contextmanager
@@ -38,6 +39,24 @@ def silence() -> Iterator[None]:
 
 def report(done: int, total: int, what: str = "tokens") -> None:
     """Tell the listener, if there is one, that `done` of `total` is finished."""
+    check()
     listener = _listener.get()
     if listener is not None:
         listener(done, total, what)
+
+
+@contextmanager
+def stoppable(check: Callable[[], None]) -> Iterator[None]:
+    """Have `check()` called before every batch that a model runs inside the block; what it raises ends the work."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def check() -> None:
+    """Go on, unless whoever waits for this work has left."""
+    wanted = _check.get()
+    if wanted is not None:
+        wanted()

@@ -103,6 +103,7 @@ def assemble() -> None:
         rationalizer,
         reproduce,
         run,
+        serve,
         train,
     )
 
@@ -117,6 +118,7 @@ def assemble() -> None:
         app.command("compatibility")(guarded(compatibility.compatibility))
         app.command("audit")(guarded(audit.audit))
         app.command("ls")(guarded(ls.ls))
+        app.command("serve")(guarded(serve.serve))
         app.command("run")(guarded(run.run))
         app.command("status")(guarded(run.status))
         app.command("report")(guarded(run.report))

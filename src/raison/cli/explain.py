@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from raison import limits
 from raison.cli import options
 from raison.errors import InputError
 
@@ -99,7 +100,7 @@ def read_input() -> str:
     if sys.stdin is None:
         raise InputError("Standard input is closed: pipe a text into it, or give the text as an argument.")
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return limits.read(sys.stdin.buffer, limits.TEXT, "Standard input").decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("Standard input is not UTF-8 text: re-encode it.") from None
 
@@ -114,9 +115,10 @@ def writable(path: Path | None) -> None:
         raise InputError(f"{str(path)!r} can't be written: choose a folder that exists and is yours.")
 
 
-def read_file(path: Path) -> str:
+def read_file(path: Path, most: int = limits.TEXT) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # a byte order mark is no text
+        with path.open("rb") as file:
+            return limits.read(file, most, repr(str(path))).decode("utf-8-sig")  # a byte order mark is no text
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from raison import limits
 from raison.cli.explain import read_file, writable
 from raison.errors import InputError
 
@@ -42,7 +43,7 @@ def texts_of(path: Path) -> list[str]:
         raise InputError(f"{str(path)!r} is a folder: name a file in it.")
     if path.suffix.lower() in TABLES:  # its header and labels would be counted as words
         raise InputError(f"{path.name!r} is no list of texts: write one in each line of a .txt, or use .jsonl.")
-    lines = [(number, line) for number, line in enumerate(read_file(path).split("\n"), 1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(read_file(path, limits.FILE).split("\n"), 1) if line.strip()]
     if not lines:
         raise InputError(f"{str(path)!r} is empty: give at least one text.")
     if path.suffix != ".jsonl":

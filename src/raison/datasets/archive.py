@@ -8,9 +8,10 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
+from raison import limits
 from raison.datasets.rows import Broken, Row, Rows, decoded, lines_in, unreadable
 from raison.errors import InputError
 
@@ -21,33 +22,56 @@ END = 1024  # bytes of zeros at the end of a tar file
 
 
 def members(path: Path) -> Rows[tuple[str, bytes]]:
-    """Names and contents of the files in an archive, in its order; `line` counts them."""
+    """Names and contents of the files in an archive, in its order; `line` counts them.
+
+    Nothing is unpacked to the disk. A name that leads out of the archive is refused all the same, since names become
+    the ids of examples, and ids the names of files.
+    """
     number = 0
     try:
         for number, (name, content) in enumerate(unpacked(path), 1):
-            yield Row(str(path), number, (name.removeprefix("./"), content))
+            if leads_out(name):
+                yield Broken(str(path), number, f"the name {name!r} leads out of the archive; get it again")
+            elif len(content) > limits.FILE:
+                told = limits.told(limits.FILE)
+                yield Broken(str(path), number, f"{name!r} is larger than {told}; give a part of it")
+            else:
+                yield Row(str(path), number, (name.removeprefix("./"), content))
     except DAMAGE as error:
         yield Broken(str(path), number + 1, f"the archive is cut or damaged here ({error}); get it again")
     except OSError as error:
         raise unreadable(path, error) from None
 
 
+def leads_out(name: str) -> bool:
+    parts = PurePosixPath(name.replace("\\", "/"))
+    return parts.is_absolute() or ".." in parts.parts or name[1:2] == ":"
+
+
 def unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents, of which one byte more than the limit is read."""
+    most = limits.FILE + 1
     if path.is_dir():
         for file in sorted(path.rglob("*")):
             if file.is_file():
-                yield f"{path.name}/{file.relative_to(path).as_posix()}", file.read_bytes()
+                yield f"{path.name}/{file.relative_to(path).as_posix()}", first(file, most)
     elif path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 if not info.is_dir():
-                    yield info.filename, archive.read(info)
+                    with archive.open(info) as packed:
+                        yield info.filename, packed.read(most)
     else:
         with gzip.open(path) if path.suffix in (".gz", ".tgz") else path.open("rb") as stream:
-            yield from untarred(stream)
+            yield from untarred(stream, most)
 
 
-def untarred(file: IO[bytes] | gzip.GzipFile) -> Iterator[tuple[str, bytes]]:
+def first(file: Path, most: int) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(most)
+
+
+def untarred(file: IO[bytes] | gzip.GzipFile, most: int) -> Iterator[tuple[str, bytes]]:
     """One pass over a tar file, so that its first files are had at once.
 
     tarfile takes a file that is cut between two members for a complete one, so the end is looked at here: two blocks of
@@ -58,7 +82,7 @@ def untarred(file: IO[bytes] | gzip.GzipFile) -> Iterator[tuple[str, bytes]]:
         for member in stream:
             packed = stream.extractfile(member) if member.isfile() else None
             if packed is not None:
-                yield member.name, packed.read()
+                yield member.name, packed.read(most)
     while watched.read(2**16):
         pass
     if watched.last != bytes(END):

@@ -7,14 +7,13 @@ else all of its characters. Empty nodes (8.1) stand in no text and are left out.
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from raison.datasets.rows import Broken, lines
 from raison.errors import InputError
 
 __all__ = ["NotConllu", "Sentence", "Word", "blocks", "lines_of", "read", "sentence"]
@@ -64,19 +63,10 @@ def read(path: str | Path, limit: int | None = None) -> list[Sentence]:
 
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text file in UTF-8, plain or compressed (.gz)."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            for line in file:
-                yield line.rstrip("\r\n")
-    except FileNotFoundError:
-        raise InputError(f"There is no file {str(path)!r}: check the path.") from None
-    except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder: name a file in it.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{str(path)!r} is not UTF-8 text: re-encode it.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{str(path)!r} can't be unpacked ({error}): get the file again.") from None
+    for row in lines(path):
+        if isinstance(row, Broken):
+            raise InputError(f"{row}.")
+        yield row.value
 
 
 def sentences(path: Path) -> Iterator[Sentence]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
+from raison import limits
 from raison.errors import InputError
 
 __all__ = [
@@ -135,7 +136,7 @@ def lines(path: Path, *, other: str = "") -> Rows[str]:
         raise unreadable(path, error) from None
 
 
-def lines_in(stream: IO[bytes] | Iterable[bytes], file: str, *, other: str = "") -> Rows[str]:
+def lines_in(stream: IO[bytes] | gzip.GzipFile, file: str, *, other: str = "") -> Rows[str]:
     """The lines of an open file in UTF-8, without their ends; only \\n ends a line.
 
     `other` says what bytes that are no UTF-8 become: by default the line is broken; `replace` puts U+FFFD in their
@@ -143,7 +144,11 @@ def lines_in(stream: IO[bytes] | Iterable[bytes], file: str, *, other: str = "")
     """
     number = 0
     try:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(whole_lines(stream), 1):
+            if raw is None:
+                told = limits.told(limits.LINE)
+                yield Broken(file, number, f"it is longer than {told}: write one record in each line")
+                continue
             raw = raw[:-1] if raw.endswith(b"\n") else raw
             raw = raw[:-1] if raw.endswith(b"\r") else raw
             if number == 1:
@@ -156,6 +161,15 @@ def lines_in(stream: IO[bytes] | Iterable[bytes], file: str, *, other: str = "")
                 yield Row(file, number, text, mended)
     except DAMAGE as error:
         yield Broken(file, number + 1, f"the file is cut or damaged here ({error}); get it again")
+
+
+def whole_lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes | None]:
+    """The lines of a stream; None for one that is too long to be held, which is read over."""
+    while line := stream.readline(limits.LINE):
+        rest = line
+        while len(rest) == limits.LINE and not rest.endswith(b"\n"):
+            line, rest = b"", stream.readline(limits.LINE)
+        yield line or None
 
 
 def decoded(raw: bytes, other: str = "") -> tuple[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.datasets.jsonl import value_of
 from raison.datasets.rows import Broken, Row, Rows, each, lines
 from raison.datasets.spans import stated
@@ -24,11 +25,17 @@ Asked = tuple[str, str, Any]  # title of the article, its context, the record of
 def questions(path: Path) -> Rows[Example]:
     """Examples of a file: the question, its context, and the answer as gold span."""
     parts: list[str] = []
+    size = 0
     for row in lines(path):
         if isinstance(row, Broken):  # a JSON file without one of its lines is no JSON file
             yield row
             return
         parts.append(row.value)
+        size += len(row.value)
+        if size > limits.FILE:
+            told = limits.told(limits.FILE)
+            yield Broken(str(path), row.line, f"it is JSON of more than {told}: write one object in each line (.jsonl)")
+            return
     text = "\n".join(parts)
     try:
         whole = json.loads(text)

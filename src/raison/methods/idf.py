@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import log
 from pathlib import Path
@@ -81,7 +81,7 @@ class Idf(Method):
     `raison idf`.
     """
 
-    table: str | None = None  # a file of `raison idf`; None: the shipped one
+    table: str | None = field(default=None, metadata={"file": True})  # of `raison idf`; None: the shipped one
 
     paper = "Spärck Jones 1972"
     signed = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,8 @@ class MaskedLRP(Method):
     additive = True
     watches = SLOPES
 
-    heads: str | None = None  # a file made by `raison heads`; None: what comes with the model
+    # a file made by `raison heads`; None: what comes with the model
+    heads: str | None = field(default=None, metadata={"file": True})
     kinds: str = "both"  # synt | pos | both
     top: int = 1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
     syntactic: float = 0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from raison import progress
 from raison.errors import InputError, TooLong
 from raison.models.adapter import Adapter
 from raison.models.base import Prediction, Wish
@@ -132,7 +133,7 @@ class Writer(Adapter):
         settings.update(max_length=None, max_new_tokens=min(longest, left), num_beams=1, do_sample=False)
         with torch.inference_mode(), running(Call()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about settings for sampling, which is switched off
-            written = self.view.generate(**inputs, generation_config=settings)
+            written = self.view.generate(**inputs, generation_config=settings, stopping_criteria=[go_on])
         ids = [int(i) for i in written[0][begun:]]
         end = self.view.generation_config.eos_token_id
         ends = set(end) if isinstance(end, (list, tuple)) else {end}
@@ -155,6 +156,12 @@ class Writer(Adapter):
 
     def columns(self, output: Any, chunk: Chunk) -> Columns:
         return vocabulary_columns(self, output.logits, chunk)
+
+
+def go_on(ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+    """Asked after each token that is written: no row is done, but who waits for it may end it."""
+    progress.check()
+    return torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
 
 
 def vocabulary_columns(model: Adapter, logits: torch.Tensor, chunk: Chunk) -> Columns:

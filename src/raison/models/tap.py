@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from raison import progress
 from raison.errors import ModelError, Unsupported
 from raison.models.products import Products
 from raison.models.relevance import activation
@@ -83,7 +84,8 @@ def current() -> Call | None:
 
 @contextmanager
 def running(call: Call) -> Iterator[Call]:
-    """Make `call` the current one; maps of families that bypass the interface are read by a function mode."""
+    """Make `call` the current one, around every pass that a model runs; who waits for it may end it here."""
+    progress.check()
     token = _call.set(call)
     try:
         yield call

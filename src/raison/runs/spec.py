@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 from raison.registry import suggest
 from raison.spec import one_of, whole
@@ -109,15 +109,11 @@ def read_spec(path: Path, **changes: Any) -> RunSpec:
     else:
         import tomli as tomllib
     try:
-        if os.path.getsize(path) > LARGEST:
-            raise InputError(f"{str(path)!r} is larger than a spec can be: check the file.")
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            given = tomllib.loads(limits.read(file, limits.SPEC, repr(str(path))).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it.") from None
     found = RunSpec.of({**given, **{k: v for k, v in changes.items() if v is not None}}, repr(str(path)))
     return replace(found)
-
-
-LARGEST = 1_000_000  # bytes

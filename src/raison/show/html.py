@@ -26,6 +26,7 @@ MODULES = (
     "scale.js",
     "wording.js",
     "flow.js",
+    "steps.js",
     "rationale.js",
     "matrix.js",
     "render.js",

@@ -44,10 +44,8 @@ function rowsOf(explanations, names, measures) {
       largest ? scaleOf(explanation.scores, largest) : "", facts ? make("p", { class: "note" }, clean(facts)) : "",
       ...remarks(explanation));
     const text = make("div", { class: "passages" }, ...passages.map((each) => (
-      passage(each, passages.length > 1, (piece, units) => {
-        piece.dataset.units = units.join(" ");
-        return `${names[at]}, ${dressed(explanation, weights, ranks)(piece, units)}`;
-      }))));
+      passage(each, passages.length > 1, (piece, units) => (
+        `${names[at]}, ${dressed(explanation, weights, ranks)(piece, units)}`)))));
     return make("div", { class: "row", "data-method": at }, label, text);
   });
   const section = make("section", { class: "rows", "aria-label": "the text, once for each method" }, ...rows);

@@ -3,6 +3,7 @@
 
 import { clean, count, make, share, short } from "./wording.js";
 import { given } from "./flow.js";
+import { stepper } from "./steps.js";
 
 const [LONG, NAMED, FIRST, LAST] = [48, 3, 5, 5];
 
@@ -159,7 +160,7 @@ export function story(explanation, text = true) {
     text,
     above: [...warnings(explanation).map((text) => make("p", { class: "warning", role: "note" }, text)),
       ...(grounding ? asked(grounding) : [])],
-    below: [text ? key : "", line(explanation), ...paths(explanation),
+    below: [text ? key : "", line(explanation), text ? stepper(explanation) : "", ...paths(explanation),
       make("p", { class: "verdict" }, make("strong", {}, first), rest.map((part) => ` · ${part}`).join("")),
       make("p", { class: "quiet effort" }, effort(explanation).join(" · "))],
     named: grounding && ((passage) => ({ mark: stand(passage), folded: !passage.selected && !passage.necessary })),

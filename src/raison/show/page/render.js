@@ -57,6 +57,7 @@ export function passage({ name, mark, folded, pieces: found }, many, dress) {
       for (const [key, value] of Object.entries({ role: "button", tabindex: "-1", "aria-label": dress(piece, units) }))
         piece.setAttribute(key, value);
       piece.classList.add("unit");
+      piece.dataset.units = units.join(" ");
     }
     text.append(piece);
   }

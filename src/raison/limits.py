@@ -1,0 +1,31 @@
+"""How much of a file is read at once.
+
+Corpora are read row by row and may be of any size. What has to lie in memory whole (a line, a text, a JSON file, a file
+in an archive) has a limit, so that a wrong or a hostile file is one sentence and not a machine that swaps. A limit
+counts bytes as they come out of a packed file: what the file says about its own size is not believed.
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from raison.errors import InputError
+
+__all__ = ["FILE", "LINE", "SPEC", "TEXT", "read", "told"]
+
+SPEC = 2**20  # a TOML file that says what to do
+TEXT = 2**24  # one text, from a file or from standard input
+LINE = 2**26  # one record of a file with a record in each line
+FILE = 2**29  # a JSON file, or one file in an archive
+
+
+def told(most: int) -> str:
+    return f"{most >> 20} MB"
+
+
+def read(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
+    """All that is in a stream, unless it is too much."""
+    found: bytes = stream.read(most + 1)
+    if len(found) > most:
+        raise InputError(f"{name} is larger than {told(most)}, the most that is read at once: give a part of it.")
+    return found

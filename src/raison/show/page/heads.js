@@ -1,0 +1,68 @@
+// Layers × heads: how much of this answer each carries, which are syntactic or positional, and what happens without.
+
+import { make } from "./wording.js";
+
+const [SYNTACTIC, POSITIONAL] = [0.1, 0.8]; // as `raison heads` chooses them
+
+export function kindOf(heads, row, head) {
+  const [synt, pos] = [heads.syntactic?.[row]?.[head], heads.positional?.[row]?.[head]];
+  return [synt != null && synt > SYNTACTIC ? "syntactic" : "", pos != null && pos > POSITIONAL ? "positional" : ""]
+    .filter(Boolean);
+}
+
+function told(heads, row, head, off) {
+  const share = `${(100 * heads.carried[row][head]).toFixed(1)} % of what all heads carry`;
+  const kinds = kindOf(heads, row, head);
+  const offset = kinds.includes("positional") && heads.offsets ? ` (looks at offset ${heads.offsets[row][head]})` : "";
+  return `layer ${heads.maps[row]}, head ${head}: ${share}${kinds.length ? `; ${kinds.join(" and ")}${offset}` : ""}${
+    off ? "; switched off" : ""}`;
+}
+
+// `off` is a set of "row.head"; `toggled` is told when a head is switched.
+export function renderHeads(heads, off, container, toggled) {
+  const most = Math.max(...heads.carried.flat(), 1e-12);
+  const tip = make("output", { class: "quiet told" }, "Choose a head to switch it off; arrow keys walk.");
+  const body = heads.maps.map((name, row) => make("tr", {}, make("th", { scope: "row" }, name),
+    ...heads.carried[row].map((value, head) => {
+      const id = `${row}.${head}`;
+      const button = make("button", { type: "button", tabindex: row || head ? "-1" : "0", "data-head": id,
+        "aria-pressed": String(off.has(id)), "aria-label": told(heads, row, head, off.has(id)) },
+        kindOf(heads, row, head).map((kind) => kind[0].toUpperCase()).join(""));
+      button.style.setProperty("--size", value / most);
+      return make("td", {}, button);
+    })));
+  const top = make("tr", {}, make("td"), ...heads.carried[0].map((_, head) => make("th", { scope: "col" }, String(head))));
+  const grid = make("table", { class: "heads" }, make("thead", {}, top), make("tbody", {}, ...body));
+  const say = (event) => {
+    const button = event.target.closest?.("button");
+    if (button) tip.textContent = button.getAttribute("aria-label");
+  };
+  for (const name of ["mouseover", "focusin"]) grid.addEventListener(name, say);
+  grid.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const id = button.dataset.head;
+    if (off.has(id)) off.delete(id);
+    else off.add(id);
+    button.setAttribute("aria-pressed", String(off.has(id)));
+    toggled(id);
+  });
+  grid.addEventListener("keydown", (event) => {
+    const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+    const step = steps[event.key];
+    if (!step) return;
+    const [row, head] = document.activeElement.dataset.head.split(".").map(Number);
+    const next = grid.querySelector(`[data-head="${row + step[0]}.${head + step[1]}"]`);
+    if (!next) return;
+    event.preventDefault();
+    document.activeElement.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+  const known = heads.corpus ? `S: syntactic, P: positional, by ${heads.corpus}.`
+    : "Nobody has measured which heads of this model are syntactic or positional (raison heads).";
+  container.append(make("section", { class: "raison headmap", "aria-label": "attention heads" },
+    make("h2", {}, "Attention heads"),
+    make("p", { class: "quiet" }, "Rows are layers, columns heads; the darker, the more of this answer a head carries "
+      + `(|attention × gradient|). ${known}`), make("div", { class: "scroll" }, grid), tip));
+}

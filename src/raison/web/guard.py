@@ -1,0 +1,154 @@
+"""What stands between the network and the application: who may ask, how much, and how long it may take to ask.
+
+A page that runs on a developer's machine is reached by every web site that the developer visits, so the address in the
+request (Host) and the page that it comes from (Origin) are looked at as well as the token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from raison.limits import told
+from raison.web.settings import Settings
+
+__all__ = ["Guard"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+}
+COOKIE = "raison-token"
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Refused(Exception):
+    def __init__(self, status: int, sentence: str):
+        super().__init__(sentence)
+        self.status = status
+
+
+class Guard:
+    """An application inside; only requests that may be answered reach it."""
+
+    def __init__(self, app: App, settings: Settings):
+        self.app, self.settings = app, settings
+        self.any_host = settings.host not in ("127.0.0.1", "localhost", "::1")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return  # there are no web sockets here
+        begun = False
+
+        async def secured(message: MutableMapping[str, Any]) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                known = {name.lower() for name, _ in message["headers"]}
+                more = [(name, value) for name, value in HEADERS.items() if name not in known]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        try:
+            if await self.admitted(scope, secured):
+                body = await body_of(scope, receive, self.settings)
+                if body is not None:
+                    await self.app(scope, replayed(body, receive), secured)
+        except Refused as refused:
+            if not begun:
+                await answer(secured, refused.status, {"error": str(refused)})
+
+    async def admitted(self, scope: Scope, send: Send) -> bool:
+        """Refuse who may not ask; False where an answer was given already."""
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get("host", "")
+        if not self.any_host and host.rsplit(":", 1)[0] not in LOCAL and host not in LOCAL:
+            raise Refused(421, "This server answers to its local address only: open it as http://127.0.0.1.")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Refused(403, "Requests from other pages are refused: open this page itself.")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["method"] != "GET":
+            raise Refused(403, "Requests from other pages are refused: open this page itself.")
+        if self.settings.token is None:
+            return True
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if scope["path"] == "/" and "token" in query:
+            if not self.same(query["token"][0]):
+                raise Refused(401, "The token is wrong: open the address that the server printed.")
+            cookie = f"{COOKIE}={self.settings.token}; HttpOnly; SameSite=Strict; Path=/"
+            await answer(send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie.encode())])
+            return False
+        given = headers.get("authorization", "").removeprefix("Bearer ") or cookie_of(headers.get("cookie", ""))
+        if not self.same(given):
+            raise Refused(401, "A token is needed: open the address that the server printed, or send it as Bearer.")
+        return True
+
+    def same(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), str(self.settings.token).encode())
+
+
+def cookie_of(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes | None:
+    """The whole body of a request, refused as soon as it is too large or too slow; None if the client has left."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + settings.patience
+    declared = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+    parts: list[bytes] = []
+    size = int(declared[0]) if declared and declared[0].isdigit() else 0
+    while True:
+        if size > settings.body:
+            raise Refused(413, f"The request is larger than {told(settings.body)}: send less.")
+        try:
+            message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))
+        except (asyncio.TimeoutError, TimeoutError):
+            raise Refused(408, "The request took too long to arrive: send it in one go.") from None
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        size = sum(map(len, parts))
+        if not message.get("more_body", False) and size <= settings.body:
+            return b"".join(parts)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already; what comes after it is that the client leaves."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> MutableMapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def answer(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+    data = json.dumps(body).encode()
+    about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+    more = [(b"connection", b"close")] if status in (408, 413) else []
+    await send({"type": "http.response.start", "status": status, "headers": [*about, *more, *(headers or [])]})
+    await send({"type": "http.response.body", "body": data})

@@ -1,0 +1,35 @@
+"""What the server allows: every limit in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raison.spec import between, whole
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits are for one request; who needs more has the library and `raison run`."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str | None = None  # who knows it may ask; None: everybody who can reach the port
+    characters: int = 20_000  # of all texts of a request
+    steps: int = 2_000  # of any number in a method, such as steps=, samples= or budget=
+    methods: int = 8
+    body: int = 2**21  # bytes; records that come back to be exported are larger than texts
+    seconds: float = 300.0  # of work, from its start on
+    patience: float = 10.0  # seconds for a client to send its request
+    workers: int = 2  # requests that are answered at once; the models are shared
+    waiting: int = 16  # requests that may wait
+    connections: int = 256
+
+    def __post_init__(self) -> None:
+        for name in ("characters", "steps", "methods", "body", "workers", "connections"):
+            whole(name, getattr(self, name), 1)
+        whole("port", self.port, 0)
+        whole("waiting", self.waiting, 0)
+        between("seconds", self.seconds, 0)
+        between("patience", self.patience, 0)
