@@ -123,11 +123,11 @@ def ground(
     if answer is not None and not (isinstance(answer, str) and answer.strip()):
         raise InputError("The answer is a text: give at least one word, or leave it out to have it generated.")
     target: Any = answer
-    if answer is not None and model.task != "qa":  # as tokens, since a word such as "all" would be a wish
-        encoding = model.encode([example])[0]
-        target = model.ids_of(answer, encoding, len(encoding))
-    wishes = Wishes(target, None, None, units, removal, 0, False, 0 if answer is not None else generate)
     try:
+        if answer is not None and model.task != "qa":  # as tokens, since a word such as "all" would be a wish
+            encoding = model.encode([example])[0]
+            target = model.ids_of(answer, encoding, len(encoding))
+        wishes = Wishes(target, None, None, units, removal, 0, False, 0 if answer is not None else generate)
         found = results_of(model, example, search_of(search, sufficient), wishes)
     except TooLong as error:
         raise TooLong(f"{str(error).partition(':')[0]}: give fewer or shorter passages.") from None

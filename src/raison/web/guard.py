@@ -123,6 +123,7 @@ async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes |
     size = int(declared[0]) if declared and declared[0].isdigit() else 0
     while True:
         if size > settings.body:
+            await swallowed(receive, 8 * settings.body, deadline)
             raise Refused(413, f"The request is larger than {told(settings.body)}: send less.")
         try:
             message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))
@@ -134,6 +135,19 @@ async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes |
         size = sum(map(len, parts))
         if not message.get("more_body", False) and size <= settings.body:
             return b"".join(parts)
+
+
+async def swallowed(receive: Receive, most: int, deadline: float) -> None:
+    """Read over what is too much anyway: a connection that is closed while the client still sends loses the answer."""
+    loop = asyncio.get_running_loop()
+    while most > 0 and (left := deadline - loop.time()) > 0:
+        try:
+            message = await asyncio.wait_for(receive(), left)
+        except (asyncio.TimeoutError, TimeoutError):
+            return
+        most -= len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
