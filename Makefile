@@ -18,6 +18,7 @@ $(TEST_VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(TEST_VENV)
 	$(TEST_VENV)/bin/pip install --quiet "$(TORCH)"
 	$(TEST_VENV)/bin/pip install --quiet -e ".[all,test,lint]"
+	bash tests/browser.sh $(TEST_VENV)
 	touch $@
 
 demo: $(DEMO_VENV)/ready  ## explain a language model and a classifier, in the terminal and as a page

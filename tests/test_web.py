@@ -9,12 +9,10 @@ import random
 import socket
 import threading
 import time
-from contextlib import contextmanager
 
 import httpx
 import numpy as np
 import pytest
-import uvicorn
 
 import raison
 from raison import progress
@@ -27,10 +25,9 @@ from raison.testing import tiny_hf
 from raison.types import Explanation
 from raison.web.guard import Guard
 from raison.web.jobs import Busy, Workers
-from raison.web.patience import protocol
-from raison.web.server import application
 from raison.web.settings import Settings
 from raison.web.shelf import Shelf
+from serving import served
 
 TEXT = "a lovely film and a warm story"
 SCRIPT = "<script>alert(1)</script>"
@@ -61,35 +58,6 @@ def models():
 def slowly(texts):
     time.sleep(0.003 * len(texts))
     return [[len(text), 1.0] for text in texts]
-
-
-@contextmanager
-def served(models, shelf=None, **changes):
-    """A real server on a port of its own, in a thread."""
-    settings = Settings(port=0, **changes)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    listening.listen(128)
-    app = application(models, settings, shelf or Shelf())
-    config = uvicorn.Config(
-        app, http=protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    for _ in range(200):
-        if server.started:
-            break
-        time.sleep(0.02)
-    try:
-        with httpx.Client(base_url=address, timeout=60) as client:
-            client.workers = app.app.state.workers
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ async function refusal(response) {
   return new Refusal(message, response.status);
 }
 
+const fileOf = ({ type, data }) => new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], { type });
+
 async function* linesOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -48,7 +50,7 @@ export async function ask(path, body, { progress = () => {}, signal } = {}) {
     const told = JSON.parse(line);
     if (told.error) throw new Refusal(told.error, told.status);
     if (told.progress) progress(told.progress);
-    if (told.file) return (await fetch(`data:${told.file.type};base64,${told.file.data}`)).blob();
+    if (told.file) return fileOf(told.file);
     if (told.result) return told.result;
   }
   throw new Refusal("The answer ended too early: is the server still running?", 0);

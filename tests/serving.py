@@ -1,0 +1,47 @@
+"""A server on a port of its own, in a thread of the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+
+from raison.web.patience import protocol
+from raison.web.server import application
+from raison.web.settings import Settings
+from raison.web.shelf import Shelf
+
+__all__ = ["served"]
+
+
+@contextmanager
+def served(models, shelf=None, **changes):
+    """A real server on a port of its own, in a thread."""
+    settings = Settings(port=0, **changes)
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(128)
+    app = application(models, settings, shelf or Shelf())
+    config = uvicorn.Config(
+        app, http=protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    for _ in range(200):
+        if server.started:
+            break
+        time.sleep(0.02)
+    try:
+        with httpx.Client(base_url=address, timeout=60) as client:
+            client.workers = app.app.state.workers
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
