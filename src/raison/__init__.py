@@ -6,6 +6,7 @@ A model is asked two questions: *trace* (run forward and backward once and show 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,18 @@ _HOMES = {
     "Explanation": "raison.types",
     "RaisonError": "raison.errors",
 }
+
+
+def _notebook() -> None:
+    """In a notebook results show themselves; nothing is imported for it anywhere else."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:
+        from raison.show.notebook import register
+
+        register(shell)
+
+
+_notebook()
 
 
 def __getattr__(name: str) -> Any:

@@ -104,6 +104,7 @@ def assemble() -> None:
         reproduce,
         run,
         serve,
+        show,
         train,
     )
 
@@ -118,6 +119,7 @@ def assemble() -> None:
         app.command("compatibility")(guarded(compatibility.compatibility))
         app.command("audit")(guarded(audit.audit))
         app.command("ls")(guarded(ls.ls))
+        app.command("show")(guarded(show.show))
         app.command("serve")(guarded(serve.serve))
         app.command("run")(guarded(run.run))
         app.command("status")(guarded(run.status))

@@ -1,0 +1,59 @@
+"""`raison show`: a saved result in the terminal, as a figure, a page or LaTeX."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from raison.cli.explain import writable
+
+Out = Optional[Path]
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="A file that raison wrote: explanations, an evaluation, heads.")],
+    svg: Annotated[Out, typer.Option("--svg", help="Draw it as SVG.")] = None,
+    png: Annotated[Out, typer.Option("--png", help="Draw it as PNG.")] = None,
+    pdf: Annotated[Out, typer.Option("--pdf", help="Draw it as PDF.")] = None,
+    tex: Annotated[Out, typer.Option("--tex", help="Write it as LaTeX: coloured text, or a table.")] = None,
+    html: Annotated[Out, typer.Option("--html", help="Write it as one page that opens from disk.")] = None,
+) -> None:
+    """Show a saved result: on the screen, or as a figure for a paper."""
+    from raison.errors import InputError
+    from raison.show.saved import draw, read_saved
+
+    wanted = {".svg": svg, ".png": png, ".pdf": pdf, ".tex": tex, ".html": html}
+    for ending, path in wanted.items():
+        writable(path)
+        if path is not None and path.suffix.lower() != ending:
+            raise InputError(f"{str(path)!r} should end in {ending}: name it so.")
+    saved = read_saved(file)
+    paths = [path for path in wanted.values() if path is not None]
+    for path in paths:
+        draw(saved, path)
+        print(f"wrote {path}", file=sys.stderr)
+    if not paths:
+        on_screen(saved)
+
+
+def on_screen(saved: object) -> None:
+    from rich.console import Console
+
+    from raison.artifact import Artifact
+    from raison.evaluation import Evaluation
+    from raison.show import render_many
+
+    if isinstance(saved, Evaluation):
+        from raison.show.scoreboard import render_evaluation
+
+        render_evaluation(saved, Console())
+    elif isinstance(saved, Artifact):
+        from raison.show.heads import render_heads
+        from raison.show.saved import chosen
+
+        render_heads(chosen(saved))
+    else:
+        render_many(saved)  # type: ignore[arg-type]

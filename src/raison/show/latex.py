@@ -1,0 +1,99 @@
+"""Results as LaTeX that can be pasted into a paper: coloured text by xcolor, tables by booktabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from raison.errors import InputError
+from raison.evaluation import Evaluation
+from raison.show import scale
+from raison.show.certificate import certificate
+from raison.show.consensus import subject, titles
+from raison.show.flow import Piece, flow
+from raison.show.scoreboard import headings, number, winners
+from raison.show.wording import clean
+from raison.types import Explanation
+
+__all__ = ["escaped", "latex"]
+
+SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "→": r"$\rightarrow$", "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": r"\\ ",
+}  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(SPECIAL.get(sign, sign) for sign in clean(text))
+
+
+def latex(saved: Any) -> str:
+    """An evaluation as a table, explanations as coloured text."""
+    if isinstance(saved, Evaluation):
+        return table(saved)
+    if not (isinstance(saved, list) and saved and all(isinstance(each, Explanation) for each in saved)):
+        raise InputError("Only explanations and evaluations are written as LaTeX: draw the rest as .svg or .pdf.")
+    return texts(saved)
+
+
+def texts(found: Sequence[Explanation]) -> str:
+    lines = [r"% needs \usepackage{xcolor}", r"{\setlength{\fboxsep}{1pt}\raggedright"]
+    several = len(found) > 1 and len({subject(each) for each in found}) == 1
+    names = titles(found) if several else [each.method for each in found]
+    for name, each in zip(names, found, strict=True):
+        told = each.diagnostics.get("prediction", {})
+        likely = told.get("target_probability", told.get("probability") if told.get("same", True) else None)
+        share = f" ({100 * likely:.1f}\\,\\%)" if isinstance(likely, float) else ""
+        lines.append(rf"\textbf{{{escaped(name)}}}: {escaped(each.target.text)}{share}\par")
+        weights = scale.weights(each.scores)
+        for passage in flow(each):
+            lines.append("".join(box(piece, each, weights) for piece in passage.pieces) + r"\par\smallskip")
+    return "\n".join([*lines, "}", ""])
+
+
+def box(piece: Piece, explanation: Explanation, weights: Any) -> str:
+    """One piece of text on its colour; the space around it stays bare, so that lines can break."""
+    word = piece.text.strip()
+    before = piece.text[: len(piece.text) - len(piece.text.lstrip())]
+    after = piece.text[len(piece.text.rstrip()) :] if word else ""
+    if not piece.units or not word:
+        if piece.kind == "outcome":
+            return rf" $\rightarrow$ \textbf{{{escaped(piece.text)}}}"
+        return escaped(piece.text)
+    if certificate(explanation):
+        kept = explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
+        colour = scale.FOR if kept else None
+    else:
+        colour = scale.background(float(max((weights[u] for u in piece.units), key=abs)), scale.PAPERS["light"])
+    if colour is None:
+        return f"{before}{escaped(word)}{after}"
+    inside = escaped(word) if scale.ink(colour) == (0, 0, 0) else rf"\textcolor{{white}}{{{escaped(word)}}}"
+    return rf"{before}\colorbox[RGB]{{{','.join(map(str, colour))}}}{{\strut {inside}}}{after}"
+
+
+def table(evaluation: Evaluation) -> str:
+    """Methods down, numbers across; the best of each column in bold, intervals below."""
+    best = {column.key: winners(evaluation, column) for column in evaluation.columns}
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{l{'r' * len(evaluation.columns)}}}",
+        r"\toprule",
+        " & ".join(["", *(escaped(headings(column)) for column in evaluation.columns)]) + r" \\",
+        r"\midrule",
+    ]
+    for method in evaluation.methods:
+        cells, below = [escaped(method)], [""]
+        for column in evaluation.columns:
+            cell = evaluation.cell(method, column.key)
+            value = escaped(number(cell.value))
+            cells.append(rf"\textbf{{{value}}}" if method in best[column.key] else value)
+            known = cell.low is not None and cell.high is not None
+            below.append(
+                rf"{{\scriptsize {escaped(number(cell.low))} to {escaped(number(cell.high))}}}" if known else ""
+            )
+        lines.append(" & ".join(cells) + r" \\")
+        if any(below):
+            lines.append(" & ".join(below) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
