@@ -22,9 +22,11 @@ from measure import cpu, data_option, log, table, verdicts, write
 from torch.nn import functional
 
 from raison.models.pooled import MeanPooledBert
+from raison.selfexplaining.assembling import assembled
+from raison.selfexplaining.batching import tensors
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.frame import NAMED, Frame
-from raison.selfexplaining.rationalizing import Regimen, Task, assembled, tensors
+from raison.selfexplaining.rationalizing import Regimen, Task
 from raison.training.labelled import examples_by_part, labels_of, lines_of
 from raison.training.material import Feed
 

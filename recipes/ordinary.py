@@ -11,8 +11,9 @@ from torch.nn import functional
 
 from raison.models.load import load
 from raison.models.pooled import MeanPooledBert
+from raison.selfexplaining.batching import sorted_batches, tensors
 from raison.selfexplaining.encoders import opened_encoder
-from raison.selfexplaining.rationalizing import Regimen, sorted_batches, tensors
+from raison.selfexplaining.rationalizing import Regimen
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved
 from raison.training.labelled import examples_by_part, labels_of, lines_of

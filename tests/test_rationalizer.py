@@ -16,12 +16,15 @@ import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, Unsupported
 from raison.models.base import Question
+from raison.selfexplaining.assembling import assembled
+from raison.selfexplaining.batching import added_by
 from raison.selfexplaining.calibration import calibrate
 from raison.selfexplaining.frame import NAMED, Frame, levels
 from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
+from raison.selfexplaining.judging import measured, troubles
 from raison.selfexplaining.objectives import Weights, coherence, prediction_loss, shares, sparsity_gap, total
 from raison.selfexplaining.rationalizer import Rationalizer, Selected
-from raison.selfexplaining.rationalizing import Regimen, added_by, assembled, measured, train_rationalizer, troubles
+from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
 from raison.selfexplaining.selecting import attention, decided, sampled, seeing
 from raison.selfexplaining.selective import selective
 from raison.selfexplaining.stages import blocks_of, stretch

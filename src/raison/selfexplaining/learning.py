@@ -31,8 +31,8 @@ from raison.spec import between, whole
 from raison.training.classes import f1_of
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.labelled import Line, Lines, examples_by_part, labels_of, lines_of, padded
-from raison.training.material import Feed, named
+from raison.training.labelled import Line, Lines, data_mark, examples_by_part, labels_of, lines_of, padded
+from raison.training.material import Feed
 from raison.training.repeated import REPORT, repeated
 from raison.training.seeds import generator
 
@@ -155,6 +155,7 @@ def train_classifier(
     runs.json tells mean and deviation. The same call goes on where a run was stopped. Returns what training.json (or
     runs.json) holds.
     """
+    data = data if isinstance(data, (str, Path)) else list(data)
     taught = lesson if isinstance(lesson, Lesson) else checked(Lesson, lesson or {})
     made = design if isinstance(design, Design) else checked(Design, provisional(design or {}, taught))
     one = partial(
@@ -164,7 +165,7 @@ def train_classifier(
 
     def same(report: dict[str, Any]) -> bool:
         kept = ("tying", "mlm", "lr", "batch", "epochs")
-        return report["data"] == named(data) and all(report[key] == getattr(taught, key) for key in kept)
+        return report["data"] == data_mark(data) and all(report[key] == getattr(taught, key) for key in kept)
 
     return repeated(one, Path(out), runs, seed, same)
 
@@ -232,7 +233,7 @@ def trained(
     report = taught(model, lines, design, lesson, folder, seed)
     report = {
         "what": "classifier",
-        "data": named(data),
+        "data": data_mark(data),
         "seed": seed,
         "design": asdict(design),
         **asdict(lesson),

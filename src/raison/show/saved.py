@@ -34,9 +34,10 @@ def read_saved(path: Path) -> Any:
             return Artifact.from_dict(whole)
         found = [Explanation.from_dict(each) for each in (whole if isinstance(whole, list) else [whole])]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
+        told = str(error)[:120]
         raise InputError(
-            f"{str(path)!r} is no result of raison ({str(error)[:120]}): name a file that explain, rationalize, evaluate "
-            "or heads wrote with --out."
+            f"{str(path)!r} is no result of raison ({told}): name a file that explain, rationalize, evaluate or heads "
+            "wrote with --out."
         ) from None
     if not found:
         raise InputError(f"{str(path)!r} holds no explanation: name a file that does.")

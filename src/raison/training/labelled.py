@@ -19,9 +19,10 @@ from raison.errors import InputError
 from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 from raison.registry import datasets
+from raison.training.material import named
 from raison.types import Example
 
-__all__ = ["Line", "Lines", "examples_by_part", "labels_of", "lines_of", "padded"]
+__all__ = ["Line", "Lines", "data_mark", "examples_by_part", "labels_of", "lines_of", "padded"]
 
 
 @dataclass(frozen=True)
@@ -166,3 +167,13 @@ def padded(lines: Sequence[Line], pad: int = 0) -> tuple[torch.Tensor, torch.Ten
         ids[row, : len(line)] = torch.tensor(line.ids)
     there = torch.arange(width) < torch.tensor([len(line) for line in lines])[:, None]
     return ids, there, torch.tensor([line.label for line in lines])
+
+
+def data_mark(data: Any) -> str:
+    """What the data is called; a list of texts in memory is known by its content."""
+    if isinstance(data, (str, Path)):
+        return named(data)
+    made = hashlib.sha256()
+    for example in data:
+        made.update(example.content().encode())
+    return f"texts in memory, {made.hexdigest()[:16]}"
