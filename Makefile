@@ -6,7 +6,7 @@ TEST_VENV ?= .venv-test
 OUT ?= out
 WORKERS ?= 2
 
-.PHONY: demo test test-full lint types bench clean
+.PHONY: demo test test-full lint types docs bench clean
 
 $(DEMO_VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(DEMO_VENV)
@@ -17,7 +17,7 @@ $(DEMO_VENV)/ready: pyproject.toml
 $(TEST_VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(TEST_VENV)
 	$(TEST_VENV)/bin/pip install --quiet "$(TORCH)"
-	$(TEST_VENV)/bin/pip install --quiet -e ".[all,test,lint]"
+	$(TEST_VENV)/bin/pip install --quiet -e ".[all,test,docs,lint]"
 	bash tests/browser.sh $(TEST_VENV)
 	touch $@
 
@@ -38,6 +38,9 @@ lint: $(TEST_VENV)/ready
 
 types: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/mypy
+
+docs: $(TEST_VENV)/ready  ## the documentation as a site in out/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(TEST_VENV)/bin/mkdocs build --strict --quiet --site-dir $(OUT)/site
 
 bench: $(TEST_VENV)/ready  ## side-by-side measurements; results go to benchmarks/results
 	$(TEST_VENV)/bin/python benchmarks/foundation.py

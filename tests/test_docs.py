@@ -74,3 +74,35 @@ def test_the_how_to_of_rationalizers_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "rationalizer.md", "exec"), {})
     assert "True" in capsys.readouterr().out
+
+
+LESSONS = ["docs/index.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/tutorials/*.md"))]
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("page", LESSONS)
+def test_every_block_of_a_tutorial_runs(page, sentiment, request, tmp_path, monkeypatch):
+    from raison.registry import methods
+
+    blocks = code_blocks(page)
+    if any("smollm2" in block for block in blocks):
+        request.getfixturevalue("smollm2")
+    monkeypatch.chdir(tmp_path)
+    scope: dict = {"__name__": "lesson"}
+    try:
+        for block in blocks:
+            exec(compile(block, page, "exec"), scope)
+    finally:
+        methods._entries.pop("pairs", None)  # of the lesson on methods
+    commands = re.findall(r"^    raison (\w+)", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    assert blocks or commands
+
+
+def test_commands_in_all_pages_exist():
+    from raison.cli.app import app, assemble
+
+    assemble()
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    for page in PAGES:
+        for command in re.findall(r"^    raison ([a-z]+)\b", (ROOT / page).read_text(encoding="utf-8"), re.M):
+            assert command in known, f"{page}: raison {command}"
