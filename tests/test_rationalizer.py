@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
-from raison.errors import InputError, Unsupported
+from raison.errors import InputError, ModelError, Unsupported
 from raison.models.base import Question
 from raison.selfexplaining.assembling import assembled
 from raison.selfexplaining.batching import added_by
@@ -680,3 +680,24 @@ def test_half_checkpoints_are_trained_in_float32(tmp_path):
     )
     assert report["frame"]["full_text"] in ("predictor", "mid_cls")
     assert next(raison.load(str(tmp_path / "m")).hf.parameters()).dtype == torch.float32
+
+
+def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
+    """A name of the catalog whose folder a loader owns; who wants a plain model is told so."""
+    from raison.models import catalog
+    from raison.models.load import plain_model
+
+    model, tokenizer = built()
+    model.float().save_pretrained(tmp_path / "m")
+    tokenizer.save_pretrained(tmp_path / "m")
+    catalog.entries()
+    monkeypatch.setattr(catalog, "_entries", dict(catalog._entries))
+    catalog.register_folder("chooser", "Selects.", "Apache-2.0", 1, tmp_path / "m")
+    catalog.register_folder("lost", "Is not there.", "Apache-2.0", 1, tmp_path / "none")
+    found = raison.load("chooser")
+    assert found.name == "chooser" and "own" in found.offers and "chooser" in raison.ls("models")
+    assert raison.explain(found, TEXTS[0]).model == "chooser"
+    with pytest.raises(ModelError, match="explains itself and no plain one"):
+        plain_model("chooser", None, None, None, False, False)
+    with pytest.raises(ModelError, match="reinstall raison"):
+        raison.load("lost")

@@ -62,13 +62,26 @@ def opened(
     if not name.strip():
         raise InputError("The model's name is empty: name a folder, a hub model or one of `raison ls models`.")
     path = Path(name).expanduser()
-    if path.is_dir():
+    shipped = None if path.exists() or looks_local(name) else shipped_folder(name)
+    if path.is_dir() or shipped is not None:
         for kind in loaders:
-            if loaders[kind].owns(path):
-                return loaders[kind](path, device=device, dtype=dtype)
+            if loaders[kind].owns(shipped or path):
+                found = loaders[kind](shipped or path, device=device, dtype=dtype)
+                found.name = name if shipped is not None else found.name
+                return found
+    if shipped is not None:
+        raise ModelError(f"The files of {name!r} are missing from this installation: reinstall raison.")
     hf, own_tokenizer, called, folder = plain_model(name, tokenizer, task, dtype, allow_pickle, remote)
     model = adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, called)
     return with_heads(model, folder / "heads.json")
+
+
+def shipped_folder(name: str) -> Path | None:
+    """The folder of a model of the catalog that explains itself."""
+    from raison.models import catalog
+
+    entry = catalog.entries().get(name)
+    return None if entry is None else entry.folder
 
 
 def plain_model(

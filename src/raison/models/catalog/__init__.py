@@ -11,9 +11,12 @@ import pkgutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Entry", "entries", "register"]
+from raison.errors import ModelError
+
+__all__ = ["Entry", "entries", "register", "register_folder"]
 
 Opener = Callable[[], "tuple[Any, Any]"]
 
@@ -28,6 +31,7 @@ class Entry:
     size: int
     opener: Opener
     hidden: bool = False  # a model for tests or a part of another one: not listed to users
+    folder: Path | None = None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
 
     def open(self) -> tuple[Any, Any]:
         """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""
@@ -49,6 +53,15 @@ def register(name: str, description: str, licence: str, size: int, hidden: bool 
         return opener
 
     return add
+
+
+def register_folder(name: str, description: str, licence: str, size: int, folder: Path) -> None:
+    """A model that explains itself, in a folder that comes with raison."""
+
+    def refused() -> tuple[Any, Any]:
+        raise ModelError(f"{name!r} is a model that explains itself and no plain one: name another model here.")
+
+    _entries[name] = Entry(name, description, licence, size, refused, folder=folder)
 
 
 def entries() -> dict[str, Entry]:
