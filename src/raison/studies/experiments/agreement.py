@@ -147,7 +147,8 @@ def lengths(usable: Sequence[Usable], rows: Sequence[dict[str, Number]], seed: i
     told = []
     for relation, values in by_relation.items():
         mean = mean_interval(np.array(values), seed=seed)
-        told.append(f"{relation} {mean.estimate:.1f} ({mean.low:.1f} … {mean.high:.1f}, {len(values)} examples)")
+        sure = f"{mean.low:.1f} … {mean.high:.1f}, {len(values)} examples" if len(values) > 1 else "1 example"
+        told.append(f"{relation} {mean.estimate:.1f} ({sure})")
     return "; ".join(told)
 
 
