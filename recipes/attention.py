@@ -13,19 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from raison import progress
-from raison.errors import RaisonError
+from parts import run_parts
+
 from raison.models.load import load
 from raison.selfexplaining.learning import train_classifier
 from raison.studies.audit import audit
 from raison.studies.evaluate import evaluate
-from raison.training.fit import lines, saved
+from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
 SEEDS = {"sst": 8, "imdb": 3, "20news": 3, "ag": 3}
@@ -147,28 +145,14 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         half.write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
+def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    made(job, seed, arguments)
+    judged(job, seed, arguments)
+
+
 def main() -> int:
-    known = parts()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the models")
-    parser.add_argument("--glove", type=Path, required=True, help="GloVe vectors: a file, or glove.npy with words.txt")
-    parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
-    parser.add_argument("--seeds", type=int, help="at most so many")
-    arguments = parser.parse_args()
-    start = time.process_time()
-    try:
-        with progress.listen(lines(every=60.0)):
-            for part in arguments.part or known:
-                for job in known[part]:
-                    for seed in range(min(SEEDS[job.data], arguments.seeds or SEEDS[job.data])):
-                        made(job, seed, arguments)
-                        judged(job, seed, arguments)
-                print(f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far", flush=True)
-    except RaisonError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    more = {"glove": "GloVe vectors: a file, or glove.npy with words.txt"}
+    return run_parts(__doc__, parts(), lambda job: SEEDS[job.data], work, more)
 
 
 if __name__ == "__main__":

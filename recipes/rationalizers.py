@@ -13,24 +13,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from parts import run_parts
 
 from raison import progress
 from raison.api import explain, rationalize
 from raison.datasets.opening import open_dataset
 from raison.datasets.overlap import normalised, overlap
-from raison.errors import InputError, RaisonError
+from raison.errors import InputError
 from raison.models.load import load
 from raison.selfexplaining.frame import NAMED
 from raison.selfexplaining.objectives import Weights
 from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
-from raison.training.fit import lines, saved
+from raison.training.fit import saved
 from raison.training.labelled import marked
 from raison.types import Example
 
@@ -314,26 +314,12 @@ def write(path: Path, told: dict[str, Any]) -> None:
         half.write_text(json.dumps(told) + "\n", encoding="utf-8")
 
 
+def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
+
+
 def main() -> int:
-    known = parts()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the models")
-    parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
-    parser.add_argument("--seeds", type=int, help="at most so many")
-    arguments = parser.parse_args()
-    start = time.process_time()
-    try:
-        with progress.listen(lines(every=60.0)):
-            for part in arguments.part or known:
-                for job in known[part]:
-                    for seed in range(min(job.seeds, arguments.seeds or job.seeds)):
-                        (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
-                print(f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far", flush=True)
-    except RaisonError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    return run_parts(__doc__, parts(), lambda job: job.seeds, work)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ def told(**more):
 
 
 def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
+    open_recipe("parts")
     recipe = open_recipe("attention")
     known = {(job.data, job.name) for jobs in recipe.parts().values() for job in jobs}
     assert len(SUITES) > 10
@@ -74,6 +75,7 @@ def test_a_suite_reads_what_there_is(tmp_path):
 
 
 def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
+    open_recipe("parts")
     recipe = open_recipe("attention")
     data = tmp_path / "data.csv"
     data.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(160)))

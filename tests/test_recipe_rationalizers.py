@@ -29,6 +29,7 @@ def with_gold(example: Example) -> Example:
 
 
 def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
+    open_recipe("parts")
     recipe = open_recipe("rationalizers")
     known = {(job.data, job.name) for jobs in recipe.parts().values() for job in jobs}
     assert len(SUITES) == 7
@@ -42,6 +43,7 @@ def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
 
 def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
     open_recipe("ordinary")
+    open_recipe("parts")
     recipe = open_recipe("rationalizers")
     hf, tokenizer = tiny_hf("bert", "classification")
     copy.deepcopy(hf).float().save_pretrained(tmp_path / "base")
@@ -92,6 +94,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
 
 
 def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
+    open_recipe("parts")
     recipe = open_recipe("rationalizers")
     examples = [with_gold(e) for e in reviews(30)]
     prose = [Example(" ".join(["a"] * 20))]
