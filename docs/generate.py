@@ -123,6 +123,23 @@ def families_table() -> list[str]:
     return rows
 
 
+def works_table() -> list[str]:
+    """Methods × families × tasks, by what the load probe found: every cell is run by tests/test_contracts.py."""
+    from raison.registry import families, methods
+    from raison.testing import FAMILIES, tiny_model
+
+    letters = {"classification": "c", "tagging": "t", "qa": "q", "causal": "l", "seq2seq": "s"}
+    rows = [f"| method | {' | '.join(families)} |", "|---" * (1 + len(list(families))) + "|"]
+    for name in methods:
+        needs = methods.build(name).needs
+        cells = []
+        for family in families:
+            able = [letters[task] for task in FAMILIES[family] if needs <= tiny_model(family, task).offers]
+            cells.append("".join(able) or "–")
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    return rows
+
+
 def conservation_table() -> list[str]:
     """How far the sum of relevance is from 1 at any border between blocks, on tiny models of every family."""
     import numpy as np
@@ -258,6 +275,7 @@ def page() -> str:
         ["## Word dropout", "", DROPOUT, "", *keep_rules_table()],
         ["## What absence means", "", *removals_table(), "", DEFAULTS],
         ["## Families", "", FAMILIES_TEXT, "", *families_table()],
+        ["## Methods, families and tasks", "", WORKS, "", *works_table()],
         ["## Conservation of relevance", "", CONSERVED, "", *conservation_table()],
         ["## Other architectures", "", OTHERS_TEXT, "", *others_table()],
         ["## Command line", "", *help_text()],
@@ -279,6 +297,10 @@ own; all layers see the same."""
 FAMILIES_TEXT = """What the load probe finds on tiny random models. `delete = mask` says whether running only the kept
 tokens at their original positions gives the same answer as hiding the others from attention; `shares prefixes`, whether
 a search computes a prefix that several sets have in common only once."""
+
+WORKS = """Which method works where: c classification, t tagging, q question answering, l causal language models, s
+encoder–decoders. `own` needs a model that explains itself, `masked_lrp` and its like the statistics of a model's heads
+(`raison heads`; the two defaults bring theirs)."""
 
 CONSERVED = """`lrp`, `partial_lrp`, `transformer_attribution` and `masked_lrp` hand 1 back from the answer to the
 words. How far its sum is from 1 at any border between blocks and at the words, in float64, the worst of all tasks
