@@ -129,12 +129,13 @@ def works_table() -> list[str]:
     from raison.testing import FAMILIES, tiny_model
 
     letters = {"classification": "c", "tagging": "t", "qa": "q", "causal": "l", "seq2seq": "s"}
+    offers = {family: {task: tiny_model(family, task).offers for task in FAMILIES[family]} for family in families}
     rows = [f"| method | {' | '.join(families)} |", "|---" * (1 + len(list(families))) + "|"]
     for name in methods:
         needs = methods.build(name).needs
         cells = []
         for family in families:
-            able = [letters[task] for task in FAMILIES[family] if needs <= tiny_model(family, task).offers]
+            able = [letters[task] for task, offered in offers[family].items() if needs <= offered]
             cells.append("".join(able) or "–")
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return rows
