@@ -11,7 +11,9 @@ import logging
 import os
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -102,17 +104,25 @@ def suites_table() -> list[str]:
     return rows
 
 
+@cache
+def probed(family: str, task: str) -> Any:
+    """A tiny random model; looking at it takes longer than making it."""
+    from raison.testing import tiny_model
+
+    return tiny_model(family, task)
+
+
 def families_table() -> list[str]:
     """Every family with a tiny random model: what the load probe found, not what we hope."""
     from raison.registry import families
-    from raison.testing import FAMILIES, tiny_model
+    from raison.testing import FAMILIES
 
     rows = [
         "| family | tasks | offers | removals (default first) | delete = mask | shares prefixes | notes |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in families:
-        models = [tiny_model(name, task) for task in FAMILIES[name]]
+        models = [probed(name, task) for task in FAMILIES[name]]
         offers = sorted(frozenset.intersection(*(m.offers for m in models)))
         removals = [r for r in models[0].removals if all(r in m.removals for m in models)]
         exact = all("delete" in m.removals for m in models)
@@ -126,10 +136,10 @@ def families_table() -> list[str]:
 def works_table() -> list[str]:
     """Methods × families × tasks, by what the load probe found: every cell is run by tests/test_contracts.py."""
     from raison.registry import families, methods
-    from raison.testing import FAMILIES, tiny_model
+    from raison.testing import FAMILIES
 
     letters = {"classification": "c", "tagging": "t", "qa": "q", "causal": "l", "seq2seq": "s"}
-    offers = {family: {task: tiny_model(family, task).offers for task in FAMILIES[family]} for family in families}
+    offers = {family: {task: probed(family, task).offers for task in FAMILIES[family]} for family in families}
     rows = [f"| method | {' | '.join(families)} |", "|---" * (1 + len(list(families))) + "|"]
     for name in methods:
         needs = methods.build(name).needs
