@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -328,6 +329,39 @@ def test_long_work_shows_progress_and_can_be_cancelled(address, opening):
     page.click("button.go")
     page.wait_for_selector("[role=alert]")
     assert "empty" in page.inner_text("[role=alert]")
+
+
+def test_what_is_asked_later_is_about_what_is_shown(address, opening):
+    """A text that is edited while a request runs, a link after a link, a choice that only one view has."""
+    page = at_home(opening(WIDE), address)
+    page.fill("textarea[data-name=text]", "A warm and funny film about a very dull town. " * 6)
+    page.select_option(".chooser select", "lime")
+    page.click("button.go")
+    page.fill("textarea[data-name=text]", "Awful.")
+    page.wait_for_selector("article.compare")
+    asked = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if "/api/trust" in request.url else None)
+    page.click("text=Can I trust leave_one_out?")
+    page.wait_for_selector(".trust")
+    assert "warm and funny" in asked[0] and "Awful" not in asked[0]
+    page.fill("textarea[data-name=text]", "x" * 300_000)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("[role=alert]")
+    assert "characters" in page.inner_text("[role=alert]")
+    state = {
+        "text": "A dull film.",
+        "model": "sentiment",
+        "removal": "zero",
+        "contrast": "negative",
+        "target": "positive",
+    }
+    code = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+    page.goto(f"{address}/#{code}")
+    page.wait_for_selector("article.raison >> text=rather than")
+    code = base64.urlsafe_b64encode(json.dumps({"text": "A fine film.", "model": "sentiment", "search": None}).encode())
+    page.goto(f"{address}/#{code.decode().rstrip('=')}")
+    page.wait_for_selector("article.raison >> text=fine")
+    assert "rather than" not in page.inner_text("article.raison") and "zero" not in page.inner_text("article.raison")
 
 
 def test_keyboard_alone(address, opening):

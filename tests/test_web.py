@@ -137,6 +137,8 @@ def test_copied_python_gives_the_same(client, models, monkeypatch):
         ),
         ("explain", {"model": "gpt2", "text": TEXT, "methods": ["gradient_norm"], "units": "token", "target": 2}),
         ("rationalize", {"model": "bert", "text": TEXT, "sufficient": "probability(tau=0.4)", "units": "word"}),
+        ("rationalize", {"model": "bert", "text": TEXT, "target": 0}),
+        ("rationalize", {"model": "bert", "text": TEXT, "target": 1}),
         ("rationalize", {"model": "gpt2", "text": TEXT, "search": "greedy", "units": "token", "generate": 2}),
         (
             "ground",
@@ -204,8 +206,17 @@ def test_files(client, models):
             assert response.headers["content-disposition"].startswith("attachment")
             assert "sandbox" in response.headers["content-security-policy"]
         assert body.startswith(start) and b"<script>alert" not in body
-    response = client.post("/api/export", json={"explanations": [{"method": "x"}]})
-    assert response.status_code == 400 and "error" in response.json()
+    good = found["explanations"][0]
+    for bad in (
+        {"method": "x"},
+        {**good, "diagnostics": {"certificate": 5}},
+        {**good, "method": 5},
+        {**good, "scores": []},
+    ):
+        response = client.post("/api/export", json={"explanations": [bad], "kind": "svg"})
+        assert response.status_code == 400 and "error" in response.json()
+    many = client.post("/api/export", json={"explanations": [good] * 200, "kind": "png"})
+    assert many.status_code == 400 or len(good["units"]["names"]) * 200 <= 4000
 
 
 def test_runs_are_sorted_and_filtered(client):
@@ -403,6 +414,7 @@ def test_stoppable_work_ends_before_the_next_pass(models):
         ({"model": "bert", "text": TEXT, "methods": ["idf(table='/etc/passwd')"]}, 400, "names a file"),
         ({"model": "bert", "text": TEXT, "methods": ["masked_lrp(heads=passwd)"]}, 400, "names a file"),
         ({"model": "bert", "text": TEXT, "methods": ["random"] * 20}, 422, "methods"),
+        ({"model": "bert", "text": TEXT, "target": 1.5}, 422, "target is not of the right shape"),
         ({"model": "bert", "text": TEXT, "target": "nowhere"}, 400, "no class"),
         ({"model": "bert", "text": TEXT, "seed": -1}, 422, "seed"),
         ({"model": "bert", "text": TEXT, "strange": 1}, 422, "strange"),
@@ -417,10 +429,63 @@ def test_what_can_not_be_had_is_one_sentence(client, body, code, words):
     assert response.status_code == code and words in told and "\n" not in told and "Traceback" not in told
 
 
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ("by_order(method=idf(table='/etc/passwd'))", "names a file"),
+        ("by_order(method=\"idf(table='/etc/passwd')\")", "names a file"),
+        ("hierarchical(search=\"by_order(method=idf(table='/etc/hostname'))\")", "names a file"),
+        ('by_order(method="lime(samples=100000000)")', "more than the 2000"),
+        ("by_order(method=5)", "is no method"),
+        ("by_order(method=None)", "is no method"),
+    ],
+)
+def test_searches_can_not_smuggle(client, search, words):
+    response = client.post("/api/rationalize", json={"model": "bert", "text": TEXT, "search": search})
+    assert response.status_code == 400 and words in response.json()["error"]
+
+
+def test_absence_means_what_was_asked(client, models):
+    """Of the removals the model has, what-if and trust use the one that was chosen, for methods of all kinds."""
+    after, gone = set(), set()
+    for removal in models["bert"].removals:
+        base = {"model": "bert", "text": TEXT, "removal": removal}
+        after.add(round(ask(client, "remove", **base, removed=[1, 2])["after"], 12))
+        told = ask(client, "trust", **base, method="gradient_norm")["trust"]
+        gone.add(round(told["numbers"]["deletion"]["this"], 12))
+    assert len(after) >= 3 and len(gone) >= 3
+
+
+def test_what_if_is_about_what_the_model_says(client, models):
+    """Whatever is explained: the same if the prediction is the same as before, and if not, what it is then."""
+    model = models["bert"]
+    for target in (0, 1):
+        for removed in ([0], [1, 2, 3], [0, 1, 2, 3, 4, 5]):
+            told = ask(client, "remove", model="bert", text=TEXT, target=target, removed=removed)
+            keep = [k for k in range(len(TEXT.split())) if k not in removed]
+            base = raison.explain(model, TEXT, "uniform")
+            question = raison.models.base.Question(
+                base.encoding, base.target, base.units.keep(np.isin(np.arange(len(base.units)), keep))[None]
+            )
+            best = int(model.score([question])[0].predicted[0, 0])
+            whole = model.predict([base.encoding])[0].target.text
+            assert told["same"] == (model.labels[best] == whole)
+            assert told["same"] or told["instead"] == model.labels[best]
+
+
+def test_trust_says_when_there_is_no_order(models):
+    found = trust(models["bert"], raison.explain(models["bert"], TEXT, "uniform"))
+    assert "nothing in order" in found.sentences[0] and not any("leave-one-out" in each for each in found.sentences)
+    found = trust(models["bert"], raison.explain(models["bert"], TEXT, target=0, contrast=1))
+    assert any("preference over the contrast" in each for each in found.sentences)
+
+
 def test_other_pages_hosts_paths_and_bodies_are_refused(client):
     for headers, code in (
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://[evil"}, 403),
+        ({"origin": "ftp://127.0.0.1"}, 403),
         ({"host": "evil.example"}, 421),
         ({"host": "127.0.0.1.evil.example"}, 421),
         ({"sec-fetch-site": "cross-site"}, 403),
@@ -575,7 +640,8 @@ def test_the_description_is_kept(client):
 
 
 def test_settings_and_the_guard_refuse_nonsense():
-    for changes in ({"workers": 0}, {"seconds": 0}, {"body": -1}, {"port": "x"}):
+    bad = [{"workers": 0}, {"seconds": 0}, {"body": -1}, {"port": "x"}, {"token": ""}, {"token": "a;b é"}]
+    for changes in bad:
         with pytest.raises(InputError):
             Settings(**changes)
     assert Guard(None, Settings(host="0.0.0.0")).any_host

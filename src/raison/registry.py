@@ -112,6 +112,8 @@ class Registry(Generic[T]):
     def build(self, spec: str | Spec) -> Any:
         """The entry of a spec, called with the spec's parameters."""
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        if not isinstance(spec, Spec):
+            raise InputError(f"{spec!r} is no {self.kind}: name one of `raison ls {self.shelf}`.")
         entry: Any = self[spec.name]
         known = {item.name: item for item in fields(entry)} if is_dataclass(entry) else {}
         params = {}

@@ -77,9 +77,10 @@ def bound(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError, UnicodeError) as error:
         found.close()
-        raise InputError(f"Nothing can listen at {host}:{port} ({error}): choose another --port.") from None
+        place = f"{host[:80]}:{port}"
+        raise InputError(f"Nothing can listen at {place} ({error}): choose another --port or --host.") from None
     found.listen(128)
     return found
 

@@ -44,6 +44,7 @@ def texts(found: Sequence[Explanation]) -> str:
     names = titles(found) if several else [each.method for each in found]
     for name, each in zip(names, found, strict=True):
         told = each.diagnostics.get("prediction", {})
+        told = told if isinstance(told, dict) else {}
         likely = told.get("target_probability", told.get("probability") if told.get("same", True) else None)
         share = f" ({100 * likely:.1f}\\,\\%)" if isinstance(likely, float) else ""
         lines.append(rf"\textbf{{{escaped(name)}}}: {escaped(each.target.text)}{share}\par")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from raison.errors import InputError
 from raison.evaluation import Evaluation
 from raison.types import Explanation
 
-__all__ = ["chosen", "draw", "read_saved"]
+__all__ = ["chosen", "draw", "read_saved", "whole"]
 
 ENDINGS = (".svg", ".png", ".pdf", ".tex", ".html")
 
@@ -54,6 +56,21 @@ def parsed(text: str) -> Any:
 
 def draw(saved: Any, path: Path) -> None:
     """Write a saved result; the ending says as what."""
+    with whole():
+        write(saved, path)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """What was changed by hand may read as a record and still say what none of ours says."""
+    try:
+        yield
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InputError(f"This is no result as raison writes it ({told}): make it anew.") from None
+
+
+def write(saved: Any, path: Path) -> None:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"A result is written as {', '.join(ENDINGS)}, not as {path.suffix or 'nothing'!r}.")

@@ -20,8 +20,8 @@ from raison.types import Explanation
 __all__ = ["heads_of", "muted", "without"]
 
 
-def without(model: Any, explanation: Explanation, removed: Sequence[int]) -> dict[str, Any]:
-    """What the model says when some units are removed: of the target, and what it would say instead."""
+def without(model: Any, explanation: Explanation, removed: Sequence[int], removal: str | None = None) -> dict[str, Any]:
+    """What the model says when some units are removed: how likely the target is, and what it predicts then."""
     units, encoding = explanation.units, explanation.encoding
     if any(not 0 <= unit < len(units) for unit in removed):
         raise InputError(f"The text has the units 0 to {len(units) - 1}.")
@@ -31,11 +31,11 @@ def without(model: Any, explanation: Explanation, removed: Sequence[int]) -> dic
     chosen = np.ones((2, len(units)), bool)
     chosen[1, list(removed)] = False
     keep = (units.keep(chosen) | target.given(encoding)) & target.inputs(len(encoding))
-    (scored,) = model.score([Question(encoding, target, keep)], removal=explanation.removal)
+    (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
     value = scored.value.sum(-1)
     if getattr(model, "probable", False) and target.contrast is None:
         value = np.exp(value)
-    same = bool((scored.rank[1] == 0).all())
+    same = bool((scored.predicted[1] == scored.predicted[0]).all())
     return {
         "before": float(value[0]),
         "after": float(value[1]),

@@ -29,6 +29,7 @@ METRICS = ("deletion", "insertion", "comprehensiveness", "sufficiency")
 CHANCES = 40  # random orders
 SEEDS = 5
 NEAR, STEADY = 0.01, 0.9
+DRAWS_NOTHING = ("greedy", "exact", "refined")  # searches in which no chance is involved
 LIKELY = 0.05  # chance does as well in fewer cases: the order says something
 
 
@@ -46,18 +47,16 @@ class Trust(Record):
             object.__setattr__(self, name, plain(getattr(self, name)))
 
 
-def trust(model: Model, explanation: Explanation, seed: int = 0) -> Trust:
-    """Measure one explanation; it must be of this model."""
+def trust(model: Model, explanation: Explanation, seed: int = 0, removal: str | None = None) -> Trust:
+    """Measure one explanation of this model; `removal` says what absence means (None: as for the explanation)."""
     if len(explanation.units) < 2:
         raise InputError("The text has one unit, so there is nothing to put in order: give a longer text.")
     method = method_of(explanation)
-    reference = explained_by("leave_one_out", model, explanation)
+    removal = removal or explanation.removal or model.removals[0]
+    reference = explained_by("leave_one_out", model, replace(explanation, removal=removal))
     rng = np.random.default_rng([seed, int(explanation.encoding.content()[:12], 16)])
     randoms = [ordered(explanation, rng.permutation(len(explanation.units))) for _ in range(CHANCES)]
-    subjects = [
-        Subject(each, model=model, removal=explanation.removal or model.removals[0])
-        for each in (explanation, reference, *randoms)
-    ]
+    subjects = [Subject(each, model=model, removal=removal) for each in (explanation, reference, *randoms)]
     built = [metrics.build(name) for name in METRICS]
     told = measure(model, subjects, built)
     found = [{key: value for part in row for key, value in part.items()} for row in told]
@@ -79,7 +78,7 @@ def trust(model: Model, explanation: Explanation, seed: int = 0) -> Trust:
             "this": lines[0], "leave_one_out": lines[1], "random": lines[2:].mean(0), "random_low": low,
             "random_high": high,
         }  # fmt: skip
-    steady = stability(model, method, explanation)
+    steady = stability(model, method, explanation) if explanation.selected is None else None
     return Trust(tuple(sentences(explanation, numbers, steady)), numbers, curves, steady)
 
 
@@ -108,8 +107,6 @@ def ordered(explanation: Explanation, order: np.ndarray) -> Explanation:
 
 def stability(model: Model, method: Method, explanation: Explanation) -> float | None:
     """The smallest rank correlation between two of five seeds; None where the seed changes nothing."""
-    if explanation.selected is not None:
-        return None  # searches are deterministic
     scores = []
     for seed in range(SEEDS):
         progress.report(seed, SEEDS, "seeds")
@@ -122,18 +119,26 @@ def stability(model: Model, method: Method, explanation: Explanation) -> float |
 
 def sentences(explanation: Explanation, numbers: dict[str, dict[str, float]], steady: float | None) -> list[str]:
     """In words first: does it beat chance, does it find what leave-one-out finds, does it hold still?"""
-    found = [against_chance(explanation, numbers)]
-    if Spec.parse(explanation.method).name != "leave_one_out":
-        found.append(against_leaving_out(numbers["deletion"]))
+    name = Spec.parse(explanation.method).name
+    what = "the preference over the contrast" if explanation.target.contrast else "the probability"
+    chosen = explanation.selected
+    unordered = not chosen.any() if chosen is not None else not np.ptp(explanation.scores)
+    found = [
+        "It puts nothing in order: there is nothing to trust or to doubt."
+        if unordered
+        else against_chance(explanation, numbers)
+    ]
+    if name != "leave_one_out" and not unordered:
+        found.append(against_leaving_out(numbers["deletion"], what))
     alone, without = numbers["sufficiency"], numbers["comprehensiveness"]
     part = "The rationale" if explanation.selected is not None else f"Its strongest {explanation.units.level}s"
     found.append(
-        f"{part} alone: the probability falls by {signed(alone['this'])}; left out: by {signed(without['this'])} "
+        f"{part} alone: {what} falls by {signed(alone['this'])}; left out: by {signed(without['this'])} "
         f"(random parts of the same size: {signed(alone['random'])} and {signed(without['random'])})."
     )
-    if steady is None:
+    if steady is None and (chosen is None or name in DRAWS_NOTHING):
         found.append("It is the same with every seed.")
-    else:
+    elif steady is not None:
         calm = ", which is steady." if steady >= STEADY else ": take more samples."
         found.append(f"Two runs with other seeds have ranks that correlate by {signed(steady)} or more{calm}")
     return found
@@ -159,15 +164,15 @@ def against_chance(explanation: Explanation, numbers: dict[str, dict[str, float]
     )
 
 
-def against_leaving_out(gone: dict[str, float]) -> str:
+def against_leaving_out(gone: dict[str, float], what: str) -> str:
     if abs(gone["this"] - gone["leave_one_out"]) < NEAR:
         return "Taking away in its order does as much as in that of leave-one-out."
     word = "more" if gone["this"] < gone["leave_one_out"] else "less"
     return (
-        f"Taking away in its order does {word} than in that of leave-one-out: the probability is {gone['this']:.3f} on "
-        f"the way, against {gone['leave_one_out']:.3f}."
+        f"Taking away in its order does {word} than in that of leave-one-out: {what} is {gone['this']:.3f} on the way, "
+        f"against {gone['leave_one_out']:.3f}."
     )
 
 
 def signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")  # no minus before a zero

@@ -7,7 +7,7 @@ from typing import Any
 
 from raison import api
 from raison.errors import InputError
-from raison.models.base import Model
+from raison.models.base import Model, Wish
 from raison.record import plain
 from raison.registry import methods, rules, searches
 from raison.show.html import finite
@@ -61,6 +61,13 @@ class Asking:
         elif isinstance(value, (tuple, list)):
             for each in value:
                 self.look(each)
+        elif isinstance(value, str):  # a method inside a search may be written as text
+            try:
+                inner = Spec.parse(value)
+            except InputError:
+                return
+            if inner.params:
+                self.look(inner)
         elif isinstance(value, (int, float)) and abs(value) > self.settings.steps:
             raise InputError(f"{value} is more than the {self.settings.steps} that the server allows: take fewer.")
 
@@ -80,9 +87,13 @@ class Asking:
         def work() -> dict[str, Any]:
             (encoding,) = model.encode([example])
             (said,) = model.predict([encoding])
+            text, value = said.target.text, finite(said.value)
+            if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
+                text, value = model.aim(encoding, Wish(prediction=said))[0][1].text, None
             return {
                 "encoding": encoding.to_dict(),
-                "text": said.target.text,
+                "text": text,
+                "value": value,
                 "kind": said.target.kind,
                 "top": [[name, finite(value)] for name, value in said.top],
                 "probable": said.probable,
@@ -116,7 +127,7 @@ class Asking:
 
         def work() -> dict[str, Any]:
             told = api.rationalize(model, example, chosen, **wishes)
-            asked = {"sufficient": rule, **{key: value for key, value in wishes.items() if value != 0}}
+            asked = {"sufficient": rule, **wishes}
             found = told if isinstance(told, list) else [told]
             return answer(found, [python("rationalize", body, (search,), asked)])
 
@@ -143,7 +154,8 @@ class Asking:
 
         def work() -> dict[str, Any]:
             found = self.explained(model, example, spec, wishes, body.seed)
-            return {"trust": trust(model, found, body.seed).to_dict(), "method": found.method}
+            told = trust(model, found, body.seed, body.removal)
+            return {"trust": told.to_dict(), "method": found.method}
 
         return work
 
@@ -152,7 +164,7 @@ class Asking:
 
         def work() -> dict[str, Any]:
             found = self.explained(model, example, "uniform", wishes)
-            return without(model, found, body.removed)
+            return without(model, found, body.removed, body.removal)
 
         return work
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from fastapi.responses import Response
 
+from raison import progress
+from raison.errors import InputError
 from raison.show import to_figure, to_html
 from raison.types import Explanation
 from raison.web import bodies
@@ -15,19 +17,30 @@ from raison.web import bodies
 __all__ = ["exported"]
 
 TYPES = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
+DRAWN = 4000  # units that one picture may hold; a page may hold more
 _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
+
+
+def drawn(body: bodies.Export) -> bytes:
+    found = [Explanation.from_dict(each) for each in body.explanations]
+    if body.kind == "html":
+        return to_html(found, body.title).encode("utf-8", "replace")
+    if sum(len(each.units) for each in found) > DRAWN:
+        raise InputError(f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library.")
+    with tempfile.TemporaryDirectory() as folder, _drawing:
+        progress.check()  # who waited for the pen may have left
+        path = Path(folder) / f"explanation.{body.kind}"
+        to_figure(found, path)
+        return path.read_bytes()
 
 
 def exported(body: bodies.Export) -> Response:
     """A file to be saved; should it be opened here all the same, it may run nothing that belongs to this page."""
-    found = [Explanation.from_dict(each) for each in body.explanations]
-    if body.kind == "html":
-        data = to_html(found, body.title).encode("utf-8", "replace")
-    else:
-        with tempfile.TemporaryDirectory() as folder, _drawing:
-            path = Path(folder) / f"explanation.{body.kind}"
-            to_figure(found, path)
-            data = path.read_bytes()
+    try:
+        data = drawn(body)
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
+        kind = type(error).__name__
+        raise InputError(f"These are no explanations of raison ({kind}): send them as they came.") from None
     headers = {
         "content-disposition": f'attachment; filename="explanation.{body.kind}"',
         "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",

@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from raison.limits import told
 from raison.web.settings import Settings
@@ -84,7 +84,7 @@ class Guard:
         if not self.any_host and host.rsplit(":", 1)[0] not in LOCAL and host not in LOCAL:
             raise Refused(421, "This server answers to its local address only: open it as http://127.0.0.1.")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["method"] != "GET":
             raise Refused(403, "Requests from other pages are refused: open this page itself.")

@@ -65,11 +65,16 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
     async def refused(_: Request, error: RaisonError) -> JSONResponse:
         return failure(error)
 
+    @app.exception_handler(Exception)
+    async def mistaken(_: Request, error: Exception) -> JSONResponse:
+        return failure(error)
+
     @app.exception_handler(RequestValidationError)
     async def misshapen(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "body") or "The request"
-        return JSONResponse({"error": f"{where}: {first['msg']}."[:500]}, 422)
+        named = [str(part) for part in first["loc"] if part != "body"]
+        told = "is not of the right shape" if len(error.errors()) > 1 else f"is refused ({first['msg']})"
+        return JSONResponse({"error": f"{named[0] if named else 'The request'} {told}."[:500]}, 422)
 
     @app.exception_handler(HTTPException)
     async def elsewhere(_: Request, error: HTTPException) -> JSONResponse:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from raison.errors import InputError
 from raison.spec import between, whole
 
 __all__ = ["Settings"]
@@ -30,6 +32,8 @@ class Settings:
         for name in ("characters", "steps", "methods", "body", "workers", "connections"):
             whole(name, getattr(self, name), 1)
         whole("port", self.port, 0)
+        if self.token is not None and not re.fullmatch(r"[A-Za-z0-9._~-]+", self.token):
+            raise InputError("A token is made of letters, digits and . _ ~ -: choose another, or `auto`.")
         whole("waiting", self.waiting, 0)
         between("seconds", self.seconds, 0)
         between("patience", self.patience, 0)

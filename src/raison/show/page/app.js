@@ -18,8 +18,9 @@ const VIEWS = { scores: "Scores", rationale: "Rationale", answer: "Answer over p
 const FIRST = { text: "The pacing is dull, but the ending is wonderful.",
   writes: "The Supreme Court on Tuesday rejected a challenge to the" };
 const [form, status, result, tabs] = ["form", "state", "result", "tabs"].map((id) => document.getElementById(id));
-const state = { view: "scores", model: "", text: "", pair: "", target: null, contrast: "", units: "", removal: "",
-  methods: ["leave_one_out"], search: "refined", sufficient: "", question: "", passages: [["passage 1", ""]] };
+const usual = () => ({ view: "scores", model: "", text: "", pair: "", target: null, contrast: "", units: "", removal: "",
+  methods: ["leave_one_out"], search: "refined", sufficient: "", question: "", passages: [["passage 1", ""]] });
+const state = usual();
 let about, running, predicted, looking;
 
 const model = () => about.models.find((each) => each.name === state.model) ?? about.models[0];
@@ -27,20 +28,22 @@ const known = (list, spec) => about[list].find((entry) => entry.name === nameOf(
 const units = () => state.units || (state.view === "rationale" && model().writes ? "token" : "word");
 
 function remember() {
-  const usual = { view: "scores", target: null, contrast: "", pair: "", units: "", removal: "", sufficient: "" };
-  const kept = Object.entries(state).filter(([name, value]) => !(name in usual) || usual[name] !== value);
+  const plain = usual();
+  const kept = Object.entries(state).filter(([name, value]) => JSON.stringify(plain[name]) !== JSON.stringify(value));
   history.replaceState(null, "", `#${encoded(Object.fromEntries(kept))}`);
 }
 
 function restore() {
   const found = decoded(location.hash.slice(1));
   if (!found) return false;
+  Object.assign(state, usual()); // what the link does not say is as usual, not as it was
+  const text = (value) => typeof value === "string";
+  const fits = { target: (value) => value === null || text(value) || Number.isInteger(value),
+    methods: (value) => Array.isArray(value) && value.every(text), view: (value) => value in VIEWS,
+    passages: (value) => Array.isArray(value) && value.length > 0
+      && value.every((each) => Array.isArray(each) && each.length === 2 && each.every(text)) };
   for (const [name, value] of Object.entries(found))
-    if (name in state && (state[name] === null || typeof value === typeof state[name] || value === null)) state[name] = value;
-  if (!Array.isArray(state.methods) || !state.methods.every((each) => typeof each === "string"))
-    state.methods = ["leave_one_out"];
-  if (!Array.isArray(state.passages) || !state.passages.every((each) => Array.isArray(each))) state.passages = [["passage 1", ""]];
-  if (!(state.view in VIEWS)) state.view = "scores";
+    if (name in state && (fits[name] ?? text)(value)) state[name] = value;
   return true;
 }
 
@@ -138,6 +141,8 @@ function build() {
   contrast.addEventListener("change", () => { state.contrast = contrast.value; });
   const other = make("datalist", { id: "outcomes" }, ...model().labels.map((label) => make("option", { value: label })));
   const several = state.view === "scores";
+  if (!several) state.methods.splice(1); // heads are looked at by one method
+  if (!state.methods.length && !several) state.methods.push("leave_one_out");
   const methods = state.view === "rationale" ? searching() : state.view === "answer" ? "" : field(
     several ? "Methods" : "Method", chooser({ entries: about.methods, able: model().methods, chosen: state.methods,
       most: several ? about.limits.methods : 1, label: "method", changed: () => {} }));
@@ -161,7 +166,7 @@ function predict(wait = 500) {
   const timer = setTimeout(async () => {
     if (!state.text.trim() || (model().task === "qa" && !state.pair.trim())) return predicted.replaceChildren();
     try {
-      const told = await ask("/api/predict", { model: state.model, text: state.text, pair: state.pair || null },
+      const told = await ask("/api/predict", { model: state.model, text: state.text, pair: paired() },
         { signal: abort.signal });
       const draw = () => predicted.replaceChildren(...targets(told, model(), state, state.view === "rationale", draw));
       draw();
@@ -174,10 +179,12 @@ function predict(wait = 500) {
 
 // -- questions --------------------------------------------------------------------------------------------------
 
-const subject = () => ({ model: state.model, text: state.text, pair: state.pair || null, target: state.target ?? null,
+const paired = () => (["classification", "qa"].includes(model().task) && state.pair) || null;
+const subject = () => ({ model: state.model, text: state.text, pair: paired(), target: state.target ?? null,
   contrast: state.contrast || null, units: units(), removal: state.removal || null });
 
 function failed(error) {
+  if (error.superseded) return; // another question runs already
   if (error.name === "AbortError") status.replaceChildren(make("p", { class: "quiet" }, "cancelled"));
   else status.replaceChildren(make("p", { class: "warning", role: "alert" }, error.message));
 }
@@ -203,6 +210,9 @@ async function during(path, body) {
     const told = await ask(path, body, { progress, signal: mine.signal });
     status.replaceChildren();
     return told;
+  } catch (error) {
+    error.superseded = running !== mine;
+    throw error;
   } finally {
     if (running === mine) running = null;
   }
@@ -235,8 +245,10 @@ function grouped(explanations) {
 }
 
 // `body` is what was asked, so that more can be asked about the same; without it the results are only shown.
-function show({ explanations, python }, body) {
+function show({ explanations, python }, asked) {
   result.replaceChildren();
+  const aims = new Set(explanations.map(({ target }) => JSON.stringify(target)));
+  const body = aims.size === 1 ? asked : null; // more is asked about one target only
   for (const group of grouped(explanations)) {
     const box = make("div", { class: "box" });
     result.append(box);
@@ -259,14 +271,23 @@ function show({ explanations, python }, body) {
   result.firstChild?.scrollIntoView({ behavior: "smooth", block: "nearest" });
 }
 
-async function heads(off = new Set()) {
-  const body = { ...subject(), method: state.methods[0] ?? "leave_one_out" };
+async function heads(body, off = new Set()) {
   const told = await during("/api/heads", { ...body, off: [...off].map((id) => id.split(".").map(Number)) });
   result.replaceChildren();
   const grid = make("div", { class: "box" });
   result.append(grid);
-  renderHeads(told.heads, off, grid, (id) => heads(off)
-    .then(() => result.querySelector(`[data-head="${id}"]`)?.focus()).catch(failed));
+  const before = new Set(off);
+  renderHeads(told.heads, off, grid, (id) => heads(body, off)
+    .then(() => result.querySelector(`[data-head="${id}"]`)?.focus())
+    .catch((error) => {
+      if (!error.superseded) { // nothing was switched
+        off.clear();
+        for (const each of before) off.add(each);
+        for (const button of grid.querySelectorAll("[data-head]"))
+          button.setAttribute("aria-pressed", String(off.has(button.dataset.head)));
+      }
+      failed(error);
+    }));
   const box = make("div", { class: "box" });
   result.append(box);
   if (told.muted) {
@@ -280,18 +301,20 @@ async function heads(off = new Set()) {
 }
 
 async function submit() {
-  remember();
   try {
+    remember();
     if (state.view === "scores") {
       if (!state.methods.length) throw new Error("Choose at least one method.");
-      show(await during("/api/explain", { ...subject(), methods: state.methods }), subject());
+      const body = subject();
+      show(await during("/api/explain", { ...body, methods: [...state.methods] }), body);
     } else if (state.view === "rationale") {
       const body = subject();
       show(await during("/api/rationalize", { ...body, search: state.search, sufficient: state.sufficient || null }), body);
     } else if (state.view === "answer") {
       const passages = Object.fromEntries(state.passages.filter(([, text]) => text.trim()));
+      if (!Object.keys(passages).length) throw new Error("Give at least one passage to answer from.");
       show(await during("/api/ground", { model: state.model, question: state.question, passages }), null);
-    } else if (state.view === "heads") await heads();
+    } else if (state.view === "heads") await heads({ ...subject(), method: state.methods[0] ?? "leave_one_out" });
   } catch (error) {
     failed(error);
   }
@@ -299,6 +322,7 @@ async function submit() {
 
 function open(view) {
   state.view = view;
+  if (view !== "rationale" && state.target === "all") state.target = null;
   running?.abort();
   status.replaceChildren();
   result.replaceChildren();

@@ -3,7 +3,9 @@
 import { ask } from "./stream.js";
 import { make } from "./wording.js";
 
-export const encoded = (state) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(state))))
+const signs = (bytes) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+
+export const encoded = (state) => btoa(signs(new TextEncoder().encode(JSON.stringify(state))))
   .replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
 export function decoded(text) {

@@ -15,7 +15,7 @@ export function targets(told, model, state, every, changed) {
   const figure = (value) => make("span", { class: "quiet" }, ` ${told.probable ? share(value) : Number(value.toPrecision(4))}`);
   const quoted = (name) => clean(model.writes ? `“${name}”` : name);
   const row = make("div", { class: "choices", role: "group", "aria-label": "what is explained" },
-    choice(null, "predicted: ", quoted(told.text), told.top.length ? figure(told.top[0][1]) : ""));
+    choice(null, "predicted: ", quoted(told.text), told.value == null ? "" : figure(told.value)));
   const named = model.task === "classification" || model.writes;
   if (named) for (const [name, value] of told.top.slice(1, 5)) row.append(choice(name, quoted(name), figure(value)));
   if (every && model.writes) row.append(choice("all", "every token"));

@@ -30,7 +30,7 @@ export function whatIf(explanation, article, remove) {
     try {
       const told = await remove([...gone].sort((a, b) => a - b));
       if (mine !== latest) return;
-      const verdict = told.same ? "it predicts the same" : told.instead
+      const verdict = told.same ? "it predicts the same as before" : told.instead
         ? `it predicts “${clean(told.instead)}” instead` : "it predicts something else";
       said.replaceChildren(make("strong", {}, `${shown(told, told.before)} → ${shown(told, told.after)}`), `: ${verdict}`);
     } catch (error) {
