@@ -80,7 +80,9 @@ LESSONS = ["docs/index.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT
 
 
 @pytest.mark.registry
-@pytest.mark.parametrize("page", LESSONS)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.full if "passages" in page else ()) for page in LESSONS]
+)
 def test_every_block_of_a_tutorial_runs(page, sentiment, request, tmp_path, monkeypatch):
     from raison.registry import methods
 

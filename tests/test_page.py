@@ -31,6 +31,7 @@ REVIEW = "The pacing is dull, but the ending is wonderful."
 STORY = "Once upon a time there was a little girl named Lily. She loved to play with her"
 NASTY = "a lovely <script>window.hacked = 1</script> <img src=x onerror='window.hacked=1'> film"
 WIDE, NARROW = 1280, 390
+WIDTHS = [WIDE, pytest.param(NARROW, marks=pytest.mark.full)]  # both, for all views, in `make test-full`
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,7 @@ def test_scores_and_trust(address, opening, width):
     axe(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_several_methods_and_their_agreement(address, opening, width):
     page = at_home(opening(width, color_scheme="dark"), address)
     page.select_option(".chooser select", "gradient_norm")
@@ -204,7 +205,7 @@ def test_a_rationale_step_by_step_and_what_if(address, opening, width):
     axe(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_every_token_as_a_matrix(address, opening, width):
     page = at_home(opening(width), address)
     choose(page, "rationale", "stories15m", STORY)
@@ -223,7 +224,7 @@ def test_every_token_as_a_matrix(address, opening, width):
     axe(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_heads_can_be_switched_off(address, opening, width):
     page = at_home(opening(width), address)
     choose(page, "heads", "sentiment", REVIEW)
@@ -242,7 +243,7 @@ def test_heads_can_be_switched_off(address, opening, width):
     axe(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_an_answer_over_passages(address, opening, width):
     page = at_home(opening(width), address)
     page.click("#tab-answer")
@@ -257,7 +258,7 @@ def test_an_answer_over_passages(address, opening, width):
     axe(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_runs(address, opening, width):
     page = at_home(opening(width), address)
     page.click("#tab-runs")
@@ -403,7 +404,7 @@ def test_the_page_is_light(address, opening):
     assert len(spent) >= 300 and np.quantile(spent, 0.95) < 16
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_an_exported_page_opens_from_disk_without_a_network(opening, tmp_path, width):
     model = opened("stories15m")
     review = opened("sentiment")

@@ -27,6 +27,11 @@ PROMPTS = [
 ]
 
 # the others: tests/test_attention_classifier.py
+# five seconds or more on SmolLM2, each; tiny models of all families do them in `make test`
+LONG = {
+    "smooth_grad", "gradient_shap", "integrated_gradients", "masked_lrp", "transformer_attribution", "partial_lrp",
+    "value_zeroing", "shapley_sampling", "deeplift",
+}  # fmt: skip
 POST_HOC = [name for name in methods if "own" not in methods.build(name).needs]
 
 
@@ -47,7 +52,9 @@ def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
 
 
 @pytest.mark.registry
-@pytest.mark.parametrize("name", POST_HOC)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in POST_HOC]
+)
 def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
     name = light(name)
     together = raison.explain(smollm2, PROMPTS, method=name)

@@ -284,6 +284,7 @@ def test_two_hundred_kills_change_nothing(folder, tmp_path):
             assert parquet_of(place) == parquet_of(tmp_path / "plain")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
     pytest.importorskip("ray")
@@ -425,6 +426,7 @@ def test_clocks_may_jump(folder, done, tmp_path, monkeypatch):
 # -- texts that can't be explained --------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, monkeypatch):
     """A method that ends its process at one text, and one that never comes back from another."""
     texts = [row["example"]["text"] for row in records(place_of(done)) if row["method"] == METHODS[0]]
