@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -37,6 +37,7 @@ __all__ = ["Adversary", "instance_divergence", "jsd", "trained_adversary", "tvd"
 
 KINDS = 5  # attentions for each text
 STEPS = 500
+POOL = 200  # texts searched at once
 RATE = 0.01
 CLOSE = 0.05  # |ŷ − ŷ_k| up to which an answer is the same
 PENALTY, SLACK = 500.0, 0.01
@@ -45,9 +46,11 @@ TINY = 1e-30
 
 def jsd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """[..] Jensen-Shannon divergence in nats over the last axis; weights of 0 count as 0, and have finite slopes."""
-    log = lambda p: p.clamp(min=TINY).log()  # noqa: E731
-    middle = log((first + second) / 2)
-    return ((first * (log(first) - middle)).sum(-1) + (second * (log(second) - middle)).sum(-1)) / 2
+    return entropy((first + second) / 2) - (entropy(first) + entropy(second)) / 2
+
+
+def entropy(weights: torch.Tensor) -> torch.Tensor:
+    return -(weights * weights.clamp(min=TINY).log()).sum(-1)
 
 
 def tvd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
@@ -60,21 +63,41 @@ def instance_divergence(
 ) -> np.ndarray:
     """[n] of each text the largest JSD of an attention that leaves its answer as it is; 0 where none was found."""
     found = np.zeros(len(encodings))
-    view = model.view
     done = 0
-    for each in model.passes(encodings):
-        told: Any = each.told
-        with torch.no_grad():
-            said = told.logits.softmax(-1).double()
-            own = told.weights.double()
-            words = view.decoder(told.read).double()  # [b t c] what each word says for itself
-        random = generator(seed, len(each.owners), own.shape[1])
-        start = torch.zeros(len(own), kinds, own.shape[1], dtype=torch.float64)
-        start += 3 * torch.randn(start.shape, generator=random, dtype=torch.float64)
-        found[each.owners] = searched(own, said, words, told.real, start, steps)
-        done += len(each.owners)
+    for pool in pooled(model.passes(encodings)):
+        owners, parts = [], []
+        for each in pool:
+            told: Any = each.told
+            with torch.no_grad():
+                said = told.logits.softmax(-1).double()
+                own = told.weights.double()
+                words = model.view.decoder(told.read).double()  # [b t c] what each word says for itself
+            random = generator(seed, len(each.owners), own.shape[1])
+            start = 3 * torch.randn(len(own), own.shape[1], kinds, generator=random, dtype=torch.float64)
+            owners += list(each.owners)
+            parts.append((own, said, words, told.real, start))
+        own, said, words, real, start = (side_by_side(tensors) for tensors in zip(*parts, strict=True))
+        found[owners] = searched(own, said, words, real, start.transpose(1, 2), steps)
+        done += len(owners)
         progress.report(done, len(encodings), "adversarial attention")
     return found
+
+
+def pooled(passes: Iterable[Any]) -> Iterator[list[Any]]:
+    """Passes together until they have enough texts: a step for one text costs as much as one for fifty."""
+    waiting: list[Any] = []
+    for each in passes:
+        waiting.append(each)
+        if sum(len(one.owners) for one in waiting) >= POOL:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def side_by_side(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """[b t ..] or [b c] of several passes in one, padded behind with zeros."""
+    return torch.nn.utils.rnn.pad_sequence([row for tensor in tensors for row in tensor], batch_first=True)
 
 
 def searched(
@@ -87,22 +110,26 @@ def searched(
         optimizer = torch.optim.Adam([free], lr=RATE, amsgrad=True)
         pairs = list(combinations(range(free.shape[1]), 2))
         left, right = ([pair[side] for pair in pairs] for side in (0, 1))
+        settled = entropy(own)[:, None]
 
-        def moved() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        def moved() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
             weights = free.masked_fill(hidden, -torch.inf).softmax(-1)
             answers = (weights @ words).softmax(-1)  # [b k c]
-            return weights, jsd(weights, own[:, None]), tvd(answers, said[:, None])
+            alone = entropy(weights)  # once for all divergences in which an attention takes part
+            apart = entropy((weights + own[:, None]) / 2) - (alone + settled) / 2
+            return weights, alone, apart, tvd(answers, said[:, None])
 
         for _ in range(steps):
-            weights, apart, changed = moved()
+            weights, alone, apart, changed = moved()
             loss = (PENALTY * (changed - SLACK).relu() - apart).sum()
             if pairs:
-                loss = loss - jsd(weights[:, left], weights[:, right]).mean(-1).sum()
+                middle = entropy((weights[:, left] + weights[:, right]) / 2)
+                loss = loss - (middle.mean(-1) - alone.mean(-1)).sum()  # each attention is in as many pairs
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
         with torch.no_grad():
-            _, apart, changed = moved()
+            _, _, apart, changed = moved()
             best = torch.where(changed <= CLOSE, apart, torch.zeros_like(apart)).max(-1).values
     return np.asarray(best.numpy())
 
