@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import sys
 import warnings
@@ -60,14 +61,26 @@ def metrics_table() -> list[str]:
     from raison.registry import metrics
 
     better = {True: "more", False: "less", None: "–"}
-    rows = ["| metric | what it says | numbers | better | needs | source |", "|---|---|---|---|---|---|"]
+    rows = ["| metric | what it says | numbers | better | range | needs | source |", "|---|---|---|---|---|---|---|"]
     for name in metrics:
         entry = metrics[name]
         about = entry.__doc__.strip().splitlines()[0]
         keys = ", ".join(f"`{key}`" for key in entry.keys)
         needs = ", ".join(sorted(entry.needs)) or "nothing"
-        rows.append(f"| `{name}` | {about} | {keys} | {better[entry.higher]} | {needs} | {entry.paper or '–'} |")
+        span = limits(*entry.span)
+        if entry.probable_span is not None:
+            span = f"{limits(*entry.probable_span)} where the model gives probabilities, else {span}"
+        rows.append(
+            f"| `{name}` | {about} | {keys} | {better[entry.higher]} | {span} | {needs} | {entry.paper or '–'} |"
+        )
     return rows
+
+
+def limits(least: float, most: float) -> str:
+    if math.isinf(least) and math.isinf(most):
+        return "any number"
+    written = [f"{end:g}".replace("-", "−").replace("inf", "∞") for end in (least, most)]
+    return " to ".join(written)
 
 
 def datasets_table() -> list[str]:

@@ -29,6 +29,7 @@ class Deletion(Metric):
     paper = "Petsiuk et al. 2018"
     keys = ("deletion", "deletion_curve")
     higher = False
+    probable_span = (0.0, 1.0)
     needs = frozenset({"score"})
 
     steps: int = 20  # at most; fewer where there are fewer units
@@ -53,6 +54,7 @@ class Insertion(Metric):
     paper = "Petsiuk et al. 2018"
     keys = ("insertion", "insertion_curve")
     higher = True
+    probable_span = (0.0, 1.0)
     needs = frozenset({"score"})
 
     steps: int = 20  # at most; fewer where there are fewer units

@@ -143,6 +143,7 @@ class Metric(ABC):
     keys: ClassVar[tuple[str, ...]] = ()  # the numbers it returns; the first stands for it in a table
     higher: ClassVar[bool | None] = None  # whether more is better; None: neither
     span: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # smallest and largest value
+    probable_span: ClassVar[tuple[float, float] | None] = None  # the same, where the model gives probabilities
     needs: ClassVar[frozenset[str]] = frozenset()  # of {"score", "gold", "gradients", "again", "probability"}
 
     @abstractmethod

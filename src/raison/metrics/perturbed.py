@@ -31,6 +31,7 @@ class AOPC(Metric):
     paper = "P4 section 4; Nguyen 2018"
     keys = ("aopc", "aopc_curve")
     higher = True
+    probable_span = (-1.0, 1.0)
     needs = frozenset({"score"})
 
     steps: int = 9

@@ -37,6 +37,7 @@ class Comprehensiveness(Metric):
     paper = "DeYoung et al. 2020"
     keys = ("comprehensiveness", "normalised_comprehensiveness")
     higher = True
+    probable_span = (-1.0, 1.0)
     needs = frozenset({"score"})
 
     shares: tuple[float, ...] = SHARES  # of the units, for methods that only rank them
@@ -66,6 +67,7 @@ class Sufficiency(Metric):
     paper = "DeYoung et al. 2020"
     keys = ("sufficiency", "normalised_sufficiency")
     higher = False
+    probable_span = (-1.0, 1.0)
     needs = frozenset({"score"})
 
     shares: tuple[float, ...] = SHARES  # of the units, for methods that only rank them
