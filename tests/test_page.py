@@ -401,6 +401,7 @@ def test_the_page_is_light(address, opening):
           return performance.now() - start;
         })"""
     )
+    print(f"first paint {sorted(paints)[1]:.0f} ms, files {max(sizes) / 1000:.0f} kB, hover {max(spent):.2f} ms at most")
     assert len(spent) >= 300 and np.quantile(spent, 0.95) < 16
 
 
