@@ -388,7 +388,7 @@ def test_bad_input_is_told_in_one_sentence(tmp_path):
         train_classifier([*data, Example("none")], out=out)
     with pytest.raises(InputError, match="fewer than a batch of 32"):
         train_classifier(reviews(20), out=out)
-    with pytest.raises(InputError, match="There is no setting 'widht'"):
+    with pytest.raises(InputError, match="has no setting 'widht'. Did you mean 'width'"):
         train_classifier(data, out=out, design={"widht": 3})
     with pytest.raises(InputError, match="λ of sparsegen"):
         train_classifier(data, out=out, design={"normalizer": "sparsegen(lam=1.5)"})

@@ -31,6 +31,12 @@ REVIEW = "The pacing is dull, but the ending is wonderful."
 STORY = "Once upon a time there was a little girl named Lily. She loved to play with her"
 NASTY = "a lovely <script>window.hacked = 1</script> <img src=x onerror='window.hacked=1'> film"
 WIDE, NARROW = 1280, 390
+BREAKS = [  # each of which a look at the layout must notice
+    ".passages .unit { display: block !important }",
+    ".trust figure { display: none !important }",
+    "main { margin-left: 25% !important }",
+    "body * { position: static !important; display: block !important }",
+]
 WIDTHS = [WIDE, pytest.param(NARROW, marks=pytest.mark.full)]  # both, for all views, in `make test-full`
 
 
@@ -154,6 +160,11 @@ def test_scores_and_trust(address, opening, width):
     assert page.locator(".trust figure").count() == 2
     whole(page)
     looks_as_before(page, "trust")
+    for rule in BREAKS:
+        page.evaluate("(rule) => document.styleSheets[0].insertRule(rule, 0)", rule)
+        with pytest.raises(AssertionError):
+            looks_as_before(page, "trust")
+        page.evaluate("() => document.styleSheets[0].deleteRule(0)")
     axe(page)
 
 
@@ -401,7 +412,9 @@ def test_the_page_is_light(address, opening):
           return performance.now() - start;
         })"""
     )
-    print(f"first paint {sorted(paints)[1]:.0f} ms, files {max(sizes) / 1000:.0f} kB, hover {max(spent):.2f} ms at most")
+    print(
+        f"first paint {sorted(paints)[1]:.0f} ms, files {max(sizes) / 1000:.0f} kB, hover {max(spent):.2f} ms at most"
+    )
     assert len(spent) >= 300 and np.quantile(spent, 0.95) < 16
 
 

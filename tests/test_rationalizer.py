@@ -232,12 +232,12 @@ def test_stretches_are_the_encoder(family):
     assert before == {name: id(module) for name, module in encoder.named_modules()}
 
 
-def test_what_cannot_be_split_is_refused():
+def test_what_cannot_be_split_is_refused(tmp_path):
     with pytest.raises(Unsupported, match="can't be split"):
         blocks_of(encoder_of("albert")[0])
     hf, tokenizer = tiny_hf("bart", "seq2seq")
     with pytest.raises(Unsupported, match="no encoder of BERT's kind"):
-        train_rationalizer(hf, reviews(50), out="unused", tokenizer=tokenizer)
+        train_rationalizer(hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer)
 
 
 # -- losses ---------------------------------------------------------------------------------------------------
@@ -617,7 +617,7 @@ def test_a_model_in_memory_stays_the_users(tmp_path):
     assert hf.bert.pooler is pooler and hf.config._attn_implementation == attention_name
 
 
-def test_encoders_that_would_read_hidden_tokens_are_refused():
+def test_encoders_that_would_read_hidden_tokens_are_refused(tmp_path):
     for family in ("deberta",):
         encoder, tokenizer = encoder_of(family)
         with pytest.raises(Unsupported, match="can't be hidden from"):
@@ -625,7 +625,9 @@ def test_encoders_that_would_read_hidden_tokens_are_refused():
             assembled(encoder, tokenizer, frame, ["no", "yes"], 0)
     hf, tokenizer = tiny_hf("gpt2", "classification")
     with pytest.raises(Unsupported, match=r"no encoder"):
-        train_rationalizer(hf, reviews(50), out="unused", tokenizer=tokenizer, frame={"blocks": 1, "full_text": "none"})
+        train_rationalizer(
+            hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer, frame={"blocks": 1, "full_text": "none"}
+        )
 
 
 def test_a_typed_special_token_is_an_unknown_word():

@@ -8,7 +8,7 @@ from typing import Any
 from raison.datasets.rows import Broken, Row, Rows
 from raison.errors import InputError
 
-__all__ = ["as_many", "decided"]
+__all__ = ["as_many", "decided", "with_label"]
 
 LOW, HIGH = 0.4, 0.6
 
@@ -22,6 +22,11 @@ def decided(score: Any, labels: tuple[str, ...]) -> str | None:
     if not 0 <= value <= 1:
         raise InputError(f"the score {score!r} is no number from 0 to 1.")
     return labels[0] if value <= LOW else labels[1] if value >= HIGH else None
+
+
+def with_label(rows: Rows[Any]) -> Rows[Any]:
+    """Without the reviews that say nothing clear, which are read as None."""
+    return (row for row in rows if isinstance(row, Broken) or row.value is not None)
 
 
 def as_many(rows: Rows[Any], labels: tuple[str, ...]) -> Rows[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from raison import limits
 from raison.errors import InputError
-from raison.registry import suggest
+from raison.filled import filled
 from raison.spec import one_of, whole
 
 __all__ = ["Means", "RunSpec", "read_spec"]
@@ -59,17 +59,7 @@ class RunSpec:
 
     @classmethod
     def of(cls, given: dict[str, Any], where: str) -> RunSpec:
-        known = [item.name for item in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise InputError(f"{where} has no setting {name!r}.{suggest(name, known)} It takes {', '.join(known)}.")
-        for name in ("model", "data"):
-            if name not in given:
-                raise InputError(f'{where} names no {name}: add {name} = "…".')
-        try:
-            return cls(**given)
-        except TypeError as error:
-            raise InputError(f"{where} can't be used ({error}).") from None
+        return filled(cls, given, where)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from raison.errors import InputError
+from raison.filled import filled
 from raison.spec import between, one_of, whole
 
 __all__ = ["ATTENTIONS", "COMBINATIONS", "ENCODERS", "Design"]
@@ -62,7 +63,4 @@ class Design:
     @classmethod
     def of(cls, stored: dict[str, Any]) -> Design:
         """The design of a config file; what it does not know is refused."""
-        known = {item.name for item in fields(cls)}
-        if strange := sorted(set(stored) - known):
-            raise InputError(f"The config holds {strange[0]!r}, which no attention classifier has: check the file.")
-        return cls(**stored)
+        return filled(cls, stored, "An attention classifier")

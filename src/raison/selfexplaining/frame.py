@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import e, exp, log
 from typing import Any
 
 from raison.errors import InputError
+from raison.filled import filled
 from raison.spec import one_of, whole
 
 __all__ = ["FULL_TEXTS", "HIDINGS", "NAMED", "PREDICTORS", "READINGS", "Frame", "levels"]
@@ -81,10 +82,7 @@ class Frame:
     @classmethod
     def of(cls, stored: dict[str, Any]) -> Frame:
         """The frame of a config file; what it does not know is refused."""
-        known = {item.name for item in fields(cls)}
-        if strange := sorted(set(stored) - known):
-            raise InputError(f"There is no setting {strange[0]!r} of a rationalizer: use {', '.join(sorted(known))}.")
-        return cls(**stored)
+        return filled(cls, stored, "A rationalizer")
 
 
 def levels(sparsity: float, count: int) -> list[float]:

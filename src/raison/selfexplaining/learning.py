@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 
 from raison.errors import InputError
+from raison.filled import filled
 from raison.models.catalog.quiet import quiet
 from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfig
 from raison.selfexplaining.design import Design
@@ -156,8 +157,8 @@ def train_classifier(
     runs.json) holds.
     """
     data = data if isinstance(data, (str, Path)) else list(data)
-    taught = lesson if isinstance(lesson, Lesson) else checked(Lesson, lesson or {})
-    made = design if isinstance(design, Design) else checked(Design, provisional(design or {}, taught))
+    taught = lesson if isinstance(lesson, Lesson) else filled(Lesson, lesson or {}, "A training")
+    made = design if isinstance(design, Design) else Design.of(provisional(design or {}, taught))
     one = partial(
         trained, data, made, taught, data_dir=data_dir, limit=limit, skip_broken=skip_broken, command=command,
         wide=design_width(design),
@@ -182,13 +183,6 @@ def provisional(design: dict[str, Any], lesson: Lesson) -> dict[str, Any]:
     heads = design.get("heads", 1)
     unknown = "width" not in design and lesson.embeddings != "random"
     return {**design, "width": 2 * heads} if unknown and isinstance(heads, int) and heads > 0 else design
-
-
-def checked(kind: Any, given: dict[str, Any]) -> Any:
-    known = [item.name for item in fields(kind)]
-    if strange := [name for name in given if name not in known]:
-        raise InputError(f"There is no setting {strange[0]!r}: use {', '.join(known)}.")
-    return kind(**given)
 
 
 def trained(

@@ -11,7 +11,7 @@ from raison.datasets.jsonl import objects, value_of
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import joined, marked
 from raison.datasets.table import columns
-from raison.datasets.thresholds import as_many, decided
+from raison.datasets.thresholds import as_many, decided, with_label
 from raison.errors import InputError
 from raison.spec import one_of
 from raison.types import Example
@@ -53,9 +53,8 @@ class Beer(Dataset):
         else:
             name = {"train": "train", "dev": "heldout"}[split]
             found = each(columns(present(place, f"reviews.aspect{self.number}.{name}.txt"), 2), self.scored)
-        kept = (row for row in found if not isinstance(row, Row) or row.value is not None)
-        rows: Rows[Example] = kept  # type: ignore[assignment]
-        return as_many(rows, self.labels) if split == "train" and self.balanced else rows
+        clear = with_label(found)
+        return as_many(clear, self.labels) if split == "train" and self.balanced else clear
 
     def scored(self, row: Row[list[str]]) -> Example | None:
         """An example; None where the aspect is neither good nor bad."""

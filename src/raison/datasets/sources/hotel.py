@@ -9,7 +9,7 @@ from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import marked, tokens
 from raison.datasets.table import columns
-from raison.datasets.thresholds import as_many, decided
+from raison.datasets.thresholds import as_many, decided, with_label
 from raison.errors import InputError
 from raison.spec import one_of
 from raison.types import Example
@@ -47,9 +47,8 @@ class Hotel(Dataset):
             found = each(columns(path, 4), self.annotated)
         else:
             found = each(columns(present(place, f"oracle/{name}.{split}", f"{name}.{split}"), 3), self.scored)
-        kept = (row for row in found if not isinstance(row, Row) or row.value is not None)
-        rows: Rows[Example] = kept  # type: ignore[assignment]
-        return as_many(rows, self.labels) if split == "train" and self.balanced else rows
+        clear = with_label(found)
+        return as_many(clear, self.labels) if split == "train" and self.balanced else clear
 
     def scored(self, row: Row[list[str]]) -> Example | None:
         """An example; None for the names of the columns, and where the aspect is neither good nor bad."""
