@@ -119,7 +119,8 @@ def looks_as_before(page, name: str) -> None:
     if os.environ.get("RAISON_LAYOUT") == "write":
         small.save(path, optimize=True)
         return
-    known = Image.open(path)
+    with Image.open(path) as stored:
+        known = stored.convert("L")
     assert abs(known.height - small.height) <= 0.06 * known.height + 2, (known.size, small.size)
     high = min(known.height, small.height)
     first, second = (np.asarray(each, dtype=np.float64)[:high] for each in (known, small))

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import raison
+from raison import progress
 from raison.cli.app import app, assemble
 from raison.errors import InputError, ModelError
 from raison.runs import lines
@@ -188,6 +190,19 @@ def test_workers_give_the_same_bytes(folder, done, tmp_path):
     assert names == sorted(path.name for path in (tmp_path / "pool" / "shards").iterdir())
     for name in names:
         assert (done / "shards" / name).read_bytes() == (tmp_path / "pool" / "shards" / name).read_bytes()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_is_told_within_a_shard(folder, tmp_path, workers):
+    heard = []
+    with progress.listen(lambda *told: heard.append(told)):
+        run(tmp_path / "r", spec_of(folder, shard_tokens=10_000, chunk_tokens=40), Means(workers=workers))
+    counts = [done for done, total, what in heard if what.startswith("texts") or "texts a second" in what]
+    total = heard[-1][1]
+    assert counts == sorted(counts) and counts[-1] == total
+    if workers == 1:  # workers of their own may be done before anybody looks
+        assert sum(0 < done < total for done in set(counts)) >= 3  # in the one shard that there is
+    assert re.fullmatch(r"\S+ texts a second", heard[-1][2])
 
 
 def test_all_targets_and_searches(folder, tmp_path):

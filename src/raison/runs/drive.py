@@ -53,6 +53,8 @@ class Executor(Protocol):
 
     def events(self, wait: float) -> Iterator[Event]: ...
 
+    def under(self) -> dict[int, int]: ...  # texts that are done, of each shard that is under way
+
     def close(self) -> None: ...
 
 
@@ -171,7 +173,9 @@ def alone(worker: Worker, queue: Queue, tally: Tally) -> None:
     """All shards in this process, one after the other."""
     while queue.todo:
         number = queue.todo.pop(0)
-        tally.add(worker.work(number, queue.careful.get(number, Careful())))
+        mark = lambda chunk, text, size, done, shard=number: tally.tell({shard: done})  # noqa: E731
+        tally.add(worker.work(number, queue.careful.get(number, Careful()), mark))
+        tally.tell()
 
 
 def executor_of(place: Place, spec: RunSpec, means: Means) -> Executor:
@@ -199,6 +203,6 @@ def shared(executor: Executor, place: Place, queue: Queue, tally: Tally) -> None
                     tally.add(event)
                 else:
                     tally.notice(queue.learn(event, place))
-            tally.tell()
+            tally.tell(executor.under())
     finally:
         executor.close()

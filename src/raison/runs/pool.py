@@ -95,6 +95,7 @@ class Member:
         self.shard: int | None = None
         self.at = (-1, -1)
         self.size = 1  # texts that it is about to do
+        self.done = 0  # texts of its shard that it has done
         self.since = time.monotonic()
         self.late = False
 
@@ -122,7 +123,7 @@ class Pool:
         for member in self.members:
             if member.ready and member.shard is None and self.waiting:
                 number, careful = self.waiting.pop(0)
-                member.shard, member.at, member.since = number, (-1, -1), time.monotonic()
+                member.shard, member.at, member.done, member.since = number, (-1, -1), 0, time.monotonic()
                 with suppress(OSError):  # it is dead: the next look finds that out
                     member.pipe.send((number, careful.to_dict()))
 
@@ -142,12 +143,16 @@ class Pool:
                 member.process.kill()
         self.assign()
 
+    def under(self) -> dict[int, int]:
+        return {member.shard: member.done for member in self.members if member.shard is not None}
+
     def heard(self, member: Member) -> Iterator[Any]:
         try:
             while member.pipe.poll():
                 kind, *told = member.pipe.recv()
                 if kind == "at":
-                    member.at, member.size, member.since = (told[0], told[1]), told[2], time.monotonic()
+                    member.at, member.size, member.done = (told[0], told[1]), told[2], told[3]
+                    member.since = time.monotonic()
                 elif kind == "ready":
                     member.ready, member.since = True, time.monotonic()
                     if told[0] != self.identity:

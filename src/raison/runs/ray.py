@@ -21,13 +21,16 @@ class Marks:
     """What every worker is about to do."""
 
     def __init__(self) -> None:
-        self.places: dict[int, tuple[int, int]] = {}
+        self.places: dict[int, tuple[int, int, int]] = {}
 
-    def put(self, shard: int, chunk: int, text: int) -> None:
-        self.places[shard] = (chunk, text)
+    def put(self, shard: int, chunk: int, text: int, done: int) -> None:
+        self.places[shard] = (chunk, text, done)
 
-    def get(self, shard: int) -> tuple[int, int]:
-        return self.places.get(shard, (-1, -1))
+    def all(self) -> dict[int, tuple[int, int, int]]:
+        return self.places
+
+    def drop(self, shard: int) -> None:
+        self.places.pop(shard, None)
 
 
 class Actor:
@@ -60,7 +63,7 @@ class Actor:
         from raison.runs.work import Careful
 
         try:
-            mark = lambda chunk, text, size: self.marks.put.remote(number, chunk, text)  # noqa: E731
+            mark = lambda chunk, text, size, done: self.marks.put.remote(number, chunk, text, done)  # noqa: E731
             return self.worker.work(number, Careful.of(careful), mark)
         except RaisonError as error:
             return ("unwritten" if isinstance(error, Unwritten) else "unable", str(error))
@@ -90,7 +93,7 @@ class RayExecutor:
         self.marks: Any = self.ray.remote(num_cpus=0)(Marks).remote()
         self.room = means.workers
         self.free = [self.actor() for _ in range(means.workers)]
-        self.under: dict[Any, tuple[Any, int]] = {}
+        self.asked: dict[Any, tuple[Any, int]] = {}
 
     def actor(self) -> Any:
         remote = self.ray.remote(num_cpus=self.means.threads, num_gpus=self.means.gpus, max_restarts=0)(Actor)
@@ -98,20 +101,21 @@ class RayExecutor:
 
     def submit(self, number: int, careful: Any) -> None:
         actor = self.free.pop(0)
-        self.ray.get(self.marks.put.remote(number, -1, -1))
-        self.under[actor.work.remote(number, careful.to_dict())] = (actor, number)
+        self.ray.get(self.marks.put.remote(number, -1, -1, 0))
+        self.asked[actor.work.remote(number, careful.to_dict())] = (actor, number)
 
     def events(self, seconds: float) -> Iterator[Any]:
         from raison.runs.drive import Death
 
-        ready, _ = self.ray.wait(list(self.under), num_returns=1, timeout=seconds)
+        ready, _ = self.ray.wait(list(self.asked), num_returns=1, timeout=seconds)
         for reference in ready:
-            actor, number = self.under.pop(reference)
+            actor, number = self.asked.pop(reference)
+            chunk, text, _ = self.ray.get(self.marks.all.remote())[number]
+            self.marks.drop.remote(number)
             try:
                 told = self.ray.get(reference)
             except self.ray.exceptions.RayActorError as error:
                 self.free.append(self.actor())  # another one, where there is room
-                chunk, text = self.ray.get(self.marks.get.remote(number))
                 yield Death(number, chunk, text, str(error).splitlines()[0], outside=True)
                 continue
             except self.ray.exceptions.RayError as error:
@@ -120,6 +124,9 @@ class RayExecutor:
                 raise (Unwritten if told[0] == "unwritten" else ModelError)(told[1])
             self.free.append(actor)
             yield told
+
+    def under(self) -> dict[int, int]:
+        return {shard: done for shard, (_, _, done) in self.ray.get(self.marks.all.remote()).items()}
 
     def close(self) -> None:
         if self.own:

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -51,6 +52,7 @@ class Tally:
         self.notices: list[str] = []
         self.start = self.told = time.monotonic()
         self.state = "running"
+        self.under = 0  # texts that are done, of shards that are under way
 
     def add(self, done: Done) -> None:
         self.shards += 1
@@ -58,25 +60,31 @@ class Tally:
         self.explanations += done.explanations
         self.failed += done.failed
         self.notice(*done.notices)
-        self.tell()
 
     def notice(self, *said: str) -> None:
         self.notices = [*self.notices, *said][-20:]
 
-    def now(self) -> Status:
+    @property
+    def rate(self) -> float:
+        """Texts a second, of this session."""
         spent = time.monotonic() - self.start
-        fresh = self.texts - self.before
-        rate = fresh / spent if spent > 0 else 0.0
-        left = (self.header.texts - self.texts) / rate if rate > 0 else None
+        return (self.texts + self.under - self.before) / spent if spent > 0 else 0.0
+
+    def now(self) -> Status:
+        rate = self.rate
+        left = (self.header.texts - self.texts - self.under) / rate if rate > 0 else None
         return Status(
             self.state, self.header.shards, self.shards, self.header.texts, self.texts, self.explanations, self.failed,
             round(rate, 3), None if left is None else round(left, 1), os.getpid(), socket.gethostname(),
             tuple(self.notices),
         )  # fmt: skip
 
-    def tell(self, always: bool = False) -> None:
-        told = f"texts, {self.failed} failed" if self.failed else "texts"
-        progress.report(self.texts, self.header.texts, told)
+    def tell(self, under: Mapping[int, int] | None = None, always: bool = False) -> None:
+        """`under`: how many texts are done, of each shard that is under way; lost with it if it is not finished."""
+        self.under = sum((under or {}).values())
+        rate = f"{self.rate:.3g} texts a second" if self.rate > 0 else "texts"
+        told = f"{rate}, {self.failed} failed" if self.failed else rate
+        progress.report(self.texts + self.under, self.header.texts, told)
         if always or time.monotonic() - self.told >= EVERY:
             self.told = time.monotonic()
             write(self.place, self.now())

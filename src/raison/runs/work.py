@@ -31,7 +31,8 @@ from raison.types import Explanation
 __all__ = ["Careful", "Done", "Worker", "cost_name", "out_of_memory", "shard_name"]
 
 
-Mark = Callable[[int, int, int], None]  # number of a chunk, place of a text (−1: all of it), how many texts
+# number of a chunk, place of a text (−1: all of it), how many texts, and how many of the shard are done before
+Mark = Callable[[int, int, int, int], None]
 
 
 @dataclass
@@ -98,28 +99,30 @@ class Worker:
         assert self._header is not None
         return self._header
 
-    def work(self, number: int, careful: Careful, mark: Mark = lambda chunk, text, size: None) -> Done:
+    def work(self, number: int, careful: Careful, mark: Mark = lambda chunk, text, size, done: None) -> Done:
         """Do a shard and write it; `mark` is told what is about to be done."""
         clock = time.process_time()
         shard = shard_of(self.place, number)
         records: list[dict[str, Any]] = []
         costs: list[dict[str, Any]] = []
         notices: list[str] = []
+        done = 0
         for chunk, places in enumerate(shard.chunks):
             texts = [(place, shard.texts[place]) for place in places]
             alone = chunk in careful.single or any(place in careful.poison for place in places)
             found = None
             if not alone:
-                mark(chunk, -1, len(texts))
+                mark(chunk, -1, len(texts), done)
                 found = self.together([text for _, text in texts], notices)
             if found is None:
                 found = []
-                for place, text in texts:
-                    mark(chunk, place, 1)
+                for before, (place, text) in enumerate(texts, done):
+                    mark(chunk, place, 1, before)
                     found += self.alone(text, careful.poison.get(place), notices)
             for record, cost in found:
                 records.append(record)
                 costs.append(cost)
+            done += len(texts)
         self.place.put(cost_name(number), lines.packed(costs, [number]))
         self.place.put(shard_name(number), lines.packed(records, [number]))  # last: where it is, the shard is done
         failed = sum("failed" in record for record in records)

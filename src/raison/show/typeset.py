@@ -21,6 +21,7 @@ __all__ = ["Leaf", "Word"]
 
 WIDTH = 7.5  # inches
 LINE = 0.29  # inches of a line of TEXT
+AROUND = 0.02  # inches of colour on both sides of a word
 LONGEST = 4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
 
 
@@ -107,13 +108,21 @@ class Leaf:
             else:
                 axes.add_patch(Rectangle(*place, **look))
         for box in self.behind:
-            corner, width = (box.left - 0.02, box.top), box.right - box.left + 0.04
+            left, right = self.edges(box)
             look = {"boxstyle": "round,pad=0,rounding_size=0.04", "edgecolor": "none", "zorder": 1}
-            axes.add_patch(FancyBboxPatch(corner, width, box.height, facecolor=scale.hexadecimal(box.colour), **look))
+            colour = scale.hexadecimal(box.colour)
+            axes.add_patch(FancyBboxPatch((left, box.top), right - left, box.height, facecolor=colour, **look))
             if box.line:
                 under = box.top + box.height * (0.97 if box.line > 0 else 0.03)
                 axes.plot([box.left, box.right], [under, under], color=INK, lw=1.1, solid_capstyle="butt", zorder=2)
         return figure
+
+    def edges(self, box: Box) -> tuple[float, float]:
+        """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
+        beside = [other for other in self.behind if other.top == box.top]
+        left = any(abs(other.right - box.left) < AROUND for other in beside)
+        right = any(abs(other.left - box.right) < AROUND for other in beside)
+        return box.left - AROUND * (not left), box.right + AROUND * (not right)
 
     def texts(self, explanation: Explanation, difference: Difference | None = None) -> None:
         """The text, or the passages of an answer under their names; in the colours of a difference, if there is one."""
