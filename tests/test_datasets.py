@@ -22,7 +22,7 @@ from raison.datasets.opening import parted
 from raison.datasets.rows import Row, alternately, in_turn, lines
 from raison.datasets.spans import marked, runs, tokens
 from raison.datasets.trees import parsed
-from raison.errors import InputError, MissingExtra, UnknownName
+from raison.errors import InputError, MissingExtra, RaisonError, UnknownName
 from raison.registry import datasets
 from raison.spec import Spec
 from raison.types import Example, Span
@@ -894,7 +894,6 @@ def test_tables(tmp_path):
 OWN = {  # file, spec, content, line, reason
     "label": ("a.csv", "", b"text,label\nfine,1\nbad,\n", 3, "no label"),
     "mapped label": ("a.jsonl", "(label=y)", b'{"text": "x", "y": 1}\n{"text": "z", "y": null}\n', 2, "no label"),
-    "column": ("a.csv", "(text=review)", b"text,label\nfine,1\n", 2, "no column 'review' for text.*are text, label"),
     "no text": ("a.csv", "", b"text,label\nfine,1\n,1\n", 3, "no text"),
     "names": ("a.csv", "", b"text,text\nfine,1\n", 1, "stand twice: text, text"),
     "label name": ("a.csv", "(labels=(a, b))", b"text,label\nx,a\ny,1\nz,2\n", 4, "'2' is none of a, b"),
@@ -926,6 +925,19 @@ def test_broken_records_of_a_user(case, tmp_path):
         open_dataset(f"{path}{spec}")
     found = open_dataset(f"{path}{spec}", skip_broken=True)
     assert len(found.broken) == 1 and found.broken[0].line == line
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "column"), [("a.csv", "", "text"), ("a.csv", "(text=review)", "review"), ("b.tsv", "", "text")]
+)
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_table_without_the_column_is_told_how_to_name_it(name, spec, column, skip, tmp_path):
+    path = tmp_path / name
+    path.write_text("words,stars\nfine,1\nbad,0\n".replace(",", "\t" if name.endswith("tsv") else ","))
+    with pytest.raises(RaisonError, match=f"no column '{column}' for text; its columns are words, stars. Say") as told:
+        open_dataset(f"{path}{spec}", skip_broken=skip)
+    assert str(told.value).endswith(f"{name}(text=words).")
+    assert len(open_dataset(f"{path}(text=words, label=stars)").examples) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,12 +10,14 @@ import torch
 
 import raison
 from raison.artifact import Artifact
-from raison.errors import InputError, ModelError
+from raison.errors import InputError, MethodFailed, ModelError
+from raison.methods.base import Answer, Method
 from raison.models.base import Question, Wish
 from raison.models.layout import chunks, pieces
 from raison.models.load import load
 from raison.registry import methods
-from raison.show.wording import headline
+from raison.show.certificate import verdict
+from raison.show.wording import headline, provenance
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import with_padding
 
@@ -379,3 +381,57 @@ def test_a_broken_artifact_is_named(tmp_path):
             Artifact.open(path, "heads")
     with pytest.raises(InputError):
         Artifact.open("\x00", "heads")
+
+
+@dataclass(frozen=True)
+class Letters(Method):
+    """Somebody's own method: so many letters has a word."""
+
+    name = "letters"
+    axis = "unit"
+    wrong: str = ""
+
+    def __call__(self, model, batch):
+        if self.wrong == "raises":
+            return [batch.units[0].nonsense]
+        extra = ["more"] if self.wrong == "longer" else []
+        return [Answer(np.array([float(len(name)) for name in [*units.names, *extra]])) for units in batch.units]
+
+
+def test_mistakes_of_a_method_from_elsewhere_are_told_as_its_own():
+    model = tiny_model("bert", "classification")
+    assert raison.explain(model, "a lovely film", Letters()).scores.tolist() == [1, 6, 4]
+    sentence = r"'letters' failed in line \d+ of test_findings.py \(AttributeError: .*mend it"
+    with pytest.raises(MethodFailed, match=sentence):
+        raison.explain(model, "a lovely film", Letters("raises"))
+    with pytest.raises(InputError, match="4 scores of letters.* do not fit 3 units"):
+        raison.explain(model, "a lovely film", Letters("longer"))
+
+
+def test_a_model_that_is_nearly_known_is_suggested(monkeypatch):
+    from raison.models import hub
+
+    monkeypatch.setattr(hub, "reachable", lambda: False)
+    with pytest.raises(ModelError, match="no model 'sentimnt' here .* Did you mean 'sentiment'?"):
+        raison.load("sentimnt")
+
+
+def test_against_a_contrast_numbers_are_differences():
+    model = tiny_model("bert", "classification")
+    found = raison.rationalize(model, "a lovely film", target=0, contrast=1)
+    assert "value: log odds" in provenance(found)
+    found = raison.explain(model, "a lovely film", target=0, contrast=1)
+    assert "value: logit difference" in provenance(found)
+
+
+def test_a_rationale_of_nothing_is_followed_by_advice_that_helps(sentiment):
+    found = raison.rationalize(sentiment, "The pacing is dull, but the ending is wonderful.")
+    assert not found.selected.any()
+    (note,) = found.diagnostics["notes"]
+    assert note.endswith("It is as sure of it without the text: scores (raison explain) tell what each part adds.")
+    found = raison.rationalize(sentiment, "A wonderful, warm and funny film.")
+    assert not found.selected.any() and found.diagnostics["notes"][0].endswith("ask for probability(tau=0.9).")
+    found = raison.rationalize(sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)")
+    assert found.selected.any()
+    whole = found.diagnostics["certificate"]["full_probability"]
+    assert f"enough from {90 * whole:.1f} % on" in verdict(found)

@@ -132,3 +132,18 @@ def test_ipython_shows_results(found):
         assert "text/html" not in shell.display_formatter.format([1, 2])[0]
     finally:
         InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b'{"a": 1}', r"no result of raison \(This is no Explanation record: it has a\)"),
+        (b"print('hello')", r"no result of raison \(it holds no JSON\)"),
+        (bytes([0x89, 0x50, 0x4E, 0x47, 0x0D]), "holds no text"),
+    ],
+)
+def test_files_of_others_are_told_from_those_of_a_newer_raison(tmp_path, content, why):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=why):
+        read_saved(path)

@@ -243,7 +243,7 @@ def test_target_must_have_something_to_be_read_from():
 
 
 def test_scores_fit_the_units():
-    with pytest.raises(InputError, match="2 scores do not fit 3 units"):
+    with pytest.raises(InputError, match="2 scores of random do not fit 3 units"):
         explanation(scores=[1, 2])
 
 

@@ -154,6 +154,17 @@ def test_copied_python_gives_the_same(client, models, monkeypatch):
             same(each, expected)
 
 
+def test_of_a_long_text_the_page_tells_what_was_read(client, models):
+    text = "a lovely film " * 200
+    found = ask(client, "explain", model="bert", text=text, methods=["gradient_norm"])
+    (explanation,) = found["explanations"]
+    assert explanation["encoding"]["truncated"] > 0
+    assert "truncate=True" in found["python"][0]
+    assert ask(client, "predict", model="bert", text=text)["encoding"]["truncated"] > 0
+    short = ask(client, "explain", model="bert", text=TEXT, methods=["gradient_norm"])
+    assert "truncate" not in short["python"][0]
+
+
 def test_predictions_removals_heads_and_trust(client, models):
     model = models["bert"]
     told = ask(client, "predict", model="bert", text=TEXT)

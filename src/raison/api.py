@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from raison import units as grouping
-from raison.errors import InputError, TooLong
+from raison.errors import InputError, MethodFailed, RaisonError, TooLong
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.base import Model, Prediction, Wish
 from raison.models.keeping import keeping
@@ -246,6 +249,21 @@ def explained(
         return record(enumerate(method(model, batch)))
     except Interrupted as stop:
         raise Interrupted(record(stop.partial)) from None
+    except RaisonError:
+        raise
+    except Exception as error:
+        if type(method).__module__.partition(".")[0] == "raison":
+            raise
+        raise MethodFailed(failure(method, error)) from error
+
+
+def failure(method: Method, error: Exception) -> str:
+    """What went wrong in a method that somebody else wrote, and where."""
+    own = sys.modules[type(method).__module__].__dict__.get("__file__")
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    place = f" in line {lines[-1].lineno} of {os.path.basename(lines[-1].filename)}" if lines else ""
+    said = f"{type(error).__name__}: {error}"
+    return f"The method {method.name!r} failed{place} ({said}): it is not raison's own, mend it there."
 
 
 def once_more(model: Model, method: Method, explanation: Explanation, seed: int = 0) -> np.ndarray:

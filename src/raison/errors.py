@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "DownloadError",
     "InputError",
+    "MethodFailed",
     "MissingExtra",
     "ModelError",
     "RaisonError",
@@ -40,6 +41,10 @@ class TooLong(InputError):
 
 class Unsupported(RaisonError):
     """A method that needs what this model can't offer, or a model that no task fits."""
+
+
+class MethodFailed(RaisonError):
+    """A method of somebody else's that raised what is no sentence for a user."""
 
 
 class ModelError(RaisonError):

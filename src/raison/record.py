@@ -59,6 +59,8 @@ class Record:
         known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
         if not isinstance(data, Mapping):
             raise InputError(f"This {cls.__name__} record is not an object with fields but {type(data).__name__}.")
+        if data and not set(data) & set(known):
+            raise InputError(f"This is no {cls.__name__} record: it has {', '.join(sorted(map(str, data))[:5])}.")
         if unknown := set(data) - set(known):
             raise InputError(
                 f"This {cls.__name__} record has unknown fields ({', '.join(sorted(unknown))}): "

@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from raison.errors import InputError, RaisonError, UnknownName
+from raison.errors import InputError, UnknownName
 from raison.spec import Spec
 
 __all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
@@ -44,6 +44,7 @@ class Registry(Generic[T]):
         self.package = package
         self.shelf = shelf or package.rpartition(".")[2]  # what `raison ls` calls it
         self._entries: dict[str, T] = {}
+        self.broken: list[str] = []  # sentences about plug-ins that could not be imported
         self._scanned = False
         self._lock = threading.RLock()
 
@@ -84,11 +85,11 @@ class Registry(Generic[T]):
             for point in entry_points(group=self.package):
                 try:
                     point.load()
-                except Exception as error:
-                    raise RaisonError(
+                except Exception as error:  # somebody else's mistake must not take raison with it
+                    self.broken.append(
                         f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): "
                         "update or uninstall it."
-                    ) from error
+                    )
             self._scanned = True
 
     def __iter__(self) -> Iterator[str]:
@@ -105,7 +106,7 @@ class Registry(Generic[T]):
             known = list(self)
             raise UnknownName(
                 f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
-                f"`raison ls {self.shelf}` lists them all."
+                + " ".join([f"`raison ls {self.shelf}` lists them all.", *self.broken])
             )
         return self._entries[name]
 
@@ -127,6 +128,8 @@ class Registry(Generic[T]):
             # a bare word is text where text is wanted: variant=paper
             text = known[key].type in ("str", "str | None", str, str | None)
             bare = isinstance(value, Spec) and not value.params and text
+            if known[key].type in ("int", "float", int, float) and isinstance(value, (Spec, str)):
+                raise InputError(f"{key} of the {self.kind} {spec.name!r} is a number, not {value}.")
             params[key] = value.name if bare else value
         try:
             return entry(**params)

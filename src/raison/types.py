@@ -279,7 +279,7 @@ class Explanation(Record):
 
     def validate(self) -> None:
         if len(self.scores) != len(self.units):
-            raise InputError(f"{len(self.scores)} scores do not fit {len(self.units)} units.")
+            raise InputError(f"{len(self.scores)} scores of {self.method} do not fit {len(self.units)} units.")
         if len(self.units.of) != len(self.encoding):
             raise InputError(f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens.")
         if not np.isfinite(self.scores).all():

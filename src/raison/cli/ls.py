@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,11 @@ def ls(
     width = max(len(row["name"]) for row in rows)
     for row in rows:
         print(f"{row['name']:<{width}}  {row['about']}")
+    if what != "models":
+        from raison.api import SHELVES
+
+        for sentence in SHELVES[what].broken:
+            print(sentence, file=sys.stderr)
 
 
 def describe(what: str, name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -59,6 +60,8 @@ def serve(
     with wait("loading") as step:
         for each in model or DEFAULT_MODELS:
             step(f"loading {each}")
+            if not sys.stderr.isatty():  # no bar there, and it takes a while
+                typer.echo(f"loading {each} …", err=True)
             opened = load(each)
             models[opened.name] = opened
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/"

@@ -10,13 +10,19 @@ from typing import Any
 from raison.datasets.base import SEGMENTS
 from raison.datasets.rows import Row
 from raison.datasets.spans import marked, stated, tokens
-from raison.errors import InputError
+from raison.errors import InputError, RaisonError
 from raison.spec import one_of
 from raison.types import Example, Slot, Span
 
-__all__ = ["FIELDS", "Columns"]
+__all__ = ["FIELDS", "Columns", "WrongColumns"]
 
 FIELDS = ("text", "pair", "id", "target", "label", "gold")  # what may be mapped
+
+
+class WrongColumns(RaisonError):
+    """A table without a column that is needed: no line of it can be read, so none is merely broken."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Columns:
 
     def __call__(self, row: Row[Mapping[Any, Any]]) -> Example:
         record = row.value
-        found = {name: self.value(record, name) for name in FIELDS}
+        found = {name: self.value(record, name, row.file) for name in FIELDS}
         text, pair = words(found["text"]), words(found["pair"])
         if text is None:
             raise InputError("it has no text.")
@@ -53,12 +59,18 @@ class Columns:
             meta={**{k: writable(v) for k, v in rest.items()}, **(meta or {})},
         )
 
-    def value(self, record: Mapping[Any, Any], name: str) -> Any:
+    def value(self, record: Mapping[Any, Any], name: str, file: str) -> Any:
         """What stands in the column of a field; nothing where the column is not there and nobody has named it."""
         column = self.names.get(name, name)
         if column not in record:
             if name in self.names or name == "text":
                 known = ", ".join(map(str, record)) or "none"
+                if self.filled:
+                    first = next(iter(record), "COLUMN")
+                    raise WrongColumns(
+                        f"{file!r} has no column {column!r} for {name}; its columns are {known}. Say which one it is: "
+                        f"{file}({name}={first})."
+                    )
                 raise InputError(f"there is no column {column!r} for {name}; the columns are {known}.")
             return None
         found = record[column]

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from raison.errors import ModelError
+from raison.registry import suggest
 
 __all__ = ["reachable", "sentence"]
 
@@ -49,8 +50,11 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
         if "ignore_mismatched_sizes" in reason:  # transformers prints a table, and points to it
             reason = "its weights have other shapes than its config.json says: take both files from one model"
         if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
+            from raison.models import catalog
+
+            near = suggest(name, list(catalog.entries()))
             raise ModelError(
-                f"There is no model {name!r} here and the hub can't be reached: "
-                "name a local folder or one of `raison ls models`."
+                f"There is no model {name!r} here and the hub can't be reached.{near} "
+                "Name a local folder or one of `raison ls models`."
             ) from error
         raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error

@@ -117,7 +117,13 @@ def notes_on(problem: Problem, size: int) -> list[str]:
     if size == 0 and problem.best is not None and problem.best.enough:
         given = "the tokens that can't be removed" if problem.target.given(problem.encoding).any() else "nothing at all"
         if isinstance(problem.rule, Argmax) and problem.own:
-            more = "To see what raises its confidence, ask for probability(tau=0.9)."
+            assert problem.full is not None
+            lost = float(problem.full.value.sum()) - problem.best.value
+            more = (
+                "To see what raises its confidence, ask for probability(tau=0.9)."
+                if problem.probable and lost > -np.log(0.9)
+                else "It is as sure of it without the text: scores (raison explain) tell what each part adds."
+            )
             notes.append(f"The model predicts this from {given}. {more}")
         else:
             notes.append(f"By the rule {problem.rule.spec()}, {given} would be enough.")  # type: ignore[union-attr]

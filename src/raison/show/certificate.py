@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,6 +52,9 @@ def verdict(explanation: Explanation) -> list[str]:
     if not found.get("sufficient"):
         return ["not sufficient"]
     parts = ["of low cost (no threshold)" if soft else "sufficient (checked anew)"]
+    tau = re.fullmatch(r"probability\(tau=([\d.]+)\)", str(found.get("rule", "")))
+    if tau and found.get("full_probability") is not None:
+        parts.append(f"enough from {share(float(tau[1]) * found['full_probability'])} on")
     if found.get("irreducible") is not None:
         parts.append("nothing can be spared" if found["irreducible"] else "something may be spared")
     if found.get("optimal"):

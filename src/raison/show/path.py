@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from raison.show.certificate import certificate, count
-from raison.show.wording import share, short
+from raison.show.wording import share, short, value_name
 from raison.types import Explanation
 
-__all__ = ["Step", "excerpt", "measure", "path"]
+__all__ = ["Step", "excerpt", "measure", "path", "runners_up"]
 
 FIRST, LAST = 5, 5  # steps of a long path that are always shown
 NAMED = 3  # units named in one step; more are counted
@@ -45,7 +45,14 @@ def measure(explanation: Explanation) -> str:
     """What the figures of the path are."""
     if any("probability" in step for step in explanation.diagnostics.get("steps", ())):
         return "probability"
-    return explanation.target.output.replace("_", " ").replace("prob", "probability")
+    return value_name(explanation.target)
+
+
+def runners_up(explanation: Explanation) -> str:
+    """What the others of a step are called; `refined` ranks by the lead over other predictions as well."""
+    proof = certificate(explanation)
+    led = explanation.method.startswith("refined") and str(proof.get("rule", "")).startswith("argmax")
+    return "runners-up, by lead" if led else "runners-up"
 
 
 def path(explanation: Explanation, dots: str = "…") -> list[Step]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from raison.show import certificate as proof
 from raison.show.flow import flow, grounded, shortened
 from raison.show.look import Look
-from raison.show.path import excerpt, measure, path
+from raison.show.path import excerpt, measure, path, runners_up
 from raison.show.wording import clean, short
 from raison.types import Explanation
 
@@ -124,7 +124,7 @@ def steps(explanation: Explanation, look: Look, width: int) -> Table | None:
         table.add_column("", width=bar, no_wrap=True)
     table.add_column("", no_wrap=True, width=tick)
     if rivals >= SHORT:
-        table.add_column("runners-up", width=rivals, no_wrap=True, style="dim")
+        table.add_column(runners_up(explanation), width=rivals, no_wrap=True, style="dim")
     for step, said in zip(shown, changes, strict=True):
         what = fitted(said, wide, look)
         if isinstance(step, int):

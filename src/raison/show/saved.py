@@ -26,7 +26,9 @@ def read_saved(path: Path) -> Any:
             text = limits.read(file, limits.FILE, repr(str(path))).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{str(path)!r} holds no text: name a file that raison wrote with --out.") from None
+    except OSError as error:
         raise InputError(f"{str(path)!r} can't be read ({error}): name a file that raison wrote.") from None
     try:
         whole = parsed(text)
@@ -36,7 +38,7 @@ def read_saved(path: Path) -> Any:
             return Artifact.from_dict(whole)
         found = [Explanation.from_dict(each) for each in (whole if isinstance(whole, list) else [whole])]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
-        told = str(error)[:120]
+        told = "it holds no JSON" if isinstance(error, json.JSONDecodeError) else str(error)[:120].rstrip(".")
         raise InputError(
             f"{str(path)!r} is no result of raison ({told}): name a file that explain, rationalize, evaluate or heads "
             "wrote with --out."

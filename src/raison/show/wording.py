@@ -13,7 +13,7 @@ from typing import Any
 
 from raison.types import Explanation, Target
 
-__all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short"]
+__all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
 
 TELLING = ("gap", "error", "fit", "r2")  # words of names, the most telling first
 WORK = ("samples", "evaluations", "steps")  # what that took, said along with it
@@ -96,10 +96,17 @@ def headline(explanation: Explanation) -> list[str]:
     return [clean(part) for part in parts]
 
 
+def value_name(target: Target) -> str:
+    """What the numbers are; against a contrast they are differences, and that of logarithms is one of odds."""
+    if target.contrast is not None and target.output == "log_prob":
+        return "log odds"
+    plain = target.output.replace("_", " ").replace("prob", "probability")
+    return f"{plain} difference" if target.contrast is not None else plain
+
+
 def provenance(explanation: Explanation) -> list[str]:
     """How the scores came about: method, units, removal, and what they explain."""
-    output = explanation.target.output.replace("_", " ").replace("prob", "probability")
-    parts = [explanation.method, f"{explanation.units.level} units", f"value: {output}"]
+    parts = [explanation.method, f"{explanation.units.level} units", f"value: {value_name(explanation.target)}"]
     if explanation.removal:
         parts.insert(2, f"removal: {explanation.removal}")
     if rule := explanation.diagnostics.get("certificate", {}).get("rule"):

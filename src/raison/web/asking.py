@@ -75,7 +75,8 @@ class Asking:
         model = self.model(body.model)
         self.example(body.text, body.pair, *(str(each) for each in (body.target, body.contrast)))
         wishes = {"target": body.target, "contrast": body.contrast, "units": body.units, "removal": body.removal}
-        return model, Example(body.text, body.pair), wishes
+        # of a text that is too long the page shows what was read, and the rest in grey
+        return model, Example(body.text, body.pair), {**wishes, "truncate": True}
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ class Asking:
         example = Example(body.text, body.pair)
 
         def work() -> dict[str, Any]:
-            (encoding,) = model.encode([example])
+            (encoding,) = model.encode([example], truncate=True)
             (said,) = model.predict([encoding])
             text, value = said.target.text, finite(said.value)
             if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
@@ -114,7 +115,7 @@ class Asking:
             for each in built:
                 told = api.explain(model, example, each, **wishes)
                 found += told if isinstance(told, list) else [told]
-            return answer(found, [python("explain", body, (spec,), wishes) for spec in specs])
+            return answer(found, [python("explain", body, (spec,), wishes, found) for spec in specs])
 
         return work
 
@@ -129,7 +130,7 @@ class Asking:
             told = api.rationalize(model, example, chosen, **wishes)
             asked = {"sufficient": rule, **wishes}
             found = told if isinstance(told, list) else [told]
-            return answer(found, [python("rationalize", body, (search,), asked)])
+            return answer(found, [python("rationalize", body, (search,), asked, found)])
 
         return work
 
@@ -205,9 +206,13 @@ def answer(found: list[Explanation], code: list[str]) -> dict[str, Any]:
     return {"explanations": [record(each) for each in found], "python": code}
 
 
-def python(verb: str, body: bodies.Asked, more: tuple[Any, ...], wishes: Mapping[str, Any]) -> str:
+def python(
+    verb: str, body: bodies.Asked, more: tuple[Any, ...], wishes: Mapping[str, Any], found: list[Explanation]
+) -> str:
     """The same call in the library."""
     text: Any = body.text if body.pair is None else (body.text, body.pair)
     usual = {"units": "word" if verb == "explain" else None, "seed": 0, "generate": 0}
+    if not any(each.encoding.truncated for each in found):
+        usual["truncate"] = True
     asked = {key: value for key, value in wishes.items() if key not in usual or usual[key] != value}
     return snippet(verb, body.model, (text, *more), asked)

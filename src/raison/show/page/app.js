@@ -15,7 +15,7 @@ import { whatIf } from "./whatif.js";
 import { make } from "./wording.js";
 
 const VIEWS = { scores: "Scores", rationale: "Rationale", answer: "Answer over passages", heads: "Heads", runs: "Runs" };
-const FIRST = { text: "The pacing is dull, but the ending is wonderful.",
+const FIRST = { text: "The cast is wonderful, but the story is stale and the pacing dull.",
   writes: "The Supreme Court on Tuesday rejected a challenge to the" };
 const [form, status, result, tabs] = ["form", "state", "result", "tabs"].map((id) => document.getElementById(id));
 const usual = () => ({ view: "scores", model: "", text: "", pair: "", target: null, contrast: "", units: "", removal: "",

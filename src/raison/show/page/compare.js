@@ -133,12 +133,13 @@ export function renderComparison(explanations, container) {
   const { section: differ, choose } = differenceOf(explanations, names);
   const diagnosed = explanations.flatMap(({ diagnostics: { prediction, ...own } }, at) => (
     Object.keys(own).every((name) => TOLD.includes(name)) ? [] : [make("h4", {}, names[at]), diagnosticsOf(own)]));
-  const against = explanations.some(({ scores }) => signed(scores)) ? ", blue against it" : "";
+  const two = explanations.some(({ scores }) => signed(scores));
+  const colours = two ? "Orange speaks for the target, blue against it" : "The deeper the orange, the higher the score";
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanations));
   const article = make("article", { class: "raison compare" }, head(explanations[0], true),
     make("p", { class: "said" }, statement(explanations, pairs)), rowsOf(explanations, names, measures),
-    make("p", { class: "note" }, `Orange speaks for the target${against}; full colour is each method's strongest score.`),
+    make("p", { class: "note" }, `${colours}; full colour is each method's strongest score.`),
     pairs.some(({ tau }) => tau !== null) ? accordOf(explanations, names, pairs, choose) : "", differ,
     fold(`All ${explanations[0].scores.length} units`, scoresOf(explanations, names, measures)),
     diagnosed.length ? fold("Diagnostics", make("div", {}, ...diagnosed)) : "", make("footer", {}, button));

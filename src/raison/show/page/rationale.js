@@ -1,7 +1,7 @@
 // What is said about a rationale besides its text: warnings, the path of the search, the certificate in words.
 // As in raison/show/certificate.py and path.py; a test compares the words.
 
-import { clean, count, make, share, short } from "./wording.js";
+import { clean, count, make, share, short, valueName } from "./wording.js";
 import { given } from "./flow.js";
 import { stepper } from "./steps.js";
 
@@ -32,7 +32,9 @@ function verdict({ diagnostics: { certificate: proof } }) {
   const smallest = proof.optimal ? (soft ? "proved: none costs less" : "proved: none is smaller")
     : soft ? "not proved to cost least"
     : `not proved smallest${proof.lower_bound ? `: at least ${proof.lower_bound} needed` : ""}`;
-  return [soft ? "of low cost (no threshold)" : "sufficient (checked anew)",
+  const tau = /^probability\(tau=([\d.]+)\)$/.exec(proof.rule ?? "");
+  const least = tau && proof.full_probability != null ? `enough from ${share(Number(tau[1]) * proof.full_probability)} on` : "";
+  return [soft ? "of low cost (no threshold)" : "sufficient (checked anew)", least,
     proof.irreducible == null ? "" : spared, smallest].filter(Boolean);
 }
 
@@ -106,7 +108,7 @@ function excerpt(steps) {
 function path(explanation, steps, highest) {
   const likely = explanation.diagnostics.steps.some((step) => step.probability != null);
   const rivals = steps.some((step) => step.rivals?.length);
-  const output = explanation.target.output.replace("_", " ").replace("prob", "probability");
+  const output = valueName(explanation.target);
   const rows = steps.map((step) => {
     if (typeof step === "number")
       return make("tr", { class: "quiet" }, make("td"), make("td", { colspan: 5 }, `⋮ ${count(step, "step")} more`));
@@ -120,9 +122,11 @@ function path(explanation, steps, highest) {
     if (rivals) cells.push(make("td", { class: "quiet rivals" }, step.rivals.slice(0, 2).join(", ")));
     return make("tr", step.place === "" ? { class: "quiet whole" } : {}, ...cells);
   });
+  const led = explanation.method.startsWith("refined") && explanation.diagnostics.certificate.rule?.startsWith("argmax");
+  const others = led ? "runners-up, by lead" : "runners-up"; // `refined` ranks by the lead over other predictions too
   const titles = ["step", "change", "size", likely ? "probability" : output, ...(likely ? [""] : []), "",
-    ...(rivals ? ["runners-up"] : [])];
-  const top = titles.map((t) => make("th", { scope: "col", ...(t === "runners-up" ? { class: "rivals" } : {}) }, t));
+    ...(rivals ? [others] : [])];
+  const top = titles.map((t) => make("th", { scope: "col", ...(t === others ? { class: "rivals" } : {}) }, t));
   return make("table", { class: "path" }, make("thead", {}, make("tr", {}, ...top)), make("tbody", {}, ...rows));
 }
 

@@ -3,7 +3,7 @@
 // files; raison/show/html.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, describe, headline, make, measured, notes, number } from "./wording.js";
+import { clean, describe, headline, make, measured, notes, number, valueName } from "./wording.js";
 import { flow, grounded } from "./flow.js";
 
 export function paint(element, weight, hues) {
@@ -26,10 +26,9 @@ export function head(explanation, shared = false) {
   const title = make("h2", {}, make("span", { class: "what" }, what));
   if (probability) title.append(" ", make("span", { class: "share" }, probability));
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
-  const output = explanation.target.output.replace("_", " ").replace("prob", "probability");
   const { model, method, removal, diagnostics: { certificate } } = explanation;
   const facts = { predicted, model, method: !shared && method, units: explanation.units.level,
-    removal: !shared && removal, value: output, rule: certificate?.rule };
+    removal: !shared && removal, value: valueName(explanation.target), rule: certificate?.rule };
   const list = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries(facts))
     if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, clean(fact))));

@@ -39,6 +39,13 @@ export function share(p) {
 export const generated = (target) => target.kind === "token" || target.kind === "text";
 const named = (text, target) => (generated(target) || target.kind === "span" ? `“${text}”` : text);
 
+// What the numbers are; against a contrast they are differences, and that of logarithms is one of odds.
+export function valueName({ output, contrast }) {
+  if (contrast && output === "log_prob") return "log odds";
+  const plain = output.replace("_", " ").replace("prob", "probability");
+  return contrast ? `${plain} difference` : plain;
+}
+
 export function headline({ target, diagnostics }) {
   let found = diagnostics.prediction ?? {};
   if (typeof found === "string") found = { text: found };
