@@ -44,6 +44,7 @@ COUNTS = {
     "multi30k_deen": {
         "val": 1014, "test": 1000, "test_2017": 1000, "test_2017_mscoco": 461, "test_2018": 1071,
     },
+    "reviews": {"test": 60},
     "nltk_reviews": {"all": 2000},
     "nltk_reviews(corpus=sentences)": {"all": 10662},
     "qqp": {"dev": 10000, "test": 10000},
@@ -130,7 +131,8 @@ def test_every_folder_has_a_data_set(data_dir):
 def test_a_data_set_says_what_it_is(name):
     made = datasets.build(name)
     assert made.name == name and isinstance(made, Dataset)
-    assert made.task in SEGMENTS and made.splits and made.source.startswith("http") and made.paper
+    assert made.task in SEGMENTS and made.splits
+    assert made.embedded or (made.source.startswith("http") and made.paper)
     assert re.fullmatch(r"[^\n]+\.", made.__doc__.splitlines()[0])
     assert str(made.spec()) == name and datasets.build(made.spec()) == made
 
@@ -1120,3 +1122,12 @@ def test_hotel_reviews_in_their_published_format(tmp_path):
     (target / "hotel_Location.train").write_text(f"{head}\trationale\nhotel_Location\t1\tvery near\t0 1 1")
     with pytest.raises(InputError, match="3 marks do not fit 2 tokens"):
         open_dataset("hotel", "test", data=tmp_path)
+
+
+def test_the_embedded_reviews_need_no_folder_and_have_marked_words(monkeypatch):
+    monkeypatch.delenv("RAISON_DATA", raising=False)
+    found = open_dataset("reviews").examples
+    assert [e.label for e in found].count("positive") == 30 == [e.label for e in found].count("negative")
+    assert all(e.gold and "*" not in e.text for e in found)
+    first = found[0]
+    assert [first.text[span.start : span.end] for span in first.gold] == ["warm", "funny"]

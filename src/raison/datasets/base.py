@@ -71,6 +71,7 @@ class Dataset(ABC):
     labels: ClassVar[tuple[str, ...]] = ()  # classes in the order of the publisher's numbers
     labelled: ClassVar[bool] = True  # a record without a label is broken
     gold: ClassVar[bool] = False  # people have marked what matters
+    embedded: ClassVar[bool] = False  # the files come with raison
     blocks: ClassVar[bool] = False  # the files hold one class after the other: they are read in turn
 
     @abstractmethod
@@ -128,6 +129,8 @@ def dataset(name: str) -> Callable[[D], D]:
 
 def folder_of(wanted: Dataset, data: str | os.PathLike[str] | None) -> Path:
     """The folder of a data set below the data directory: the argument, else the variable RAISON_DATA."""
+    if wanted.embedded:
+        return Path(__file__).parent / "embedded"
     place = data if data is not None else os.environ.get("RAISON_DATA")
     if not place:
         raise InputError(

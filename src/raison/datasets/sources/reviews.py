@@ -1,0 +1,43 @@
+"""Short reviews that come with raison, so that the first evaluation needs no download."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from raison.datasets.base import Dataset, dataset, negative_positive
+from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.table import columns
+from raison.types import Example, Span
+
+
+@dataset("reviews")
+@dataclass(frozen=True)
+class Reviews(Dataset):
+    """Sixty short film reviews, written for raison, with the words that carry their sentiment: nothing to download.
+
+    For first steps and examples; what is measured on it says little about other texts.
+    """
+
+    task = "classification"
+    splits = ("test",)
+    embedded = True
+    folder = "reviews"
+    source = "raison itself"
+    labels = negative_positive
+    gold = True
+
+    def rows(self, place: Path, split: str) -> Rows[Example]:
+        return each(columns(present(place, "reviews.tsv"), 2), review)
+
+
+def review(row: Row[list[str]]) -> Example:
+    """Words between asterisks are the marked ones."""
+    label, written = row.value
+    text, gold = "", []
+    for number, piece in enumerate(re.split(r"\*", written)):
+        if number % 2:
+            gold.append(Span(len(text), len(text) + len(piece), "text"))
+        text += piece
+    return Example(text, id=str(row.line), label=label, gold=tuple(gold))
