@@ -9,12 +9,14 @@ WORKERS ?= 2
 .PHONY: demo test test-full lint types docs bench clean
 
 $(DEMO_VENV)/ready: pyproject.toml
+	@echo "Making an environment in $(DEMO_VENV): one to three minutes, once."
 	$(PYTHON) -m venv $(DEMO_VENV)
 	$(DEMO_VENV)/bin/pip install --quiet "$(TORCH)"
 	$(DEMO_VENV)/bin/pip install --quiet -e ".[all]"
 	touch $@
 
 $(TEST_VENV)/ready: pyproject.toml
+	@echo "Making an environment in $(TEST_VENV): a few minutes, once."
 	$(PYTHON) -m venv $(TEST_VENV)
 	$(TEST_VENV)/bin/pip install --quiet "$(TORCH)"
 	$(TEST_VENV)/bin/pip install --quiet -e ".[all,test,docs,lint]"

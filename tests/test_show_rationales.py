@@ -268,7 +268,7 @@ def test_grounded_answer_goes_by_passage():
     assert places == sorted(places)
     assert "● a.txt · the answer rests on it\n" in re.sub(" +\n", "\n", output)
     assert "○ b.txt · not needed" in output
-    assert "● c</script>.txt · the answer rests on it, and does not hold without it" in output
+    assert "● c</script>.txt · the answer rests on it, and its words change without it" in output
     assert "The tower is old. *It was built by Ada Lund.* It is red." in output
     assert "*Ada Lund was born in Oslo.*" in output
     assert output.count("builders") < 4 and "…" in output  # what is not needed is cut short

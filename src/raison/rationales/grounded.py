@@ -119,7 +119,7 @@ def statement(found: dict[str, Any], explanation: Explanation) -> str:
     verb = "gives it" if said else "is enough"
     sentence = f"{by}{'T' if said else 't'}he answer rests on {listed(rests)} ({chosen} {level}): that alone {verb}."
     if needed:
-        return sentence + f" Without {listed(needed, 'or')} {'it changes' if said else 'the rest is not enough'}."
+        return sentence + f" Without {listed(needed, 'or')} {'its words change' if said else 'the rest is not enough'}."
     if certificate["rule"].startswith("penalty"):
         return sentence  # nothing is indispensable where there is no threshold
     return sentence + f" No single passage is indispensable: any one can go{' and the answer stays' if said else ''}."

@@ -101,6 +101,6 @@ def warnings(explanation: Explanation) -> list[str]:
 def stand(passage: Mapping[str, Any]) -> str:
     """What a passage is to an answer."""
     if passage.get("selected"):
-        also = ", and does not hold without it" if passage.get("necessary") else ""
+        also = ", and its words change without it" if passage.get("necessary") else ""
         return f"the answer rests on it{also}"
-    return "the answer does not hold without it" if passage.get("necessary") else "not needed"
+    return "the answer's words change without it" if passage.get("necessary") else "not needed"

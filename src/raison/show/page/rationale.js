@@ -150,8 +150,8 @@ function asked({ question = "", answer = "", statement = "" }) {
 }
 
 const stand = ({ selected, necessary }) => (selected
-  ? `the answer rests on it${necessary ? ", and does not hold without it" : ""}`
-  : necessary ? "the answer does not hold without it" : "not needed");
+  ? `the answer rests on it${necessary ? ", and its words change without it" : ""}`
+  : necessary ? "the answer's words change without it" : "not needed");
 
 // Above and below the text of an explanation; nothing where it is no rationale. Without its `text`, no key to it.
 export function story(explanation, text = true) {
