@@ -29,7 +29,10 @@ class QuestionAnswerer(Adapter):
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
         if example.pair is None:
             raise InputError("A question needs a context: pass (question, context), or --question and --context.")
-        return axis_of(self, example, ("question", "context"), truncate=truncate)
+        encoding = axis_of(self, example, ("question", "context"), truncate=truncate)
+        if not len(self.context(encoding)):  # characters that the tokenizer drops, or a question that took all the room
+            raise InputError("The model reads no word of the context, so it can't answer: give a context with words.")
+        return encoding
 
     def target_of(self, encoding: Encoding, start: int, end: int, output: str | None = None) -> Target:
         text = encoding.texts[1][encoding.start[start] : encoding.end[end]]
