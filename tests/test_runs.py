@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from typer.testing import CliRunner
 import raison
 from raison import progress
 from raison.cli.app import app, assemble
-from raison.errors import InputError, ModelError
+from raison.errors import InputError, ModelError, RaisonError
 from raison.runs import lines
 from raison.runs.drive import Death, Queue, run
 from raison.runs.export import export, query
@@ -34,6 +35,7 @@ from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
 from raison.runs.store import compact, done_shards, records, repair, verify
+from raison.runs.work import out_of_memory
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_hf
 from raison.types import Example
@@ -597,3 +599,200 @@ def test_the_command_line(folder, tmp_path):
     shard = next((tmp_path / "r" / "shards").iterdir())
     shard.write_bytes(shard.read_bytes()[:-5])
     assert CliRunner().invoke(app, ["store", "verify", place]).exit_code == 1
+
+
+# -- what a hostile review found ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(done, tmp_path) -> Path:
+    place = tmp_path / "copy"
+    shutil.copytree(done, place)
+    return place
+
+
+def shards_of(place: Path) -> list[Path]:
+    return sorted((place / "shards").iterdir())
+
+
+def test_compacting_never_takes_a_name_that_is_taken(copied, done):
+    away = copied / "away"
+    away.mkdir()
+    late = shards_of(copied)[2:]
+    for path in late:
+        path.rename(away / path.name)
+    compact(place_of(copied))
+    for path in late:
+        (away / path.name).rename(path)
+    compact(place_of(copied))
+    first, second = shards_of(copied)
+    first.unlink()  # as if it had been put aside
+    run(copied, resume=True)
+    compact(place_of(copied))
+    assert second in shards_of(copied) and verify(place_of(copied)).records == verify(place_of(done)).records
+    assert parquet_of(copied) == parquet_of(done)
+
+
+def test_bytes_do_not_depend_on_what_was_compacted(copied, done):
+    path = shards_of(copied)[1]
+    data = path.read_bytes()
+    path.unlink()
+    compact(place_of(copied))
+    path.write_bytes(data)
+    assert verify(place_of(copied)).whole and parquet_of(copied) == parquet_of(done)
+
+
+def test_a_torn_compacted_file_is_no_empty_run(copied, done):
+    compact(place_of(copied))
+    (path,) = shards_of(copied)
+    path.write_bytes(path.read_bytes()[:-40])
+    assert not verify(place_of(copied)).whole
+    with pytest.raises(InputError, match="torn"):
+        list(records(place_of(copied)))
+    compact(place_of(copied))
+    assert path.exists()
+    (said,) = repair(place_of(copied))
+    assert "cut off" in said
+    run(copied, resume=True)
+    assert parquet_of(copied) == parquet_of(done)
+
+
+def test_what_verify_finds_repair_mends(copied, done):
+    first, second = shards_of(copied)[:2]
+    first.write_bytes(second.read_bytes())
+    (copied / "shards" / "000001 copy.jsonl").write_bytes(b"x")
+    assert {each.file for each in verify(place_of(copied)).damage} >= {
+        f"shards/{first.name}",
+        "shards/000001 copy.jsonl",
+    }
+    repair(place_of(copied))
+    run(copied, resume=True)
+    assert verify(place_of(copied)).whole and parquet_of(copied) == parquet_of(done)
+
+
+def test_a_damaged_plan_is_told(copied):
+    plans = sorted((copied / "plan").glob("0*.jsonl"))
+    plans[1].write_bytes(plans[0].read_bytes())
+    assert [each.file for each in verify(place_of(copied)).damage] == [f"plan/{plans[1].name}"]
+    assert "can't be mended" in repair(place_of(copied))[0]
+    shards_of(copied)[1].unlink()
+    with pytest.raises(InputError, match="damaged .*another shard's"):
+        run(copied, resume=True)
+    header = copied / "plan" / "header.json"
+    told = json.loads(header.read_text())
+    header.write_text(json.dumps({**told, "shards": 2}))
+    with pytest.raises(InputError, match="The plan of .* is damaged"):
+        run(copied, resume=True)
+    header.unlink()
+    with pytest.raises(InputError, match="results but no plan"):
+        run(copied, resume=True)
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"[]", b"null", None])
+def test_a_lost_environment_is_told(copied, data):
+    path = copied / "environment.json"
+    path.unlink() if data is None else path.write_bytes(data)
+    shards_of(copied)[0].unlink()
+    for action in (lambda: verify(place_of(copied)), lambda: run(copied, resume=True, means=Means(workers=2))):
+        with pytest.raises(InputError, match="environment.json .* missing or damaged"):
+            action()
+
+
+def test_strange_files_of_status_and_spec(copied):
+    for content in ("[]", "null", '"x"', '{"notices": 5}', "{"):
+        (copied / "status.json").write_text(content)
+        assert status_of(place_of(copied))["shards_done"] == len(shards_of(copied))
+    (copied / "spec.json").write_text("null")
+    with pytest.raises(InputError, match="spec of .* is damaged"):
+        verify(place_of(copied))
+
+
+def test_another_tokenizer_is_another_model(folder, tmp_path):
+    shutil.copytree(folder / "model", tmp_path / "model")
+    spec = spec_of(folder, model=str(tmp_path / "model"), limit=30)
+    run(tmp_path / "r", spec)
+    path = tmp_path / "model" / "tokenizer.json"
+    rules = json.loads(path.read_text())
+    rules["normalizer"] = {"type": "Replace", "pattern": {"String": "e"}, "content": "a"}
+    path.write_text(json.dumps(rules))
+    shards_of(tmp_path / "r")[0].unlink()
+    with pytest.raises(InputError, match="begun with another model"):
+        run(tmp_path / "r", resume=True)
+
+
+def test_the_same_text_with_another_label_is_no_damage(folder, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\ngood film,positive\ngood film,negative\nbad film,negative\n")
+    data = f"{tmp_path / 'a.csv'}(text=text, label=label)"
+    run(tmp_path / "r", RunSpec(str(folder / "model"), data, ("gradient_norm",)))
+    found = verify(place_of(tmp_path / "r"))
+    assert found.whole and found.records == 3
+
+
+def test_failures_are_not_forgotten_and_can_be_tried_again(folder, done, tmp_path, monkeypatch):
+    from raison.runs.work import Worker
+
+    plain = Worker.explained
+
+    def tired(self, texts):
+        if any(text.index == 3 for text in texts):
+            raise RuntimeError("could not do it")
+        return plain(self, texts)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Worker, "explained", tired)
+        assert run(tmp_path / "r", spec_of(folder)).failed == len(METHODS)
+    assert run(tmp_path / "r", resume=True).failed == len(METHODS)
+    assert run(tmp_path / "r", resume=True, retry=True).failed == 0
+    assert parquet_of(tmp_path / "r") == parquet_of(done)
+    assert out_of_memory(RuntimeError("could not create a primitive descriptor"))
+
+
+def test_what_can_not_work_is_told_before_anything_is_written(folder, tmp_path):
+    with pytest.raises(RaisonError, match="removal"):
+        run(tmp_path / "a", spec_of(folder, removal="foo"))
+    with pytest.raises(RaisonError):
+        run(tmp_path / "b", spec_of(folder, model=str(tmp_path / "none")))
+    for name in ("a", "b"):  # so that the folder is free for a spec that works
+        run(tmp_path / name, spec_of(folder, limit=5))
+    for wrong, why in (({"methods": 5}, "list of names"), ({"skip_broken": "no"}, "true or false")):
+        with pytest.raises(InputError, match=why):
+            spec_of(folder, **wrong)
+    assemble()
+    none = str(tmp_path / "mistyped")
+    for command in ("repair", "compact"):
+        told = CliRunner().invoke(app, ["store", command, none])
+        assert told.exit_code != 0 and not Path(none).exists()
+
+
+def test_where_every_text_fails_the_command_does(folder, tmp_path):
+    (tmp_path / "a.csv").write_text("text\none\ntwo\n")
+    assemble()
+    command = [
+        "run",
+        "--out",
+        str(tmp_path / "r"),
+        "-m",
+        str(folder / "model"),
+        "-d",
+        f"{tmp_path / 'a.csv'}(text=text)",
+    ]
+    told = CliRunner().invoke(app, [*command, "-M", "gradient_norm", "--target", "gold"])
+    assert told.exit_code != 0
+
+
+def test_a_question_reads_the_table_and_nothing_else(copied, tmp_path):
+    place = place_of(copied)
+    assert query(place, "select count(*) from explanations")[1] == [(120,)]
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    other = tmp_path / "secret.csv"
+    for sql in (
+        f"copy (select 1) to '{tmp_path / 'x.csv'}'", f"attach '{tmp_path / 'x.db'}' as x", "", "select 1; select 2",
+        f"select * from read_csv('{other}')", f"select * from '{other}'", "install httpfs", "selec 1",
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            query(place, sql)
+    assert not (tmp_path / "x.csv").exists() and not (tmp_path / "x.db").exists()
+    shards_of(copied)[0].unlink()
+    assert query(place, "select count(*) from explanations")[1][0][0] < 120
+    with pytest.raises(InputError, match="is a folder"):
+        export(place, tmp_path)

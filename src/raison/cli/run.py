@@ -25,6 +25,7 @@ Units = Annotated[Optional[str], typer.Option("--units", help="token, word, sent
 Removal = Annotated[Optional[str], typer.Option("--removal", help="What absence means.")]
 Seed = Annotated[Optional[int], typer.Option("--seed", help="Seed of everything random.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")]
+Retry = Annotated[bool, typer.Option("--retry", help="With --resume: try again what failed.")]
 Workers = Annotated[int, typer.Option("--workers", help="Processes; with Ray, actors.")]
 Threads = Annotated[int, typer.Option("--threads", help="Of each worker.")]
 Timeout = Annotated[
@@ -54,6 +55,7 @@ def run(
     seed: Seed = None,
     shard_tokens: Shard = None,
     resume: Resume = False,
+    retry: Retry = False,
     workers: Workers = 1,
     threads: Threads = 1,
     timeout: Timeout = None,
@@ -88,13 +90,17 @@ def run(
 
     with waiting("loading the libraries") as wait:
         from raison.runs.drive import run as start
+        from raison.runs.place import place_of
+        from raison.runs.store import spec_of
 
         wait(f"running {out}")
-        ended = start(out, wanted, means, resume=resume)
+        ended = start(out, wanted, means, resume=resume, retry=retry)
     for notice in ended.notices:
         print(f"raison: {notice}.", file=sys.stderr)
     failed = f", {ended.failed} failed" if ended.failed else ""
     print(f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr)
+    if ended.failed and ended.failed == ended.texts_done * len(spec_of(place_of(out)).methods):
+        raise InputError("Every text failed: `raison store query` tells why (select id, failed from explanations).")
 
 
 def status(where: Where, json: Json = False) -> None:
@@ -157,8 +163,10 @@ def repair(where: Where) -> None:
     from raison.runs.lock import owned
     from raison.runs.place import place_of
     from raison.runs.store import repair as mended
+    from raison.runs.store import spec_of
 
     place = place_of(where)
+    spec_of(place)  # a mistyped name is no run
     with owned(place):
         said = mended(place)
     for sentence in said or ["Nothing is damaged."]:
@@ -170,8 +178,10 @@ def compact(where: Where) -> None:
     from raison.runs.lock import owned
     from raison.runs.place import place_of
     from raison.runs.store import compact as packed
+    from raison.runs.store import spec_of
 
     place = place_of(where)
+    spec_of(place)  # a mistyped name is no run
     with owned(place):
         before, after = packed(place)
     print(f"{before} files became {after}")

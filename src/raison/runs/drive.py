@@ -15,7 +15,7 @@ from raison.runs.place import Local, Place, place_of
 from raison.runs.plan import Header, header_of, make_plan, shard_of
 from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Status, Tally
-from raison.runs.store import done_shards, spec_of
+from raison.runs.store import done_shards, environment_of, failures, files, retried, spec_of
 from raison.runs.work import Careful, Done, Worker
 
 __all__ = ["Death", "Executor", "Interrupted", "run"]
@@ -89,14 +89,22 @@ def run(
     means: Means | None = None,
     *,
     resume: bool = False,
+    retry: bool = False,
 ) -> Status:
-    """Explain a corpus; returns how it ended. With `resume` a run goes on that was stopped, however that happened."""
+    """Explain a corpus; returns how it ended. With `resume` a run goes on that was stopped, however that happened;
+    with `retry` what failed is tried again, by other means for instance."""
     place, means = place_of(where), means or Means()
     with owned(place):
         if isinstance(place, Local):
             place.sweep()
-        spec = agreed(place, spec, resume)
         header = header_of(place)
+        spec = agreed(place, spec, resume, header)
+        if header is None and done_shards(place):
+            raise InputError(f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder.")
+        if header is not None:
+            environment_of(place)  # refuses where it is lost
+        if retry:
+            retried(place)
         worker = None
         if header is None or (not means.apart and means.ray is None):
             import torch
@@ -104,6 +112,9 @@ def run(
             torch.set_num_threads(means.threads)
             model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
             worker = Worker(place, spec, means, model)
+            if header is None:  # not before the model could be opened: a mistyped name makes no run
+                place.put("spec.json", spec.to_json().encode())
+                place.delete("environment.json")
             settle_environment(place, environment(worker.identity, means.threads))
         else:
             settle_environment(place, {**environment("", means.threads), "model": None})
@@ -113,13 +124,12 @@ def run(
         return driven(place, spec, means, header, worker)
 
 
-def agreed(place: Place, spec: RunSpec | None, resume: bool) -> RunSpec:
-    """The spec of the run: the stored one, which a given one must equal."""
+def agreed(place: Place, spec: RunSpec | None, resume: bool, header: Header | None) -> RunSpec:
+    """The spec of the run: the stored one, which a given one must equal, unless nothing was planned by it."""
     stored = None if place.get("spec.json") is None else spec_of(place)
-    if stored is None:
+    if stored is None or (header is None and spec is not None):
         if spec is None:
             raise InputError(f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data).")
-        place.put("spec.json", spec.to_json().encode())
         return spec
     if not resume:
         raise InputError(f"{str(place)!r} holds a run already: go on with it (--resume), or choose another folder.")
@@ -135,7 +145,7 @@ def settle_environment(place: Place, now: dict[str, Any]) -> None:
     if data is None:
         place.put("environment.json", (json.dumps(now, indent=1) + "\n").encode())
         return
-    before = json.loads(data)
+    before = environment_of(place)
     skipped = {"machine"} | {name for name, value in now.items() if value is None}  # None: workers will see
     if other := [name for name in now if name not in skipped and before.get(name) != now[name]]:
         raise InputError(
@@ -148,7 +158,8 @@ def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Wo
     done = done_shards(place)
     sizes = dict(enumerate(header.sizes))
     queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
-    tally = Tally(place, header, len(done), sum(header.counts[number] for number in done))
+    lost = sum(failures(place, name) for name in files(place))
+    tally = Tally(place, header, len(done), sum(header.counts[number] for number in done), lost)
     tally.tell(always=True)
     if not queue.todo:
         return tally.end("done")
@@ -159,6 +170,7 @@ def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Wo
         else:
             shared(executor_of(place, spec, means), place, queue, tally)
     except KeyboardInterrupt:
+        tally.texts = sum(header.counts[number] for number in done_shards(place))  # some may not be told yet
         tally.end("stopped")
         raise Interrupted(
             f"Stopped after {tally.texts} of {header.texts} texts: `raison run --resume` goes on from there."

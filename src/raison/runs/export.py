@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -16,6 +17,7 @@ __all__ = ["export", "query", "rows_of"]
 
 GROUP = 2_000  # rows that are written together
 TABLE = "export/explanations.parquet"
+MADE_OF = "export/made_of.json"
 
 
 def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -98,6 +100,8 @@ def to_parquet(place: Place, out: Path) -> int:
         raise InputError(f"{str(place)!r} has no explanations yet: run it first.")
     schema = schema_of(first, arrow)
     count = 0
+    if out.is_dir():
+        raise InputError(f"{str(out)!r} is a folder: name a file, such as {str(out / 'explanations.parquet')!r}.")
     half = out.with_name(f".{out.name}.half")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -133,6 +137,12 @@ def schema_of(rows: list[dict[str, Any]], arrow: Any) -> Any:
     return arrow.schema(fields)
 
 
+def contents(place: Local) -> bytes:
+    """What the table was made of: names, sizes and times of the shards."""
+    found = sorted((path.name, path.stat()) for path in (place.root / "shards").glob("*.jsonl"))
+    return json.dumps([[name, stat.st_size, stat.st_mtime_ns] for name, stat in found]).encode()
+
+
 def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Ask the table `explanations` something; it is exported first where that was not done since the last shard."""
     if not isinstance(place, Local):
@@ -142,13 +152,19 @@ def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     except ImportError:
         raise MissingExtra("duckdb", "runs", "Asking a run in SQL") from None
     table = place.root / TABLE
-    newest = max((path.stat().st_mtime_ns for path in (place.root / "shards").glob("*.jsonl")), default=0)
-    if not table.is_file() or table.stat().st_mtime_ns < newest:
+    now = contents(place)
+    if not table.is_file() or place.get(MADE_OF) != now:
         to_parquet(place, table)
+        place.put(MADE_OF, now)
     with duckdb.connect() as base:
         base.read_parquet(str(table)).create_view("explanations")
+        base.execute(f"set allowed_paths = ['{str(table).replace(chr(39), chr(39) * 2)}']")
+        base.execute("set enable_external_access = false")
         try:
-            found = base.execute(sql)
+            asked = base.extract_statements(sql)
+            if len(asked) != 1 or asked[0].type != duckdb.StatementType.SELECT:
+                raise InputError("A question is one select statement: select … from explanations …")
+            found = base.execute(asked[0])
             names = [column[0] for column in found.description or []]
             return names, found.fetchall()
         except duckdb.Error as error:

@@ -23,7 +23,7 @@ PIECE = 1 << 24
 
 
 def model_identity(model: Any) -> str:
-    """A hash of a model's weights, config and vocabulary; of a function, its name."""
+    """A hash of a model's weights, config and tokenizer; of a function, its name."""
     made = hashlib.blake2b(digest_size=16)
     made.update(f"{type(model).__name__}|{model.name}|{','.join(getattr(model, 'labels', ()))}|".encode())
     hf = getattr(model, "hf", None)
@@ -40,6 +40,11 @@ def model_identity(model: Any) -> str:
             made.update(raw[start : start + PIECE])
     vocabulary: dict[str, int] = getattr(model.tokenizer, "get_vocab", dict)()
     made.update(json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass"))
+    if (fast := getattr(model.tokenizer, "backend_tokenizer", None)) is not None:  # how words are cut and changed
+        rules = json.loads(fast.to_str())
+        kept = {name: rules.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor", "model")}
+        kept["model"] = {k: v for k, v in (kept["model"] or {}).items() if k != "vocab"}
+        made.update(json.dumps(kept, sort_keys=True).encode("utf-8", "surrogatepass"))
     return made.hexdigest()
 
 
@@ -74,7 +79,7 @@ def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) ->
         "units": spec.units,
         "metrics": sorted(spec.metrics),
         "seed": spec.seed,
-        "example": [example.text, example.pair, example.target, example.label if spec.target == "gold" else None],
+        "example": [example.text, example.pair, example.target, example.label],
         "gold": [[s.start, s.end, s.segment] for s in example.gold],
         "slots": [[s.name, s.start, s.end] for s in example.slots],
     }

@@ -209,7 +209,10 @@ def header_of(place: Place) -> Header | None:
         return None
     try:
         given = json.loads(data)
-        return Header(**{**given, "sizes": tuple(given["sizes"]), "counts": tuple(given["counts"])})
+        found = Header(**{**given, "sizes": tuple(given["sizes"]), "counts": tuple(given["counts"])})
+        if not len(found.sizes) == len(found.counts) == found.shards or sum(found.counts) != found.texts:
+            raise ValueError("numbers that do not fit together")
+        return found
     except (ValueError, TypeError, KeyError):
         raise InputError(f"The plan of {place} is damaged ({HEADER}): start the run anew in another folder.") from None
 
@@ -218,8 +221,8 @@ def shard_of(place: Place, number: int) -> Shard:
     """The texts of a shard."""
     data = place.get(name_of(number))
     found = lines.read(data or b"", name_of(number))
-    if data is None or not found.whole:
-        what = "is missing" if data is None else str(found.damage[0])
+    if data is None or not found.whole or found.shards != [number]:
+        what = "is missing" if data is None else str(found.damage[0]) if found.damage else "is another shard's"
         raise InputError(f"The plan of {place} is damaged ({what}): start the run anew in another folder.")
     rows = found.records()
     chunks = tuple(tuple(chunk) for chunk in next(rows)["chunks"])

@@ -39,7 +39,8 @@ class RunSpec:
     def __post_init__(self) -> None:
         for name in ("methods", "metrics"):
             given = getattr(self, name)
-            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            given = (given,) if isinstance(given, str) else given
+            object.__setattr__(self, name, tuple(given) if isinstance(given, (list, tuple)) else (given,))
             if not all(isinstance(each, str) and each.strip() for each in getattr(self, name)):
                 raise InputError(f"{name} is a list of names, such as leave_one_out.")
         for name in ("model", "data"):
@@ -48,6 +49,8 @@ class RunSpec:
         if not self.methods:
             raise InputError("A run needs at least one method: name one of `raison ls methods`.")
         one_of("target", self.target, TARGETS)
+        if not isinstance(self.skip_broken, bool):
+            raise InputError(f"skip_broken is true or false, not {self.skip_broken!r}.")
         whole("seed", self.seed, 0)
         whole("shard_tokens", self.shard_tokens, 1)
         whole("chunk_tokens", self.chunk_tokens, 1)

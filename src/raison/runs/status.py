@@ -34,7 +34,7 @@ class Status:
     texts: int
     texts_done: int
     explanations: int  # of this session
-    failed: int
+    failed: int  # of all sessions
     per_second: float  # texts, of this session
     seconds_left: float | None
     process: int
@@ -45,10 +45,10 @@ class Status:
 class Tally:
     """Counts what is done, and tells it; durations are told by a clock that can't be set back."""
 
-    def __init__(self, place: Place, header: Header, done: int, texts: int):
+    def __init__(self, place: Place, header: Header, done: int, texts: int, failed: int = 0):
         self.place, self.header = place, header
         self.shards, self.texts, self.before = done, texts, texts
-        self.explanations = self.failed = 0
+        self.explanations, self.failed = 0, failed
         self.notices: list[str] = []
         self.start = self.told = time.monotonic()
         self.state = "running"
@@ -108,9 +108,12 @@ def status_of(place: Place) -> dict[str, Any]:
             raise InputError(f"{str(place)!r} is no run: name the folder of one.")
         return {"state": "planning", "shards_done": 0}
     try:
-        told: dict[str, Any] = json.loads(place.get(NAME) or b"{}")
+        told: Any = json.loads(place.get(NAME) or b"{}")
     except ValueError:
         told = {}
+    told = told if isinstance(told, dict) else {}
+    if not isinstance(told.get("notices", []), list):
+        del told["notices"]
     done = len(done_shards(place))
     told = {"state": "stopped", **told, "shards": header.shards, "shards_done": done, "texts": header.texts}
     if told["state"] == "running" and not driven(place):

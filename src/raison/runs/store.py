@@ -7,6 +7,7 @@ stands in its last line, so a shard that is there twice (a compaction was killed
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,14 +16,19 @@ from raison.errors import InputError
 from raison.runs import lines
 from raison.runs.identity import key_of, method_identity
 from raison.runs.place import Place
-from raison.runs.plan import header_of
+from raison.runs.plan import Header, header_of, name_of
 from raison.runs.spec import RunSpec
 from raison.types import Example
 
-__all__ = ["Found", "compact", "done_shards", "records", "repair", "spec_of", "verify"]
+__all__ = [
+    "Found", "compact", "done_shards", "environment_of", "failures", "files", "records", "repair", "retried", "spec_of",
+    "verify",
+]  # fmt: skip
 
 FOLDER = "shards"
+NAME = re.compile(r"(compact-)?\d{6,}\.jsonl")
 LARGE = 64_000_000  # bytes of a compacted file, about
+OPEN = 3  # files that are held in memory at a time
 
 
 def spec_of(place: Place) -> RunSpec:
@@ -30,13 +36,16 @@ def spec_of(place: Place) -> RunSpec:
     if data is None:
         raise InputError(f"{str(place)!r} is no run: name the folder of one.")
     try:
-        return RunSpec.of(json.loads(data), "spec.json")
+        given = json.loads(data)
+        if not isinstance(given, dict):
+            raise ValueError("no object")
+        return RunSpec.of(given, "spec.json")
     except ValueError:
         raise InputError(f"The spec of {str(place)!r} is damaged: start the run anew in another folder.") from None
 
 
 def files(place: Place) -> list[str]:
-    return [name for name in place.names(FOLDER) if name.endswith(".jsonl")]
+    return [name for name in place.names(FOLDER) if NAME.fullmatch(name)]
 
 
 def held_by(place: Place, name: str) -> list[int]:
@@ -58,25 +67,49 @@ def homes(place: Place) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     seen: set[int] = set()
     for name in sorted(files(place), key=lambda name: (not name.startswith("compact-"), name)):
-        mine = [number for number in held_by(place, name) if number not in seen]
+        held = held_by(place, name)
+        mine = [number for number in held if number not in seen]
         seen.update(mine)
-        if mine:
+        if mine or not held:  # a compacted file that does not say what it holds is damaged, and no reason for silence
             found[name] = mine
     return found
 
 
 def records(place: Place) -> Iterator[dict[str, Any]]:
     """Every record in the order of the plan; damage is an error that names it."""
+    from raison.studies.evaluate import method_list
+
+    header, each = header_of(place), len(method_list(spec_of(place).methods))
     known = homes(place)
-    first = {name: min(numbers) for name, numbers in known.items()}
-    for name in sorted(known, key=lambda name: first[name]):
-        found = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
-        if not found.whole:
-            raise InputError(
-                f"{found.damage[0]} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` "
-                "makes it again."
-            )
-        yield from found.records()
+    opened: dict[str, lines.Lines] = {}
+    order = sorted((number, name) for name, numbers in known.items() for number in numbers or [-1])
+    for number, name in order:
+        if name not in opened:
+            if len(opened) >= OPEN:  # shards stand in order in their files, so one is mostly enough
+                opened.pop(next(iter(opened)))
+            opened[name] = whole_file(place, name)
+        found = opened[name]
+        if header is None or not name.startswith("compact-"):
+            yield from found.records()
+            continue
+        begin = sum(header.counts[before] for before in found.shards[: found.shards.index(number)]) * each
+        for body in found.bodies[begin : begin + header.counts[number] * each]:
+            yield json.loads(body)
+
+
+def whole_file(place: Place, name: str) -> lines.Lines:
+    found = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
+    if not found.whole:
+        raise InputError(
+            f"{found.damage[0]} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` "
+            "makes it again."
+        )
+    return found
+
+
+def failures(place: Place, name: str) -> int:
+    """Records of a file that tell a failure; within texts the quotes would be escaped."""
+    return (place.get(f"{FOLDER}/{name}") or b"").count(b',"failed":{"reason":')
 
 
 @dataclass
@@ -98,7 +131,9 @@ def verify(place: Place) -> Found:
     """Read every byte: checksums, counts, keys (made again from what is stored), and that nothing is there twice."""
     spec, found = spec_of(place), Found()
     header = header_of(place)
-    identity = json.loads(place.get("environment.json") or b"{}").get("model", "")
+    identity = environment_of(place).get("model", "")
+    found.damage += strangers(place)
+    found.damage += plan_damage(place, header)
     from raison.studies.evaluate import method_list
 
     known = {str(each.spec()): method_identity(each) for each in method_list(spec.methods)}
@@ -129,19 +164,59 @@ def verify(place: Place) -> Found:
     return found
 
 
+def environment_of(place: Place) -> dict[str, Any]:
+    """What the run was begun with."""
+    try:
+        found = json.loads(place.get("environment.json") or b"null")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(
+            f"environment.json of {str(place)!r} is missing or damaged, and without it nobody can tell which model "
+            "made its results: put it back, or start anew in another folder."
+        )
+    return found
+
+
+def strangers(place: Place) -> list[lines.Damage]:
+    """Files among the shards that are none by their names."""
+    names = [name for name in place.names(FOLDER) if not NAME.fullmatch(name)]
+    return [lines.Damage(f"{FOLDER}/{name}", 1, "is in a file whose name no shard has") for name in names]
+
+
+def plan_damage(place: Place, header: Header | None) -> list[lines.Damage]:
+    """What is wrong with the plan."""
+    found = []
+    for number in range(header.shards if header is not None else 0):
+        read = lines.read(place.get(name_of(number)) or b"", name_of(number))
+        found += read.damage
+        if read.whole and read.shards != [number]:
+            found.append(lines.Damage(name_of(number), len(read.bodies) + 1, f"plans the shards {read.shards}"))
+    return found
+
+
 def repair(place: Place) -> list[str]:
-    """Cut torn ends off, put damaged files aside; what was done is told, and the shards can be made again."""
+    """Put damaged files aside; what was done is told, and their shards can be made again."""
+    by_file: dict[str, list[lines.Damage]] = {}
+    for each in verify(place).damage:
+        by_file.setdefault(each.file, []).append(each)
     said = []
-    for name in files(place):
-        file = f"{FOLDER}/{name}"
-        read = lines.read(place.get(file) or b"", file)
-        if read.whole:
+    for file, damage in by_file.items():
+        if not file.startswith(f"{FOLDER}/"):
+            said.append(f"{damage[0]}: a plan can't be mended; start the run anew in another folder.")
             continue
-        torn = all(each.torn for each in read.damage)
-        place.move(file, f"damaged/{name}")
-        what = "its end was cut off" if torn else str(read.damage[0])
+        what = "its end was cut off" if all(each.torn for each in damage) else str(damage[0])
+        place.move(file, f"damaged/{file.removeprefix(f'{FOLDER}/')}")
         said.append(f"{file}: {what}; it is in damaged/ now, and `raison run --resume` makes its shards again.")
     return said
+
+
+def retried(place: Place) -> int:
+    """Put the files with failures aside, so that their shards are made again; returns how many."""
+    chosen = [name for name in files(place) if failures(place, name)]
+    for name in chosen:
+        place.move(f"{FOLDER}/{name}", f"retried/{name}")
+    return len(chosen)
 
 
 def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
@@ -153,7 +228,8 @@ def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
     before = len(known)
     group: list[str] = []
     size = 0
-    number = len([name for name in known if name.startswith("compact-")])
+    taken = [int(name[len("compact-") : -len(".jsonl")]) for name in files(place) if name.startswith("compact-")]
+    number = max(taken, default=-1) + 1
     for name in [*plain, ""]:
         data = place.get(f"{FOLDER}/{name}") if name else None
         if group and (data is None or size + len(data) > large):

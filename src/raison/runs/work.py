@@ -85,6 +85,8 @@ class Worker:
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
         for each in self.methods:
             check_needs(each, model)
+        if spec.removal is not None and spec.removal not in model.removals:
+            model.score([], removal=spec.removal)  # refuses with the sentence that names what works
         self.identity = model_identity(model)
         self.known = [method_identity(each) for each in self.methods]
         self.wishes = Wishes(
@@ -259,4 +261,6 @@ def packed_group(found: Sequence[Explanation]) -> tuple[dict[str, Any], list[Any
 
 def out_of_memory(error: BaseException) -> bool:
     said = str(error)
-    return isinstance(error, MemoryError) or "can't allocate memory" in said or "out of memory" in said
+    # the last is what oneDNN says
+    told = ("can't allocate memory", "out of memory", "could not create a primitive")
+    return isinstance(error, MemoryError) or any(each in said for each in told)
