@@ -194,7 +194,7 @@ def test_workers_give_the_same_bytes(folder, done, tmp_path):
         assert (done / "shards" / name).read_bytes() == (tmp_path / "pool" / "shards" / name).read_bytes()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_progress_is_told_within_a_shard(folder, tmp_path, workers):
     heard = []
     with progress.listen(lambda *told: heard.append(told)):

@@ -29,6 +29,7 @@ __all__ = ["Reach", "attending", "keeping_only", "reach_of"]
 
 NAME = "raison_dropout"
 SIZE = 7  # tokens of the sequence that a model is tried on
+CHECKPOINTING = ("gradient_checkpointing", "activation_checkpointing")  # flags of modules, by their old and new name
 
 
 @dataclass
@@ -82,10 +83,10 @@ def register() -> None:
 @contextmanager
 def attending(model: Any) -> Iterator[Reach]:
     """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
-    if any(getattr(module, "gradient_checkpointing", False) for module in model.modules()):
+    if any(getattr(module, name, False) is True for module in model.modules() for name in CHECKPOINTING):
         raise Unsupported(
             "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
-            "without dropout): call model.gradient_checkpointing_disable() first."
+            "without dropout): turn checkpointing off first."
         )
     register()
     configs = list({id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values())
