@@ -57,15 +57,16 @@ def shares_of(key: str, points: int) -> np.ndarray:
 
 
 def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
-    """The mean curve of each method."""
+    """The mean curve of each method; those of the first k units have a point for each k."""
+    counted = key.endswith("_at_k_curve")
     for k, (method, curve) in enumerate(evaluation.curves[key].items()):
         style = DASHES[k // len(HUES) % len(DASHES)]
-        axes.plot(
-            100 * shares_of(key, len(curve)), curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4
-        )
+        across = np.arange(1, len(curve) + 1) if counted else 100 * shares_of(key, len(curve))
+        axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4)
     if key.startswith("calibration"):
         axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
-    axes.set_xlabel(ACROSS.get(key.split("_")[0], "k, % of the units"))
+    usual = "k, the first units" if counted else "k, % of the units"
+    axes.set_xlabel(ACROSS.get(key.split("_")[0], usual))
 
 
 def along(axes: Any, evaluation: Evaluation, key: str) -> None:
