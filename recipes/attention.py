@@ -2,10 +2,11 @@
 
     python recipes/attention.py --data DATA_DIR --out FOLDER [--part NAME ...] [--glove PLACE]
 
-Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with audit.json beside its weights; what is
-there is not made again, so the command can be stopped and given again. Parts can be run alone (and side by side);
-without --part all are run, which takes about twelve core-hours. `raison reproduce P2-table1 --model audits=FOLDER`
-(and P2-…, P3-…) reads the audits.
+Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with audit.json beside its weights and a line
+in FOLDER/numbers.jsonl; what has a line is not made again, so the command can be stopped and given again. Parts can be
+run alone (and side by side); without --part all are run, which takes about twelve core-hours. `raison reproduce
+P2-table1 --model audits=FOLDER` (and P2-…, P3-…) reads the lines; those of docs/reproduction.md are in
+benchmarks/results/attention.jsonl, which can be given in place of FOLDER.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from raison.models.load import load
 from raison.selfexplaining.learning import train_classifier
 from raison.studies.audit import audit
 from raison.studies.evaluate import evaluate
+from raison.studies.experiments.audits import LINES, line_of, read_lines
 from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
@@ -133,23 +135,27 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         )
 
 
-def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """How the attention of a model of SST does as an explanation: words that people marked, and removing words."""
+    if job.data != "sst":
+        return {}
     folder = arguments.out / job.data / job.name / f"seed-{seed}"
-    if job.data != "sst" or (folder / "judged.json").exists():
-        return
     found = evaluate(
         load(folder), "sst_trees(distance=1)", ["own"], ["aopc", "auprc"], split="test", limit=400, seed=seed,
         data_dir=arguments.data,
     )  # fmt: skip
-    told = {key: found.cell("own", key).value for key in ("aopc", "auprc")}
-    with saved(folder / "judged.json") as half:
-        half.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    return {key: found.cell("own", key).value for key in ("aopc", "auprc")}
 
 
 def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+    """One model, as far as it is not there, and its line at the end."""
+    if seed in read_lines(arguments.out).get((job.data, job.name), {}):
+        return
     made(job, seed, arguments)
-    judged(job, seed, arguments)
+    told = json.loads((arguments.out / job.data / job.name / f"seed-{seed}" / "audit.json").read_text(encoding="utf-8"))
+    told["judged"] = judged(job, seed, arguments)
+    with (arguments.out / LINES).open("a", encoding="utf-8") as file:  # at once, so that parts can be run side by side
+        file.write(json.dumps(line_of(told, job.data, job.name, seed)) + "\n")
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.utils.rnn import pack_sequence
 from typer.testing import CliRunner
 
 import raison
@@ -27,6 +28,7 @@ from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfi
 from raison.selfexplaining.design import Design
 from raison.selfexplaining.learning import fresh, measured, train_classifier
 from raison.selfexplaining.normalizers import normalizer_of
+from raison.selfexplaining.recurrent import over_present
 from raison.selfexplaining.regularizers import corrupted, mlm_loss, tying_loss
 from raison.selfexplaining.vocabulary import SPECIAL, glove_vectors, random_vectors, words_tokenizer
 from raison.testing import check_model
@@ -187,6 +189,26 @@ def test_it_is_a_model_like_any_other(design):
     raison.rationalize(model, "a lovely film and a dull ending")
     for name in ("integrated_gradients", "leave_one_out", "lime", "gradient_norm"):
         raison.explain(model, "a lovely film", method=name)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_fast_lstm_is_torchs_own_over_packed_rows(layers):
+    torch.manual_seed(0)
+    network = torch.nn.LSTM(6, 4, layers, batch_first=True, bidirectional=True).double()
+    there = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]).bool()
+    embedded = torch.randn(5, 5, 6, dtype=torch.float64, requires_grad=True)
+    found = over_present(network, embedded, there)
+    slope = torch.autograd.grad(found.square().sum(), [embedded, *network.parameters()])
+    wanted = torch.zeros(5, 5, 8, dtype=torch.float64)
+    for row, kept in enumerate(there):
+        if kept.any():
+            packed = pack_sequence([embedded[row, kept]])
+            wanted[row, kept] = network(packed)[0].data
+    assert torch.allclose(found, wanted, atol=1e-12)
+    truth = torch.autograd.grad(wanted.square().sum(), [embedded, *network.parameters()])
+    assert all(torch.allclose(one, other, atol=1e-10) for one, other in zip(slope, truth, strict=True))
+    single = over_present(network.float(), embedded.detach().float(), there)
+    assert torch.allclose(single.double(), wanted, atol=1e-6)
 
 
 def test_what_the_mask_hides_does_not_exist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -17,11 +18,19 @@ from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
 from raison.studies.audit import Audit, Spread, audit
-from raison.studies.auditing.adversary import instance_divergence, jsd, searched, trained_adversary, tvd
+from raison.studies.auditing.adversary import (
+    answers,
+    instance_divergence,
+    jsd,
+    reattended,
+    searched,
+    trained_adversary,
+    tvd,
+)
 from raison.studies.auditing.importance import influence, state_gradients, state_removals
 from raison.testing import tiny_hf
 from raison.training.classes import f1_of
-from raison.training.labelled import Line
+from raison.training.labelled import Line, padded
 from raison.training.seeds import generator
 from raison.types import Example
 from test_attention_classifier import DESIGNS, SMALL, built, reviews
@@ -160,6 +169,25 @@ def test_trained_adversaries(taught):
     free = trained_adversary(model, lines[:128], lines[128:], kind="unfrozen", lam=0.5, **settings)
     assert none.tvd < 0.1 and frozen.jsd > 0.1 and 0 <= free.jsd <= np.log(2) + 1e-6
     assert all(torch.equal(before[name], weight) for name, weight in model.hf.state_dict().items())
+
+
+def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
+    model = load(taught)
+    lines = [Line(tuple(model.tokenizer(e.text)["input_ids"]), 0) for e in reviews(20, seed=4)]
+    ids, there, _ = padded(lines)
+    other = copy.deepcopy(model.hf)
+    torch.manual_seed(0)
+    for parameter in other.scorer.parameters():
+        torch.nn.init.normal_(parameter)
+    with torch.no_grad():
+        told, mine = model.hf(ids, attention_mask=there), other(ids, attention_mask=there)
+        logits, weights = reattended(other, told)
+    assert torch.equal(logits, mine.logits) and torch.equal(weights, mine.weights)
+    assert not torch.allclose(weights, told.weights, atol=0.01)
+    known = answers(model.hf, lines, batch=7)
+    for line, said, own in zip(lines, told.logits.softmax(-1), told.weights, strict=True):
+        assert torch.allclose(known[id(line)][0], said, atol=1e-6)
+        assert torch.allclose(known[id(line)][1], own[: len(line)], atol=1e-6) and not own[len(line) :].any()
 
 
 # -- the audit -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raison.errors import InputError
-from raison.studies.experiments.audits import numbers_of, swept
+from raison.studies.experiments.audits import LINES, line_of, read_lines, swept, with_adversary
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
 from test_attention_classifier import reviews
@@ -39,10 +39,12 @@ def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
 
 def test_numbers_of_an_audit():
     rows = [{"kind": "frozen", "lam": 1.0, "jsd": 0.6, "tvd": 0.2, "accuracy": 0.7}]
-    made = numbers_of(told(adversaries=rows, judged={"auprc": 0.4}), "frozen")
+    line = line_of(told(adversaries=rows, judged={"auprc": 0.4}), "sst", "x", 3)
+    made = with_adversary(line, "frozen", 1.0)
     assert made["permuted"] == 0.1 and made["uniform"] is None and made["auprc"] == 0.4 and made["aopc"] is None
     assert made["jsd"] == 0.6 and made["lost"] == pytest.approx(0.2)
-    assert "jsd" not in numbers_of(told(adversaries=rows), "unfrozen") and "jsd" not in numbers_of(told(), "frozen")
+    assert "jsd" not in with_adversary(line, "unfrozen", 1.0) and "jsd" not in with_adversary(line, "frozen", 2.0)
+    assert (line["data"], line["name"], line["seed"], line["texts"]) == ("sst", "x", 3, 7)
 
 
 def test_the_correlation_along_lambda():
@@ -54,15 +56,13 @@ def test_the_correlation_along_lambda():
 
 
 def test_a_suite_reads_what_there_is(tmp_path):
-    for name, seeds in (("additive-base", 3), ("additive-tying", 2)):
+    lines = [line_of(told(), name, "additive-base", 0) for name in ("ag", "20news", "imdb")]
+    for name, first, seeds in (("additive-base", 0.05, 3), ("additive-tying", 0.2, 2)):
         for seed in range(seeds):
-            folder = tmp_path / "sst" / name / f"seed-{seed}"
-            folder.mkdir(parents=True)
-            drop = {"base": 0.05, "tying": 0.2}[name.split("-")[1]] + seed / 100
-            (folder / "audit.json").write_text(json.dumps(told(replaced={"permuted": {"f1 drop": drop}})))
-    for name in ("ag", "20news", "imdb"):
-        (tmp_path / name / "additive-base" / "seed-0").mkdir(parents=True)
-        (tmp_path / name / "additive-base" / "seed-0" / "audit.json").write_text(json.dumps(told()))
+            drop = {"permuted": {"f1 drop": first + seed / 100}}
+            lines.append(line_of(told(replaced=drop), "sst", name, seed))
+    # the last line was being written when somebody pulled the plug
+    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"data": "sst"')
     outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})[1]
     first = outcomes[0].evaluation
     assert first.cell("base", "permuted").value == pytest.approx(0.06)
@@ -70,8 +70,12 @@ def test_a_suite_reads_what_there_is(tmp_path):
     assert "Not made yet: concat, residual, mlm." in first.notes
     verdict = outcomes[0].verdicts[0][1]
     assert verdict.difference == pytest.approx(0.15) and verdict.count == 2
-    with pytest.raises(InputError, match="holds no audits: make them with recipes/attention.py"):
+    assert read_lines(tmp_path) == read_lines(tmp_path / LINES)
+    with pytest.raises(InputError, match="holds no audits of sst: make them with recipes/attention.py"):
         reproduce("P3-table1-additive", models={"audits": str(tmp_path / "none")})
+    (tmp_path / LINES).write_text("[]\n")
+    with pytest.raises(InputError, match="has a damaged line"):
+        reproduce("P3-table1-additive", models={"audits": str(tmp_path)})
 
 
 def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
@@ -94,6 +98,9 @@ def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, 
     folder = tmp_path / "out" / "ag" / "additive-tying" / "seed-0"
     found = json.loads((folder / "audit.json").read_text())
     assert found["count"] == 160 and found["f1"] > 0.5
-    stamp = (folder / "audit.json").stat().st_mtime_ns
-    assert recipe.main() == 0 and (folder / "audit.json").stat().st_mtime_ns == stamp
+    lines = tmp_path / "out" / LINES
+    before = lines.read_bytes()
+    (folder / "audit.json").unlink()
+    assert recipe.main() == 0 and lines.read_bytes() == before and not (folder / "audit.json").exists()
+    assert read_lines(lines)["ag", "additive-tying"][0]["numbers"]["f1"] == pytest.approx(found["f1"], abs=1e-6)
     assert "F1" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,6 +238,13 @@ def test_runs_are_compared_on_the_texts_that_both_have():
     assert (claim.text, verdict.better, verdict.count) == ("better", "a: m", 10)
     assert verdict.difference == pytest.approx(-0.5)
     assert joined({"a": first, "b": run([20, 21], [0, 1])}) is None
+    # a number that only one of them has is not compared, and the others are
+    more = Cell("m", "ratio", 1.0, None, None, (1.0,) * 12)
+    wider = replace(first, columns=(*first.columns, Column("ratio", "x", False)), cells=(*first.cells, more))
+    claims = [Across("better", ("a", "m"), ("b", "m"), key) for key in ("error", "ratio")]
+    for runs in ({"a": wider, "b": second}, {"a": second, "b": wider}):
+        ((claim, _),) = compared(claims, runs)
+        assert claim.key == "error"
 
 
 def test_the_true_probability_of_a_majority_is_counted():

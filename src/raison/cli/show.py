@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -42,25 +42,17 @@ def show(
 def on_screen(saved: object) -> None:
     from rich.console import Console
 
-    from raison.show import render_many
-    from raison.show.saved import whole
-
-    with whole():
-        print_saved(saved, Console(), render_many)
-
-
-def print_saved(saved: object, console: Any, render_many: Any) -> None:
     from raison.artifact import Artifact
     from raison.evaluation import Evaluation
+    from raison.show import render_many
+    from raison.show.heads import render_heads
+    from raison.show.saved import chosen, whole
+    from raison.show.scoreboard import render_evaluation
 
-    if isinstance(saved, Evaluation):
-        from raison.show.scoreboard import render_evaluation
-
-        render_evaluation(saved, console)
-    elif isinstance(saved, Artifact):
-        from raison.show.heads import render_heads
-        from raison.show.saved import chosen
-
-        render_heads(chosen(saved))
-    else:
-        render_many(saved)
+    with whole():
+        if isinstance(saved, Evaluation):
+            render_evaluation(saved, Console())
+        elif isinstance(saved, Artifact):
+            render_heads(chosen(saved))
+        else:
+            render_many(saved)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from raison.runs.place import Local, Place, place_of
 from raison.runs.plan import Header, header_of, make_plan, shard_of
 from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Status, Tally
-from raison.runs.store import done_shards, environment_of, failures, files, retried, spec_of
+from raison.runs.store import done_shards, environment_of, failures, homes, retried, spec_of
 from raison.runs.work import Careful, Done, Worker
 
 __all__ = ["Death", "Executor", "Interrupted", "run"]
@@ -158,7 +158,7 @@ def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Wo
     done = done_shards(place)
     sizes = dict(enumerate(header.sizes))
     queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
-    lost = sum(failures(place, name) for name in files(place))
+    lost = sum(failures(place, name) for name in homes(place))
     tally = Tally(place, header, len(done), sum(header.counts[number] for number in done), lost)
     tally.tell(always=True)
     if not queue.todo:

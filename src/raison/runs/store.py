@@ -21,7 +21,7 @@ from raison.runs.spec import RunSpec
 from raison.types import Example
 
 __all__ = [
-    "Found", "compact", "done_shards", "environment_of", "failures", "files", "records", "repair", "retried", "spec_of",
+    "Found", "compact", "done_shards", "environment_of", "failures", "homes", "records", "repair", "retried", "spec_of",
     "verify",
 ]  # fmt: skip
 

@@ -13,7 +13,7 @@ __all__ = ["compared", "joined"]
 
 
 def joined(runs: Mapping[str, Evaluation]) -> Evaluation | None:
-    """Methods as "run: method" on the texts that all runs have, known by their ids; None where there are no such."""
+    """Methods as "run: method" on the texts and columns that all runs have; None where no text, known by its id, is."""
     first, *others = runs.values()
     ids = [text.id for text in first.texts]
     for other in others:
@@ -21,11 +21,12 @@ def joined(runs: Mapping[str, Evaluation]) -> Evaluation | None:
         ids = [each for each in ids if each in known]
     if not ids or len(set(ids)) != len(ids):
         return None
+    keys = set.intersection(*({column.key for column in run.columns} for run in runs.values()))
     cells: list[Cell] = []
     for name, run in runs.items():
         place = {text.id: number for number, text in enumerate(run.texts)}
         chosen = [place[each] for each in ids]
-        for cell in run.cells:
+        for cell in (cell for cell in run.cells if cell.key in keys):
             parts, wholes = (
                 None if values is None else tuple(values[k] for k in chosen) for values in (cell.parts, cell.wholes)
             )
@@ -33,7 +34,8 @@ def joined(runs: Mapping[str, Evaluation]) -> Evaluation | None:
             cells.append(replace(cell, method=f"{name}: {cell.method}", each=each, parts=parts, wholes=wholes))
     methods = tuple(f"{name}: {method}" for name, run in runs.items() for method in run.methods)
     texts = tuple(text for text in first.texts if text.id in set(ids))
-    return replace(first, methods=methods, cells=tuple(cells), texts=texts, curves={}, costs={})
+    columns = tuple(column for column in first.columns if column.key in keys)
+    return replace(first, methods=methods, columns=columns, cells=tuple(cells), texts=texts, curves={}, costs={})
 
 
 def compared(claims: Sequence[Across], runs: Mapping[str, Evaluation]) -> list[tuple[Across, Verdict]]:
@@ -48,7 +50,7 @@ def compared(claims: Sequence[Across], runs: Mapping[str, Evaluation]) -> list[t
         if evaluation is None:
             continue
         columns = {column.key: column for column in evaluation.columns}
-        own = [claim for claim in ready if (claim.first[0], claim.second[0]) == names]
+        own = [claim for claim in ready if (claim.first[0], claim.second[0]) == names and claim.key in columns]
         pairs = [(": ".join(claim.first), ": ".join(claim.second), columns[claim.key]) for claim in own]
         found += zip(own, tested(evaluation, pairs), strict=True)
     return found

@@ -174,12 +174,20 @@ def trained_adversary(
     for parameter in moving:
         parameter.requires_grad_()
 
-    def loss(learner: torch.nn.Module, lines: Sequence[Line], part: int) -> torch.Tensor:
+    known = answers(base, train) if kind == "unfrozen" else {}
+
+    def loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
         ids, there, _ = padded(lines)
-        with torch.no_grad():
-            told = base(ids, attention_mask=there)
-        mine = learner(ids, attention_mask=there)
-        return (tvd(mine.logits.softmax(-1), told.logits.softmax(-1)) - lam * jsd(mine.weights, told.weights)).mean()
+        if kind == "frozen":  # its states are the base's: one pass serves both
+            with torch.no_grad():
+                told = base(ids, attention_mask=there)
+            said, own = told.logits.softmax(-1), told.weights
+            logits, weights = reattended(learner, told)
+        else:
+            said, own = (side_by_side([known[id(line)][side][None] for line in lines]) for side in (0, 1))
+            mine = learner(ids, attention_mask=there)
+            logits, weights = mine.logits, mine.weights
+        return (tvd(logits.softmax(-1), said) - lam * jsd(weights, own)).mean()
 
     steps = epochs * (len(train) // batch)
     feed = Feed(train, batch, seed)  # type: ignore[arg-type]
@@ -198,6 +206,26 @@ def trained_adversary(
     apart, moved = compared(base, other, test)
     said = measured(other, test)
     return Adversary(kind, lam, apart, moved, said["accuracy"], said["f1"])
+
+
+def reattended(model: AttentionClassifier, told: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits and attention of a model on states that are already there."""
+    weights = model.normalizer(model.scorer(told.read), told.real)
+    return model.decoder((weights[:, None, :] @ told.read)[:, 0]), weights
+
+
+@torch.no_grad()
+def answers(base: Any, lines: Sequence[Line], batch: int = 256) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
+    """Line, by its identity -> the base's probabilities [c] and attention [t]: asked once, not in every epoch."""
+    found = {}
+    order = sorted(lines, key=lambda line: len(line.ids))
+    for start in range(0, len(order), batch):
+        some = order[start : start + batch]
+        ids, there, _ = padded(some)
+        told = base(ids, attention_mask=there)
+        for line, said, own in zip(some, told.logits.softmax(-1), told.weights, strict=True):
+            found[id(line)] = (said, own[: len(line.ids)])
+    return found
 
 
 @torch.inference_mode()

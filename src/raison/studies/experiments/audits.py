@@ -1,12 +1,13 @@
-"""Tables of P2 and P3 from audits of many classifiers: recipes/attention.py trains and audits them, a folder for each.
+"""Tables of P2 and P3 from audits of many classifiers: recipes/attention.py trains and audits them, a line for each.
 
-A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds.
+A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds. The lines are
+few enough to be kept with the project, so that a page can be written again without a day of training.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
 from raison.studies.experiment import Number, Trial, experiment, found
 
-__all__ = ["audits", "numbers_of"]
+__all__ = ["LINES", "audits", "line_of", "numbers_of", "read_lines"]
+
+LINES = "numbers.jsonl"  # in the folder that the recipe fills
 
 # of a number without a good and a bad side: what speaks for attention that explains
 COLUMNS = (
@@ -50,21 +53,23 @@ COLUMNS = (
 @experiment("audits")
 def audits(trial: Trial) -> Evaluation:
     """Numbers of audits, seed by seed; the setting `columns` says which."""
-    folder = Path(str(trial.model)) / trial.run.data
+    made = read_lines(Path(str(trial.model)))
     wanted = trial.run.settings.get("columns", [column.key for column in COLUMNS])
     columns = [column for column in COLUMNS if column.key in wanted]
     lam = float(trial.run.settings.get("lambda", 1.0))
     names = {title: name.partition(":") for title, name in trial.methods.items()}  # folder, or folder:kind of adversary
-    read = {title: dict(read_audits(folder / name)) for title, (name, _, _) in names.items()}
+    read = {title: made.get((trial.run.data, name), {}) for title, (name, _, _) in names.items()}
     there = {title: rows for title, rows in read.items() if rows}
     if not there:
-        raise InputError(f"{str(folder)!r} holds no audits: make them with recipes/attention.py.")
+        raise InputError(
+            f"{str(trial.model)!r} holds no audits of {trial.run.data}: make them with recipes/attention.py."
+        )
     seeds = sorted({seed for rows in there.values() for seed in rows})[: trial.count]
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     for title in trial.methods:
         rows = read[title]
         kind = names[title][2]
-        every = [numbers_of(rows[seed], kind, lam) if seed in rows else {} for seed in seeds]
+        every = [with_adversary(rows[seed], kind, lam) if seed in rows else {} for seed in seeds]
         numbers[title] = [{column.key: row.get(column.key) for column in columns} for row in every]
     missing = [title for title in trial.methods if title not in there]
     about = [f"Seeds: {', '.join(f'{title} {len(rows)}' for title, rows in there.items())}."]
@@ -72,7 +77,7 @@ def audits(trial: Trial) -> Evaluation:
         about.append(f"Not made yet: {', '.join(missing)}.")
     about += swept({title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()})
     one = next(iter(there.values()))
-    about.append(f"{next(iter(one.values()))['count']} test texts.")
+    about.append(f"{next(iter(one.values()))['texts']} test texts.")
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
     return replace(evaluation, texts=tuple(Seen(str(seed), f"seed {seed}") for seed in seeds))
 
@@ -106,17 +111,43 @@ class Many:
     name = "many classifiers"
 
 
-def read_audits(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Seed by seed; `judged.json` beside an audit tells how its attention does as an explanation."""
-    for path in sorted(folder.glob("seed-*/audit.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        beside = path.with_name("judged.json")
-        told["judged"] = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
-        yield int(path.parent.name.removeprefix("seed-")), told
+def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
+    """(data, kind of model) -> seed -> its line; `place` is the file, or the folder that it is in."""
+    file = place / LINES if place.is_dir() else place
+    if not file.is_file():
+        return {}
+    found_: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for line in file.read_text(encoding="utf-8").split("\n")[:-1]:  # what has no end was being written: made again
+        try:
+            told = json.loads(line)
+            found_.setdefault((told["data"], told["name"]), {})[told["seed"]] = told
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{str(file)!r} has a damaged line: {line[:60]!r}.") from None
+    return found_
 
 
-def numbers_of(told: Mapping[str, Any], kind: str = "", lam: float = 1.0) -> dict[str, Number]:
-    """The columns of one audit, and of its adversary of a kind; what it does not tell is None."""
+def line_of(told: Mapping[str, Any], data: str, name: str, seed: int) -> dict[str, Any]:
+    """What the tables need of one audit."""
+    numbers = {key: value if value is None else round(float(value), 6) for key, value in numbers_of(told).items()}
+    keys = ("kind", "lam", "jsd", "tvd", "accuracy")
+    against = [{key: each[key] for key in keys} for each in told["adversaries"]]
+    return {
+        "data": data, "name": name, "seed": seed, "texts": told["count"], "numbers": numbers, "adversaries": against,
+    }  # fmt: skip
+
+
+def with_adversary(line: Mapping[str, Any], kind: str, lam: float) -> dict[str, Number]:
+    """The numbers of a line, and those of its adversary of a kind."""
+    made: dict[str, Number] = dict(line["numbers"])
+    for each in line["adversaries"]:
+        if each["kind"] == kind and each["lam"] == lam:
+            lost = line["numbers"]["accuracy"] - each["accuracy"]
+            made |= {"jsd": each["jsd"], "tvd": each["tvd"], "adversary_accuracy": each["accuracy"], "lost": lost}
+    return made
+
+
+def numbers_of(told: Mapping[str, Any]) -> dict[str, Number]:
+    """The columns of one audit; what it does not tell is None."""
 
     def mean(group: str, name: str) -> float | None:
         spread = told[group].get(name)
@@ -125,7 +156,7 @@ def numbers_of(told: Mapping[str, Any], kind: str = "", lam: float = 1.0) -> dic
     def alone(name: str) -> float | None:
         return None if told[name] is None or not told[name]["count"] else float(told[name]["mean"])
 
-    made: dict[str, Number] = {
+    return {
         "accuracy": told["accuracy"],
         "f1": told["f1"],
         "uniform": told["replaced"].get("uniform", {}).get("f1 drop"),
@@ -146,8 +177,3 @@ def numbers_of(told: Mapping[str, Any], kind: str = "", lam: float = 1.0) -> dic
         "auprc": told.get("judged", {}).get("auprc"),
         "aopc": told.get("judged", {}).get("aopc"),
     }
-    for each in told["adversaries"]:
-        if each["kind"] == kind and each["lam"] == lam:
-            lost = told["accuracy"] - each["accuracy"]
-            made |= {"jsd": each["jsd"], "tvd": each["tvd"], "adversary_accuracy": each["accuracy"], "lost": lost}
-    return made
