@@ -53,6 +53,7 @@ class Job:
     lesson: dict[str, Any] = field(default_factory=dict)
     adversaries: tuple[float, ...] = ()  # λ of trained ones
     seeds: int = 0  # as many as its data set gets, where none are given
+    deep: int = 0  # texts for what costs most, likewise
 
 
 def encoder(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -104,7 +105,8 @@ def parts() -> dict[str, list[Job]]:
         "p3-layers": layered,
         "p3-ablation": ablated,
         "p2-others": [job for data in others[:2] for job in p2(data, ("softmax", "sparsemax"))],
-        "p3-others": [job for data in others for job in p3(data)],
+        # P3 asks nothing there that takes long
+        "p3-others": [replace(job, deep=10) for data in others for job in p3(data)],
         "adversaries": [Job("sst", f"swept-{name}", *P3[name], adversaries=SWEPT) for name in ("base", "tying", "mlm")],
     }
 
@@ -121,7 +123,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         )
     if not (folder / "audit.json").exists():
         found = audit(
-            load(folder), DATA[job.data], deep=DEEP[job.data], data_dir=arguments.data, show=3, seed=seed,
+            load(folder), DATA[job.data], deep=job.deep or DEEP[job.data], data_dir=arguments.data, show=3, seed=seed,
             adversaries=("frozen", "unfrozen") if job.adversaries else (), lambdas=job.adversaries,
         )  # fmt: skip
         with saved(folder / "audit.json") as half:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, Unsupported
-from raison.metrics.attention import jensen_shannon, kendall_tau, total_variation
+from raison.metrics.attention import jensen_shannon, kendall_tau, permuted_attention, total_variation
 from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
@@ -201,10 +201,20 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     said = np.array([p.target.ids[0] for p in model.predict(encodings)])
     gold = np.array([model.labels.index(e.label) for e in data])
     assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold, 2)
-    flat = np.array(list(uniform_answers(model, encodings)))
+    flat = asked(model, encodings, [np.ones(len(e) - 2) / (len(e) - 2) for e in encodings])
     assert found.replaced["uniform"]["f1"] == pytest.approx(f1_of(flat.argmax(-1), gold, 2))
-    assert found.replaced["permuted"]["versions"] == 12
     own = model.own(encodings)
+    masks = [np.arange(len(e)) % (len(e) - 1) > 0 for e in encodings]
+    drawn = [
+        [
+            permuted_attention(weights, mask, seed=1 + 100_003 * number + index)[1:-1]
+            for index, (weights, mask) in enumerate(zip(own, masks, strict=True))
+        ]
+        for number in range(12)
+    ]
+    f1s = [f1_of(asked(model, encodings, weights).argmax(-1), gold, 2) for weights in drawn]
+    assert found.replaced["permuted"]["f1"] == pytest.approx(np.mean(f1s))
+    assert found.replaced["permuted"]["versions"] == 12
     gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")
     taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
     assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
@@ -229,12 +239,15 @@ def test_special_tokens_that_somebody_typed_are_no_words(taught):
     assert "NaN" not in found.to_json()
 
 
-def uniform_answers(model, encodings):
-    for encoding in encodings:
-        weights = torch.zeros(1, len(encoding))
-        weights[0, 1:-1] = 1 / (len(encoding) - 2)
+def asked(model, encodings, weights):
+    """[n c] the whole model with other attention, a text at a time."""
+    rows = []
+    for encoding, row in zip(encodings, weights, strict=True):
+        given = torch.zeros(1, len(encoding))
+        given[0, 1:-1] = torch.from_numpy(row)
         with torch.no_grad():
-            yield model.hf(torch.tensor(encoding.ids)[None], weights=weights).logits[0].numpy()
+            rows.append(model.hf(torch.tensor(encoding.ids)[None], weights=given).logits[0].numpy())
+    return np.array(rows)
 
 
 def test_encoders_of_transformers_have_what_is_defined_for_them():

@@ -41,11 +41,8 @@ class Attentive(Classifier):
 
     hf: AttentionClassifier
 
-    def passes(
-        self, encodings: Sequence[Encoding], *, graph: bool = False, weights: Sequence[np.ndarray] | None = None
-    ) -> Iterator[Pass]:
-        """All texts, a batch of equal length at a time; with `graph` gradients can be taken, `weights` [t] replace the
-        attention."""
+    def passes(self, encodings: Sequence[Encoding], *, graph: bool = False) -> Iterator[Pass]:
+        """All texts, a batch of equal length at a time; with `graph` gradients can be taken."""
         view = self.view
         plan = [
             piece
@@ -55,9 +52,6 @@ class Attentive(Classifier):
         for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
             inputs, call = self.tensors(chunk, "mask")
             owners = [part.owner for part in chunk.parts]
-            if weights is not None:
-                rows = np.stack([weights[owner] for owner in owners])
-                inputs["weights"] = torch.from_numpy(rows).to(view.decoder.weight)
             call.view, call.record = view, frozenset({"embeddings"})
             with torch.inference_mode(False), torch.set_grad_enabled(graph), running(call):
                 told = view(**inputs)
@@ -69,13 +63,6 @@ class Attentive(Classifier):
         for each in self.passes(encodings):
             for owner, row in zip(each.owners, numbers(each.told.weights), strict=True):
                 found[owner] = row
-        return found
-
-    def answers(self, encodings: Sequence[Encoding], weights: Sequence[np.ndarray] | None = None) -> np.ndarray:
-        """[n c] logits of each text; `weights` replace its attention."""
-        found = np.zeros((len(encodings), len(self.labels)))
-        for each in self.passes(encodings, weights=weights):
-            found[each.owners] = numbers(each.told.logits)
         return found
 
 

@@ -86,6 +86,20 @@ class Looked:
     def gradient(self) -> list[np.ndarray]:
         return self.once("gradient", lambda: self.scores("gradient_norm"))
 
+    @property
+    def alone(self) -> list[np.ndarray]:
+        """[t c] what each real word of a text says for itself: weighted by attention they are the logits."""
+
+        def made() -> list[np.ndarray]:
+            rows: list[Any] = [None] * len(self.encodings)
+            for each in self.model.passes(self.encodings):
+                logits = numbers(self.model.view.decoder(each.told.read))
+                for row, owner in enumerate(each.owners):
+                    rows[owner] = logits[row][self.real[owner]]
+            return rows
+
+        return self.once("alone", made)
+
     def replaced(self, permutations: int) -> dict[str, Any]:
         """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
         own = self.model.own(self.encodings)
@@ -100,7 +114,10 @@ class Looked:
         ]
         found: dict[str, Any] = {}
         for name, versions in rows.items():
-            said = [self.model.answers(self.encodings, weights).argmax(-1) for weights in versions]
+            said = [
+                np.array([(w[r] @ words).argmax() for w, r, words in zip(weights, self.real, self.alone, strict=True)])
+                for weights in versions
+            ]
             accuracies, f1s = (
                 [self.accuracy(s) for s in said],
                 [f1_of(s, self.gold, len(self.model.labels)) for s in said],
@@ -157,12 +174,10 @@ class Looked:
 
     def token_probability(self) -> Spread:
         """The probability of the predicted class from each word alone; of texts that are classified correctly."""
-        values = [float("nan")] * len(self.encodings)
-        for each in self.model.passes(self.encodings):
-            logits = numbers(self.model.view.decoder(each.told.read))
-            for row, owner in enumerate(each.owners):
-                if self.said[owner] == self.gold[owner]:
-                    values[owner] = token_probability(logits[row][self.real[owner]], int(self.said[owner]))
+        values = [
+            token_probability(words, int(said)) if said == gold else float("nan")
+            for words, said, gold in zip(self.alone, self.said, self.gold, strict=True)
+        ]
         return Spread.of(values, self.seed)
 
     def instance(self) -> Spread:
