@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from raison.errors import InputError
+from raison.show.curves import draw_curves
 from raison.studies.experiments.audits import LINES, line_of, read_lines, swept, with_adversary
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
@@ -53,6 +54,30 @@ def test_the_correlation_along_lambda():
     lams, values = [-1, -1, 0, 0, 0.9], [0.5, 0.6, 0.6, 0.7, 0.7]
     assert f"{np.corrcoef(lams, values)[0, 1]:+.2f} (Pearson)" in found[0]
     assert swept({"λ = 0": [0.1], "other": [0.2]}) == []
+
+
+def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
+    shown = lambda words, said, *values: [{"tokens": words, "probability": values, "predicted": said}]  # noqa: E731
+    texts = {
+        "base": shown(["a", "dud"], "no", 0.5, 0.9),
+        "tying": shown(["a", "dud"], "no", 0.5, 0.7),
+        "mlm": shown(["a", "dud"], "yes", 0.6, 0.8),
+    }
+    lines = [
+        line_of(told(texts=texts[name]), data, f"additive-{name}", seed)
+        for data in ("sst", "ag", "20news", "imdb")
+        for name in texts
+        for seed in (0, 1)
+    ]
+    assert ["shown" in line for line in lines[:2]] == [True, False]
+    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    suite, outcomes = reproduce("P3-table3", models={"audits": str(tmp_path)})
+    evaluation = outcomes[0].evaluation
+    assert evaluation.curves == {"alone_curve": {"base": [0.5, 0.9], "tying": [0.5, 0.7]}}
+    assert "The picture's text is predicted 'no': a dud." in evaluation.notes
+    draw_curves(evaluation, suite.figures, tmp_path / "x.svg")
+    drawn = (tmp_path / "x.svg").read_text()
+    assert "place of the word" in drawn or "<use" in drawn
 
 
 def test_a_suite_reads_what_there_is(tmp_path):

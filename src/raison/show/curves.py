@@ -23,6 +23,7 @@ ACROSS = {  # where it is not units
     "distance": "distance to another word, % of the longest",
     "spread": "depth, % of the blocks",
     "cosine": "depth, % of the blocks",
+    "alone": "place of the word in the text, %",
 }
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
@@ -37,8 +38,11 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
         named = any(key.endswith("_curve") for key in keys)
         figure = Figure(figsize=(WIDE * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
         FigureCanvasAgg(figure)
-        panels = [figure.add_subplot(1, len(keys), k + 1) for k in range(len(keys))]
-        for axes, key in zip(panels, keys, strict=True):
+        panels: list[Any] = []
+        for k, key in enumerate(keys):  # what is of one kind (tau_words, tau_states) is seen on one scale
+            like = next((axes for axes, other in zip(panels, keys, strict=False) if kind(other) == kind(key)), None)
+            axes = figure.add_subplot(1, len(keys), k + 1, sharey=like)
+            panels.append(axes)
             (by_share if key.endswith("_curve") else along)(axes, evaluation, key)
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
@@ -48,6 +52,10 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
         return figure
 
     press(drawn, path)
+
+
+def kind(key: str) -> str:
+    return key.partition("_")[0]
 
 
 def shares_of(key: str, points: int) -> np.ndarray:
@@ -75,14 +83,17 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
     rates = {method: float(found[1]) for method in cells if (found := re.fullmatch(r"([\d.]+) ?%", method))}
     stages = [method for method in cells if method.startswith("λ = ")]  # from −100 to 0.9: each as wide as the next
     splits = [method for method in cells if re.fullmatch(r"\d+ of \d+ blocks", method)]
-    stages = stages or splits
+    plain = not (stages or splits or rates)  # methods with nothing in common: side by side
+    stages = stages or splits or (list(cells) if plain else [])
     rates |= {method: float(place) for place, method in enumerate(stages)}
     points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
     x = [rate for rate, _ in points]
-    axes.fill_between(
-        x, [c.low for _, c in points], [c.high for _, c in points], color=HUES[0], alpha=0.15, linewidth=0
-    )
-    axes.plot(x, [c.value for _, c in points], "o-", color=HUES[0], markersize=3, linewidth=1.4)
+    low, high, middle = ([getattr(c, end) for _, c in points] for end in ("low", "high", "value"))
+    if plain:
+        axes.vlines(x, low, high, color=HUES[0], linewidth=1.4)
+    else:
+        axes.fill_between(x, low, high, color=HUES[0], alpha=0.15, linewidth=0)
+    axes.plot(x, middle, "o" if plain else "o-", color=HUES[0], markersize=3, linewidth=1.4)
     for method, cell in cells.items():
         if method not in rates and cell.value is not None:
             axes.axhline(cell.value, color=QUIET, linewidth=0.8, linestyle="--")
@@ -93,4 +104,4 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
         names = [method.removeprefix("λ = ").partition(" of ")[0].replace("-", "−") for method in stages]
         axes.set_xticks(range(len(stages)), names)
         axes.tick_params(axis="x", labelrotation=0 if splits else 45, labelsize="small")
-    axes.set_xlabel("blocks that select" if splits else "λ" if stages else "%")
+    axes.set_xlabel("blocks that select" if splits else "" if plain else "λ" if stages else "%")

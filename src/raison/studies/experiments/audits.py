@@ -78,8 +78,24 @@ def audits(trial: Trial) -> Evaluation:
     about += swept({title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()})
     one = next(iter(there.values()))
     about.append(f"{next(iter(one.values()))['texts']} test texts.")
+    curves: dict[str, dict[str, list[float]]] = {}
+    if trial.run.settings.get("shown"):
+        curves["alone_curve"], said = word_by_word({title: rows.get(0, {}) for title, rows in there.items()})
+        about += said
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
-    return replace(evaluation, texts=tuple(Seen(str(seed), f"seed {seed}") for seed in seeds))
+    return replace(evaluation, texts=tuple(Seen(str(seed), f"seed {seed}") for seed in seeds), curves=curves)
+
+
+def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[float]], list[str]]:
+    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), and the text; of the
+    models that read it alike and answer it alike."""
+    told = {title: line["shown"] for title, line in lines.items() if line.get("shown")}
+    if not told:
+        return {}, []
+    first = next(iter(told.values()))
+    same = {t: s for t, s in told.items() if (s["tokens"], s["predicted"]) == (first["tokens"], first["predicted"])}
+    said = f"The picture's text is predicted {first['predicted']!r}: {' '.join(first['tokens'])}."
+    return {title: list(shown["probability"]) for title, shown in same.items()}, [said]
 
 
 def swept(entropies: Mapping[str, Sequence[Number]]) -> list[str]:
@@ -131,9 +147,12 @@ def line_of(told: Mapping[str, Any], data: str, name: str, seed: int) -> dict[st
     numbers = {key: value if value is None else round(float(value), 6) for key, value in numbers_of(told).items()}
     keys = ("kind", "lam", "jsd", "tvd", "accuracy")
     against = [{key: each[key] for key in keys} for each in told["adversaries"]]
-    return {
+    line = {
         "data": data, "name": name, "seed": seed, "texts": told["count"], "numbers": numbers, "adversaries": against,
     }  # fmt: skip
+    if seed == 0 and told.get("texts"):  # the same text of all models, since it is drawn by the seed
+        line["shown"] = {key: told["texts"][0][key] for key in ("tokens", "probability", "predicted")}
+    return line
 
 
 def with_adversary(line: Mapping[str, Any], kind: str, lam: float) -> dict[str, Number]:
