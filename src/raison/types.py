@@ -7,6 +7,7 @@ No torch and no rendering here: the terminal, the page, the store and the metric
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -67,6 +68,9 @@ class Example(Record):
                 raise InputError(f"The {name} of an example must be a string, not {type(text).__name__}.")
             if not text.strip():
                 raise InputError(f"The {name} is empty: give at least one word.")
+        for name, value in (("target", self.target), ("label", self.label)):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InputError(f"The {name} of an example is {value}, which is no number: give one, or none.")
         ordered = sorted(self.slots, key=lambda s: s.start)
         for left, right in pairwise(ordered):
             if right.start < left.end:

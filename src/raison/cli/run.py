@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -210,7 +211,8 @@ def query(
     if json:
         import json as writer
 
-        print(writer.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str, ensure_ascii=False))
+        told = [dict(zip(apart(names), map(finite, row), strict=True)) for row in rows]
+        print(writer.dumps(told, default=str, ensure_ascii=False, allow_nan=False))
         return
     from rich.console import Console
     from rich.table import Table
@@ -223,3 +225,17 @@ def query(
     for row in rows:
         table.add_row(*(clean(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in row))
     Console(highlight=False).print(table)
+
+
+def apart(names: list[str]) -> list[str]:
+    """Columns of one name told apart: a, a_2."""
+    return [
+        name if not names[:k].count(name) else f"{name}_{names[:k].count(name) + 1}" for k, name in enumerate(names)
+    ]
+
+
+def finite(value: Any) -> Any:
+    """What JSON holds; NaN and infinity as null, also in lists."""
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

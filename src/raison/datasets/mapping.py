@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,7 @@ class Columns:
             label=self.label(found["label"], "label" in self.names or (self.filled and "label" in record)),
             gold=self.gold(found["gold"], text, pair),
             slots=tuple(map(Slot.from_dict, record.get("slots") or ())),
-            meta={**{k: writable(v) for k, v in rest.items()}, **(meta or {})},
+            meta={**{k: writable(v) for k, v in rest.items()}, **writable(meta or {})},
         )
 
     def value(self, record: Mapping[Any, Any], name: str, file: str) -> Any:
@@ -135,7 +136,7 @@ def words(value: Any) -> Any:
 
 def writable(value: Any) -> Any:
     """What JSON can hold; anything else as text."""
-    if value is None or isinstance(value, (str, int, float, bool)):
+    if value is None or isinstance(value, (str, int, bool)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, (list, tuple)):
         return [writable(each) for each in value]

@@ -17,6 +17,7 @@ from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Status, Tally
 from raison.runs.store import done_shards, environment_of, failures, homes, retried, spec_of
 from raison.runs.work import Careful, Done, Worker
+from raison.studies.evaluate import method_list
 
 __all__ = ["Death", "Executor", "Interrupted", "run"]
 
@@ -103,9 +104,8 @@ def run(
             raise InputError(f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder.")
         if header is not None:
             environment_of(place)  # refuses where it is lost
-        if retry:
-            retried(place)
         worker = None
+        chosen = method_list(spec.methods)
         if header is None or (not means.apart and means.ray is None):
             import torch
 
@@ -113,20 +113,24 @@ def run(
             model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
             worker = Worker(place, spec, means, model)
             if header is None:  # not before the model could be opened: a mistyped name makes no run
-                place.put("spec.json", spec.to_json().encode())
+                place.put("spec.json", spec.to_json().encode("utf-8", "surrogatepass"))  # names of files may be odd
                 place.delete("environment.json")
-            settle_environment(place, environment(worker.identity, means.threads))
+            settle_environment(place, environment(worker.identity, means.threads, chosen))
         else:
-            settle_environment(place, {**environment("", means.threads), "model": None})
+            settle_environment(place, environment(None, means.threads, chosen))
         if header is None:
             assert worker is not None
             header = make_plan(place, spec, worker.model, means.data_dir)
+        if retry:  # not before it is known that the run can go on
+            retried(place)
         return driven(place, spec, means, header, worker)
 
 
 def agreed(place: Place, spec: RunSpec | None, resume: bool, header: Header | None) -> RunSpec:
     """The spec of the run: the stored one, which a given one must equal, unless nothing was planned by it."""
     stored = None if place.get("spec.json") is None else spec_of(place)
+    if stored is None and header is not None:
+        raise InputError(f"spec.json of {str(place)!r} is missing: put it back, or start anew in another folder.")
     if stored is None or (header is None and spec is not None):
         if spec is None:
             raise InputError(f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data).")
@@ -147,6 +151,12 @@ def settle_environment(place: Place, now: dict[str, Any]) -> None:
         return
     before = environment_of(place)
     skipped = {"machine"} | {name for name, value in now.items() if value is None}  # None: workers will see
+    if before.get("methods", now["methods"]) != now["methods"]:
+        raise InputError(
+            f"A file that a method of {str(place)!r} names is another one now, and its numbers would not fit together: "
+            "put the old one back, or start anew in another folder."
+        )
+    skipped.add("methods")
     if other := [name for name in now if name not in skipped and before.get(name) != now[name]]:
         raise InputError(
             f"{str(place)!r} was begun with another {other[0]} ({before.get(other[0])}, now {now[other[0]]}), and its "
@@ -157,6 +167,11 @@ def settle_environment(place: Place, now: dict[str, Any]) -> None:
 def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Worker | None) -> Status:
     done = done_shards(place)
     sizes = dict(enumerate(header.sizes))
+    if strange := sorted(done - set(sizes)):
+        raise InputError(
+            f"{str(place)!r} holds a shard {strange[0]}, and its plan has none of that number: `raison store repair` "
+            "puts it aside."
+        )
     queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
     lost = sum(failures(place, name) for name in homes(place))
     tally = Tally(place, header, len(done), sum(header.counts[number] for number in done), lost)

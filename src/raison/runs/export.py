@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError, MissingExtra
+from raison.runs.lines import plain
 from raison.runs.place import Local, Place, Unwritten
 from raison.runs.store import records
 
@@ -98,14 +100,16 @@ def to_parquet(place: Place, out: Path) -> int:
     first = list(islice(every, GROUP))
     if not first:
         raise InputError(f"{str(place)!r} has no explanations yet: run it first.")
-    schema = schema_of(first, arrow)
+    # the first texts are the longest, and may all have failed: then the numbers' names stand further behind
+    told = next((flat(row["numbers"]) for record in records(place) for row in rows_of(record) if row["numbers"]), {})
+    schema = schema_of(told, arrow)
     count = 0
     if out.is_dir():
         raise InputError(f"{str(out)!r} is a folder: name a file, such as {str(out / 'explanations.parquet')!r}.")
     half = out.with_name(f".{out.name}.half")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with parquet.ParquetWriter(half, schema, compression="zstd") as writer:
+        with open(half, "wb") as file, parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             group = first
             while group:
                 columns = {name: [] for name in schema.names}  # type: ignore[var-annotated]
@@ -113,18 +117,32 @@ def to_parquet(place: Place, out: Path) -> int:
                     whole = {**{k: v for k, v in row.items() if k != "numbers"}, **flat(row["numbers"])}
                     for name in schema.names:
                         columns[name].append(whole.get(name))
-                writer.write_table(arrow.table(columns, schema=schema))
+                try:
+                    table = arrow.table(columns, schema=schema)
+                except UnicodeEncodeError:
+                    table = arrow.table(cleaned(columns), schema=schema)
+                writer.write_table(table)
                 count += len(group)
                 group = list(islice(every, GROUP))
         os.replace(half, out)
     except OSError as error:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
         raise Unwritten(f"{str(out)!r} could not be written ({error.strerror or error}): make room first.") from None
     return count
 
 
-def schema_of(rows: list[dict[str, Any]], arrow: Any) -> Any:
-    """Columns in a fixed order; those of numbers by their names in the first rows that have some."""
+def cleaned(value: Any) -> Any:
+    """All texts as others can read them."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [cleaned(each) for each in value]
+    return {key: cleaned(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def schema_of(told: dict[str, Any], arrow: Any) -> Any:
+    """Columns in a fixed order; those of numbers by their names in a row that has some."""
     text, number, whole = arrow.string(), arrow.float64(), arrow.int64()
     fields = [
         ("key", text), ("index", whole), ("place", whole), ("id", text), ("text", text), ("pair", text),
@@ -132,14 +150,14 @@ def schema_of(rows: list[dict[str, Any]], arrow: Any) -> Any:
         ("removal", text), ("units", text), ("names", arrow.list_(text)), ("scores", arrow.list_(number)),
         ("selected", arrow.list_(arrow.bool_())), ("order", arrow.list_(whole)), ("failed", text),
     ]  # fmt: skip
-    told = next((flat(row["numbers"]) for row in rows if row["numbers"]), {})
     fields += [(name, arrow.list_(number) if isinstance(value, list) else number) for name, value in told.items()]
     return arrow.schema(fields)
 
 
 def contents(place: Local) -> bytes:
-    """What the table was made of: names, sizes and times of the shards."""
-    found = sorted((path.name, path.stat()) for path in (place.root / "shards").glob("*.jsonl"))
+    """The table and what it was made of: names, sizes and times of the files."""
+    shards = sorted((place.root / "shards").glob("*.jsonl"))
+    found = [(path.name, path.stat()) for path in (place.root / TABLE, *shards) if path.is_file()]
     return json.dumps([[name, stat.st_size, stat.st_mtime_ns] for name, stat in found]).encode()
 
 
@@ -152,14 +170,20 @@ def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     except ImportError:
         raise MissingExtra("duckdb", "runs", "Asking a run in SQL") from None
     table = place.root / TABLE
-    now = contents(place)
-    if not table.is_file() or place.get(MADE_OF) != now:
+    if not table.is_file() or place.get(MADE_OF) != contents(place):
         to_parquet(place, table)
-        place.put(MADE_OF, now)
+        place.put(MADE_OF, contents(place))
+    from pyarrow import dataset, fs
+
+    try:
+        rows = dataset.dataset(str(table), format="parquet", filesystem=fs.LocalFileSystem())
+    except UnicodeEncodeError:
+        raise InputError(f"{str(place)!r} has a name that is no Unicode: give the run folder another.") from None
     with duckdb.connect() as base:
-        base.read_parquet(str(table)).create_view("explanations")
-        base.execute(f"set allowed_paths = ['{str(table).replace(chr(39), chr(39) * 2)}']")
+        # it is given the rows, not the name of a file, which it would read as a pattern; so it need not open any
+        base.register("explanations", rows)
         base.execute("set enable_external_access = false")
+        base.execute("set python_enable_replacements = false")
         try:
             asked = base.extract_statements(sql)
             if len(asked) != 1 or asked[0].type != duckdb.StatementType.SELECT:

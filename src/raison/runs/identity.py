@@ -8,15 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from raison import __version__
+from raison.errors import InputError
+from raison.registry import methods
 from raison.runs.lines import SCHEMA
 from raison.runs.spec import RunSpec
+from raison.spec import Spec
 from raison.types import Example
 
-__all__ = ["environment", "key_of", "method_identity", "model_identity"]
+__all__ = ["environment", "key_of", "method_identity", "methods_identity", "model_identity"]
 
 VERSION = "v1"
 PIECE = 1 << 24
@@ -59,13 +64,28 @@ def words(tensor: Any) -> Any:
 def method_identity(method: Any) -> list[Any]:
     """The spec of a method, with the content of every file that it names in the place of its path."""
     spec = method.spec()
+    files = {each.name for each in fields(method) if each.metadata.get("file")}
     made = []
     for name, value in sorted(spec.params.items()):
-        path = Path(value) if isinstance(value, (str, Path)) and value else None
-        if path is not None and path.is_file():
-            value = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        if name in files and value:
+            value = f"sha256:{digest_of(Path(value), spec.name)}"
+        elif isinstance(value, Spec) and value.name in methods:  # an order by another method
+            value = json.dumps(method_identity(methods.build(value)))
         made.append([name, str(value)])
     return [spec.name, made]
+
+
+def digest_of(path: Path, whose: str) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{str(path)!r}, which {whose} names, can't be read ({reason}): check the path.") from None
+
+
+def methods_identity(chosen: Sequence[Any]) -> dict[str, list[Any]]:
+    """Method by method, as a run keeps it: a file that changes, or lies somewhere else later, is noticed."""
+    return {str(each.spec()): method_identity(each) for each in chosen}
 
 
 def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) -> str:
@@ -87,7 +107,7 @@ def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) ->
     return f"{VERSION}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def environment(identity: str, threads: int) -> dict[str, Any]:
+def environment(identity: str | None, threads: int, chosen: Sequence[Any]) -> dict[str, Any]:
     """What numbers may depend on besides the spec."""
     from importlib.metadata import version
 
@@ -101,4 +121,5 @@ def environment(identity: str, threads: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "threads": threads,
+        "methods": methods_identity(chosen),
     }

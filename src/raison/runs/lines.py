@@ -16,7 +16,7 @@ from typing import Any
 
 from raison.errors import InputError
 
-__all__ = ["SCHEMA", "Damage", "Lines", "packed", "read", "unpacked"]
+__all__ = ["SCHEMA", "Damage", "Lines", "checksum", "packed", "plain", "read", "unpacked"]
 
 SCHEMA = 1
 HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
@@ -24,6 +24,11 @@ HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
 
 def checksum(body: bytes) -> bytes:
     return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
+
+
+def plain(text: str) -> str:
+    """Text that others can read: half of a surrogate pair, which JSON allows and nothing else does, is replaced."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def packed(records: Iterable[dict[str, Any]], shards: list[int]) -> bytes:

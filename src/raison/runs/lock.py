@@ -6,6 +6,7 @@ owner counts a beat in a file; a lock whose count stands still for a while belon
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import threading
@@ -45,13 +46,18 @@ def held(place: Local) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise Unwritten(f"The run folder {str(place.root)!r} can't be written ({reason}): choose another.") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.seek(0)
-        owner = file.read().strip() or "another process"
-        file.close()
-        raise busy(place, owner) from None
+    for last in (False, False, True):  # somebody may be asking for a moment whether the run is driven
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if not last:
+                time.sleep(0.05)
+                continue
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            file.close()
+            raise busy(place, owner) from None
     try:
         file.truncate(0)
         file.write(f"process {os.getpid()}")
@@ -71,24 +77,45 @@ def beating(place: Place) -> Iterator[None]:
         time.sleep(2.5 * BEAT)
         if place.get(NAME) not in (first, None):
             raise busy(place, "another driver")
-    stop = threading.Event()
+    stop, lost = threading.Event(), threading.Event()
 
     def beat() -> None:
         count = 0
         while not stop.wait(BEAT):
             count += 1
             with suppress(Unwritten):
+                if not owner_is(place, mine):  # we were asleep, and somebody took the run over
+                    lost.set()
+                    _thread.interrupt_main()
+                    return
                 place.put(NAME, json.dumps({"owner": mine, "beat": count}).encode())
 
     place.put(NAME, json.dumps({"owner": mine, "beat": 0}).encode())
+    time.sleep(0.4 * BEAT)
+    if not owner_is(place, mine):  # two began at once: the last to write has it
+        raise busy(place, "another driver")
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
     try:
         yield
+    except BaseException:
+        if lost.is_set():
+            raise busy(place, "another driver") from None
+        raise
     finally:
         stop.set()
         thread.join()
-        place.delete(NAME)
+        if not lost.is_set() and owner_is(place, mine):
+            place.delete(NAME)
+
+
+def owner_is(place: Place, mine: str) -> bool:
+    """Whether the lock is ours."""
+    try:
+        told = json.loads(place.get(NAME) or b"null")
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("owner") == mine
 
 
 def busy(place: Place, owner: str) -> InputError:

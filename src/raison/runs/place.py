@@ -120,8 +120,8 @@ class Remote(Place):
             raise MissingExtra("fsspec", "runs", "A run at a URL") from None
         try:
             self.fs, self.root = fsspec.core.url_to_fs(url)
-        except (ValueError, ImportError) as error:
-            raise InputError(f"{url!r} can't be opened ({error}): name a folder or another URL.") from None
+        except Exception as error:  # every file system has its own
+            raise InputError(f"{url!r} can't be opened ({first_line(error)}): name a folder or another URL.") from None
         self.url = url
 
     def __str__(self) -> str:
@@ -135,8 +135,10 @@ class Remote(Place):
             return action(*given)
         except FileNotFoundError:
             raise
-        except OSError as error:
-            raise Unwritten(f"{self.url!r} can't be reached ({error}): mend that, and resume the run.") from None
+        except Exception as error:
+            raise Unwritten(
+                f"{self.url!r} can't be reached ({first_line(error)}): mend that, and resume the run."
+            ) from None
 
     def put(self, name: str, data: bytes) -> None:
         path = self.path(name)
@@ -174,4 +176,15 @@ def place_of(where: str | os.PathLike[str]) -> Place:
     name = os.fspath(where)
     if not name.strip():
         raise InputError("The name of the run is empty: name a folder.")
-    return Remote(name) if "://" in name else Local(Path(name).expanduser())
+    for ours in ("file://", "local://"):  # a folder, which can do more as such
+        name = name.removeprefix(ours)
+    if "://" in name:
+        return Remote(name)
+    try:
+        return Local(Path(name).expanduser())
+    except RuntimeError:
+        raise InputError(f"{name!r} names a user that is not here: name a folder.") from None
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

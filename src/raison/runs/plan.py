@@ -103,8 +103,15 @@ def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> 
     )  # fmt: skip
     if found.same:
         place.put(SAME, lines.packed(found.same, []))
-    place.put(HEADER, (json.dumps(asdict(header), ensure_ascii=False) + "\n").encode())
+    place.put(HEADER, header_bytes(asdict(header)))
     return header
+
+
+def header_bytes(told: dict[str, Any]) -> bytes:
+    """A header with its checksum, so that a changed number shows."""
+    body = json.dumps(told, ensure_ascii=False, sort_keys=True)
+    summed = {**told, "sum": lines.checksum(body.encode("utf-8", "surrogatepass")).decode()}
+    return (json.dumps(summed, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 class Known:
@@ -129,7 +136,8 @@ class Known:
         row = self.base.execute("select name from seen where hash = ?", (bytes.fromhex(content),)).fetchone()
         if row is not None:
             return str(row[0])
-        self.base.execute("insert into seen values (?, ?)", (bytes.fromhex(content), example.id or str(index)))
+        name = lines.plain(example.id or str(index))
+        self.base.execute("insert into seen values (?, ?)", (bytes.fromhex(content), name))
         return ""
 
 
@@ -144,6 +152,7 @@ class Planner:
         self.same: list[dict[str, Any]] = []
         self.shares = [0.0, 0]
         self.waiting: list[Planned] = []
+        self.held = 0  # tokens of those
 
     def counted(self, index: int, example: Example) -> Planned:
         try:
@@ -168,10 +177,10 @@ class Planner:
     def deal(self, window: list[Planned]) -> None:
         """Texts of like length into shards of about the asked size."""
         for text in sorted(window, key=lambda text: (-text.tokens, text.index)):
-            full = sum(each.tokens for each in self.waiting) + text.tokens > self.spec.shard_tokens
-            if self.waiting and full:
+            if self.waiting and self.held + text.tokens > self.spec.shard_tokens:
                 self.flush()
             self.waiting.append(text)
+            self.held += text.tokens
 
     def flush(self) -> None:
         if not self.waiting:
@@ -185,7 +194,7 @@ class Planner:
         self.texts += len(self.waiting)
         self.counts.append(len(self.waiting))
         self.number += 1
-        self.waiting = []
+        self.waiting, self.held = [], 0
 
 
 def chunked(texts: list[Planned], most: int) -> list[tuple[int, ...]]:
@@ -209,6 +218,9 @@ def header_of(place: Place) -> Header | None:
         return None
     try:
         given = json.loads(data)
+        if "sum" in given and header_bytes({k: v for k, v in given.items() if k != "sum"}) != data:
+            raise ValueError("a checksum that does not fit")
+        given.pop("sum", None)
         found = Header(**{**given, "sizes": tuple(given["sizes"]), "counts": tuple(given["counts"])})
         if not len(found.sizes) == len(found.counts) == found.shards or sum(found.counts) != found.texts:
             raise ValueError("numbers that do not fit together")

@@ -25,6 +25,7 @@ from raison.runs.spec import Means, RunSpec
 __all__ = ["Pool"]
 
 READY = 600.0  # seconds to load the model
+FEW = 4  # workers that may be killed while they load it, beside one for each: memory may have run out
 
 
 def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
@@ -56,7 +57,10 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
         limited(means)
         pipe.send(("ready", worker.identity))
     except RaisonError as error:
-        pipe.send(("unable", str(error)))
+        with suppress(OSError):
+            pipe.send(("unable", str(error)))
+        return
+    except BrokenPipeError:  # the driver is gone
         return
     threading.Thread(target=listen, daemon=True).start()
     while True:
@@ -113,6 +117,7 @@ class Pool:
         self.room = means.workers
         self.identity = json.loads(place.get("environment.json"))["model"]
         self.members = [Member(self.where, spec, means) for _ in range(means.workers)]
+        self.unopened = 0  # workers that were killed before they had a model, one after the other
         self.waiting: list[tuple[int, Any]] = []
 
     def submit(self, number: int, careful: Any) -> None:
@@ -154,7 +159,7 @@ class Pool:
                     member.at, member.size, member.done = (told[0], told[1]), told[2], told[3]
                     member.since = time.monotonic()
                 elif kind == "ready":
-                    member.ready, member.since = True, time.monotonic()
+                    member.ready, member.since, self.unopened = True, time.monotonic(), 0
                     if told[0] != self.identity:
                         raise ModelError(f"{self.spec.model!r} is another model than the run was begun with.")
                 elif kind == "done":
@@ -174,8 +179,12 @@ class Pool:
         code = member.process.exitcode or 0
         self.members.remove(member)
         member.end()
-        if not member.ready and member.shard is None and code != -signal.SIGKILL:
-            raise ModelError(f"A worker ended while it opened the model (exit code {code}): try it with one worker.")
+        if not member.ready and member.shard is None:
+            self.unopened += 1
+            if code != -signal.SIGKILL or self.unopened > self.room + FEW:
+                raise ModelError(
+                    f"A worker ended while it opened the model ({said(code)}): try it with fewer workers, or with one."
+                )
         self.members.append(Member(self.where, self.spec, self.means))
         if member.shard is not None:
             reason = "it took too long" if member.late else said(code)

@@ -12,6 +12,7 @@ from raison import limits
 from raison.errors import InputError
 from raison.filled import filled
 from raison.spec import one_of, whole
+from raison.units import LEVELS
 
 __all__ = ["Means", "RunSpec", "read_spec"]
 
@@ -49,6 +50,10 @@ class RunSpec:
         if not self.methods:
             raise InputError("A run needs at least one method: name one of `raison ls methods`.")
         one_of("target", self.target, TARGETS)
+        one_of("units", self.units, LEVELS)
+        for name in ("split", "removal"):
+            if not isinstance(getattr(self, name), (str, type(None))):
+                raise InputError(f"{name} is a name, not {getattr(self, name)!r}.")
         if not isinstance(self.skip_broken, bool):
             raise InputError(f"skip_broken is true or false, not {self.skip_broken!r}.")
         whole("seed", self.seed, 0)
@@ -80,12 +85,16 @@ class Means:
     gpus: float = 0.0  # of each Ray worker
 
     def __post_init__(self) -> None:
-        whole("workers", self.workers, 1)
-        whole("threads", self.threads, 1)
+        for name, most in (("workers", 100_000), ("threads", 1_024)):
+            whole(name, getattr(self, name), 1)
+            if getattr(self, name) > most:
+                raise InputError(f"{name} is at most {most}, not {getattr(self, name)}.")
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"timeout is a number of seconds above 0, not {self.timeout}.")
         if self.memory is not None:
             whole("memory", self.memory, 1)
+            if self.memory > 10**9:
+                raise InputError(f"memory is a number of megabytes up to a milliard, not {self.memory}.")
         if not self.gpus >= 0:
             raise InputError(f"gpus is a share of a GPU from 0 up, not {self.gpus}.")
 
@@ -106,7 +115,7 @@ def read_spec(path: Path, **changes: Any) -> RunSpec:
             given = tomllib.loads(limits.read(file, limits.SPEC, repr(str(path))).decode("utf-8"))
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it.") from None
     found = RunSpec.of({**given, **{k: v for k, v in changes.items() if v is not None}}, repr(str(path)))
     return replace(found)

@@ -106,6 +106,8 @@ def status_of(place: Place) -> dict[str, Any]:
     if header is None:
         if place.get("spec.json") is None:
             raise InputError(f"{str(place)!r} is no run: name the folder of one.")
+        if done_shards(place):
+            raise InputError(f"{str(place)!r} has results but no plan: put plan/ back.")
         return {"state": "planning", "shards_done": 0}
     try:
         told: Any = json.loads(place.get(NAME) or b"{}")
@@ -114,10 +116,15 @@ def status_of(place: Place) -> dict[str, Any]:
     told = told if isinstance(told, dict) else {}
     if not isinstance(told.get("notices", []), list):
         del told["notices"]
-    done = len(done_shards(place))
-    told = {"state": "stopped", **told, "shards": header.shards, "shards_done": done, "texts": header.texts}
-    if told["state"] == "running" and not driven(place):
-        told["state"] = "done" if done == header.shards else "stopped"
+    done = {number for number in done_shards(place) if number < header.shards}
+    there = {"shards": header.shards, "shards_done": len(done), "texts": header.texts}
+    told = {"state": "stopped", **told, **there}
+    if not driven(place):  # files may have gone since it was told
+        whole = len(done) == header.shards
+        told["texts_done"] = sum(header.counts[number] for number in done)
+        told["seconds_left"] = 0.0 if whole else None
+        if told["state"] in ("running", "done"):
+            told["state"] = "done" if whole else "stopped"
     return told
 
 

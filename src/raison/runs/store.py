@@ -14,9 +14,9 @@ from typing import Any
 
 from raison.errors import InputError
 from raison.runs import lines
-from raison.runs.identity import key_of, method_identity
+from raison.runs.identity import key_of, methods_identity
 from raison.runs.place import Place
-from raison.runs.plan import Header, header_of, name_of
+from raison.runs.plan import SAME, Header, header_of, name_of
 from raison.runs.spec import RunSpec
 from raison.types import Example
 
@@ -77,9 +77,8 @@ def homes(place: Place) -> dict[str, list[int]]:
 
 def records(place: Place) -> Iterator[dict[str, Any]]:
     """Every record in the order of the plan; damage is an error that names it."""
-    from raison.studies.evaluate import method_list
-
-    header, each = header_of(place), len(method_list(spec_of(place).methods))
+    spec, header = spec_of(place), header_of(place)
+    methods = names_of(spec)
     known = homes(place)
     opened: dict[str, lines.Lines] = {}
     order = sorted((number, name) for name, numbers in known.items() for number in numbers or [-1])
@@ -87,24 +86,52 @@ def records(place: Place) -> Iterator[dict[str, Any]]:
         if name not in opened:
             if len(opened) >= OPEN:  # shards stand in order in their files, so one is mostly enough
                 opened.pop(next(iter(opened)))
-            opened[name] = whole_file(place, name)
+            opened[name] = whole_file(place, name, header, len(methods))
         found = opened[name]
-        if header is None or not name.startswith("compact-"):
-            yield from found.records()
-            continue
-        begin = sum(header.counts[before] for before in found.shards[: found.shards.index(number)]) * each
-        for body in found.bodies[begin : begin + header.counts[number] * each]:
-            yield json.loads(body)
+        for body in found.bodies if header is None else part_of(found, number, header, len(methods)):
+            record = json.loads(body)
+            if record["method"] not in methods or (spec.metrics and not {"numbers", "failed"} & set(record)):
+                raise InputError(told_of(place, lines.Damage(f"{FOLDER}/{name}", 1, "is of another run")))
+            yield record
 
 
-def whole_file(place: Place, name: str) -> lines.Lines:
-    found = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
+def names_of(spec: RunSpec) -> list[str]:
+    """The methods of a run, as its records name them."""
+    from raison.studies.evaluate import method_list
+
+    return [str(each.spec()) for each in method_list(spec.methods)]
+
+
+def part_of(found: lines.Lines, number: int, header: Header, each: int) -> list[bytes]:
+    """The lines of one shard in a file that holds what the plan says."""
+    begin = sum(header.counts[before] for before in found.shards[: found.shards.index(number)]) * each
+    return found.bodies[begin : begin + header.counts[number] * each]
+
+
+def misfit(place: Place, name: str, found: lines.Lines, header: Header | None, each: int) -> str:
+    """What is wrong with a whole file that does not hold what its name and the plan say; "" where all is well."""
+    if sorted(found.shards) != sorted(held_by(place, name)):
+        return f"says that it holds the shards {found.shards}"
+    if header is None:
+        return ""
+    if strange := [number for number in found.shards if not 0 <= number < header.shards]:
+        return f"holds a shard {strange[0]}, and the plan has none of that number"
+    planned = sum(header.counts[number] for number in found.shards) * each
+    return "" if planned == len(found.bodies) else f"ends {len(found.bodies)} records where the plan has {planned}"
+
+
+def whole_file(place: Place, name: str, header: Header | None, each: int) -> lines.Lines:
+    file = f"{FOLDER}/{name}"
+    found = lines.read(place.get(file) or b"", file)
+    if found.whole and (wrong := misfit(place, name, found, header, each)):
+        found.damage.append(lines.Damage(file, len(found.bodies) + 1, wrong))
     if not found.whole:
-        raise InputError(
-            f"{found.damage[0]} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` "
-            "makes it again."
-        )
+        raise InputError(told_of(place, found.damage[0]))
     return found
+
+
+def told_of(place: Place, damage: lines.Damage) -> str:
+    return f"{damage} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` makes it again."
 
 
 def failures(place: Place, name: str) -> int:
@@ -131,37 +158,65 @@ def verify(place: Place) -> Found:
     """Read every byte: checksums, counts, keys (made again from what is stored), and that nothing is there twice."""
     spec, found = spec_of(place), Found()
     header = header_of(place)
-    identity = environment_of(place).get("model", "")
+    told = environment_of(place)
     found.damage += strangers(place)
     found.damage += plan_damage(place, header)
-    from raison.studies.evaluate import method_list
+    found.damage += cost_damage(place)
+    if (known := told.get("methods")) is None:  # of a run that was begun before this was kept
+        from raison.studies.evaluate import method_list
 
-    known = {str(each.spec()): method_identity(each) for each in method_list(spec.methods)}
+        known = methods_identity(method_list(spec.methods))
+    names = names_of(spec)
     seen: set[bytes] = set()
     done: set[int] = set()
+    keyless: list[lines.Damage] = []
     for name, numbers in homes(place).items():
         file = f"{FOLDER}/{name}"
         read = lines.read(place.get(file) or b"", file)
         found.damage += read.damage
         done.update(numbers)
         found.shards += len(numbers)
-        if read.whole and sorted(read.shards) != sorted(held_by(place, name)):
-            found.damage.append(
-                lines.Damage(file, len(read.bodies) + 1, f"says that it holds the shards {read.shards}")
-            )
+        wrong = misfit(place, name, read, header, len(names)) if read.whole else ""
+        if wrong:
+            found.damage.append(lines.Damage(file, len(read.bodies) + 1, wrong))
+        planned = planned_rows(place, read.shards, names) if header is not None and read.whole and not wrong else None
         for number, record in enumerate(read.records(), 1):
             found.records += 1
             found.failed += "failed" in record
-            again = key_of(identity, spec, known.get(record["method"], []), Example.from_dict(record["example"]))
-            if again != record["key"]:
-                found.damage.append(lines.Damage(file, number, "has a key that its content does not give"))
+            mine = next(planned, None) if planned is not None else None
+            if mine is not None and mine != (record["index"], record["example"], record["method"]):
+                found.damage.append(lines.Damage(file, number, "is not what the plan has there"))
+                continue
+            example = Example.from_dict(record["example"])
+            if key_of(told.get("model", ""), spec, known.get(record["method"], []), example) != record["key"]:
+                keyless.append(lines.Damage(file, number, "has a key that its content does not give"))
             short = bytes.fromhex(record["key"].partition(":")[2])[:16]
             if short in seen:
                 found.damage.append(lines.Damage(file, number, "stands there twice"))
             seen.add(short)
+    if len(keyless) == len(seen) > 1:  # all of them: it is not the records
+        keyless = [lines.Damage("spec.json", 1, "or environment.json was changed: they give no record's key")]
+    found.damage += keyless
     if header is not None:
         found.missing = sorted(set(range(header.shards)) - done)
     return found
+
+
+def planned_rows(place: Place, shards: list[int], names: list[str]) -> Iterator[tuple[int, Any, str]]:
+    """What the records of some shards are about, in order; nothing where the plan itself is damaged."""
+    for number in shards:
+        read = lines.read(place.get(name_of(number)) or b"", name_of(number))
+        if not read.whole or read.shards != [number]:
+            return
+        for row in list(read.records())[1:]:
+            for name in names:
+                yield row["index"], row["example"], name
+
+
+def cost_damage(place: Place) -> list[lines.Damage]:
+    """What is wrong with the files of what results took."""
+    names = [f"costs/{name}" for name in place.names("costs")]
+    return [each for name in names for each in lines.read(place.get(name) or b"", name).damage]
 
 
 def environment_of(place: Place) -> dict[str, Any]:
@@ -186,8 +241,13 @@ def strangers(place: Place) -> list[lines.Damage]:
 
 def plan_damage(place: Place, header: Header | None) -> list[lines.Damage]:
     """What is wrong with the plan."""
+    if header is None:
+        lost = lines.Damage("plan/header.json", 1, "is missing, and with it the plan")
+        return [lost] if files(place) else []
     found = []
-    for number in range(header.shards if header is not None else 0):
+    if (same := place.get(SAME)) is not None:
+        found += lines.read(same, SAME).damage
+    for number in range(header.shards):
         read = lines.read(place.get(name_of(number)) or b"", name_of(number))
         found += read.damage
         if read.whole and read.shards != [number]:
@@ -202,6 +262,13 @@ def repair(place: Place) -> list[str]:
         by_file.setdefault(each.file, []).append(each)
     said = []
     for file, damage in by_file.items():
+        if file == "spec.json":
+            said.append(f"{damage[0]}: put the right ones back; nothing was moved.")
+            continue
+        if file.startswith("costs/"):
+            place.move(file, f"damaged/{file}")
+            said.append(f"{damage[0]}: it is in damaged/ now; what these results took is lost, they are not.")
+            continue
         if not file.startswith(f"{FOLDER}/"):
             said.append(f"{damage[0]}: a plan can't be mended; start the run anew in another folder.")
             continue
@@ -222,8 +289,13 @@ def retried(place: Place) -> int:
 def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
     """Put whole shards into few files; returns how many files there were and are. Can be killed at any moment."""
     known = homes(place)
-    for name in set(files(place)) - set(known):  # a compaction was killed before it could remove these
-        place.delete(f"{FOLDER}/{name}")
+    header, each = header_of(place), len(names_of(spec_of(place)))
+    if twice := set(files(place)) - set(known):  # a compaction was killed before it could remove these
+        for name in known:
+            if name.startswith("compact-"):
+                whole_file(place, name, header, each)  # where it is not whole, they may be the only good ones
+        for name in twice:
+            place.delete(f"{FOLDER}/{name}")
     plain = sorted(name for name in known if not name.startswith("compact-"))
     before = len(known)
     group: list[str] = []
@@ -246,10 +318,9 @@ def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
 def join(place: Place, names: list[str], number: int) -> None:
     bodies: list[bytes] = []
     shards: list[int] = []
+    header, each = header_of(place), len(names_of(spec_of(place)))
     for name in names:
-        read = lines.read(place.get(f"{FOLDER}/{name}") or b"", f"{FOLDER}/{name}")
-        if not read.whole:
-            raise InputError(f"{read.damage[0]}: repair the store first.")
+        read = whole_file(place, name, header, each)
         bodies += read.bodies
         shards += read.shards
     made = lines.packed((json.loads(body) for body in bodies), shards)
