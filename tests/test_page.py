@@ -291,6 +291,23 @@ def test_runs(address, opening, width):
     axe(page)
 
 
+def test_a_run_of_every_token_is_a_matrix(opening, tmp_path):
+    (tmp_path / "data.jsonl").write_text(json.dumps({"text": "Once upon a time"}))
+    spec = RunSpec("stories15m", str(tmp_path / "data.jsonl"), ("greedy",), target="all", units="token")
+    run(tmp_path / "run", spec)
+    with served({"stories15m": opened("stories15m")}, Shelf({"tokens": str(tmp_path / "run")})) as client:
+        page = at_home(opening(WIDE), str(client.base_url))
+        page.click("#tab-runs")
+        page.click(".runs .link")
+        page.wait_for_selector(".matrix")
+        with page.expect_download() as saved:
+            page.click(".share-bar >> text=HTML")
+        assert "matrix" in Path(saved.value.path()).read_text(encoding="utf-8")
+        code = base64.urlsafe_b64encode(json.dumps({"view": "toString", "text": "Once"}).encode()).decode()
+        page.goto(f"{client.base_url}/#{code.rstrip('=')}")
+        page.wait_for_selector("#tab-scores[aria-selected=true]")
+
+
 def test_script_is_shown_as_text(address, opening):
     page = at_home(opening(WIDE), address)
     for view, model in (("scores", "sentiment"), ("rationale", "stories15m")):

@@ -18,10 +18,11 @@ import torch
 import raison
 from raison.artifact import Artifact
 from raison.errors import InputError, UnknownName
+from raison.methods import shapley
 from raison.methods.base import Batch
 from raison.methods.idf import SHIPPED, entry
 from raison.methods.lime import Lime
-from raison.methods.perturbation import shares
+from raison.methods.perturbation import ask, shares
 from raison.methods.shapley import KernelShap, ShapleySampling
 from raison.models.base import Budget, Question, Wish
 from raison.registry import methods
@@ -168,6 +169,22 @@ def test_shapley_sampling_walks_its_orders():
     (found,) = method(model, batch)
     np.testing.assert_allclose(found.scores, gains.mean(0), atol=1e-9)
     np.testing.assert_allclose(found.parts["standard_error"], gains.std(0, ddof=1) / math.sqrt(3), atol=1e-9)
+
+
+def test_many_orders_are_asked_about_in_parts(monkeypatch):
+    """The same numbers, and never more sets at once than memory is to hold."""
+    model = raison.load(tangled)
+    batch, units, _ = questioned(model, "some very good films have a bad and lovely end", "word")
+    (wanted,) = ShapleySampling(7)(model, batch)
+    sizes = []
+    monkeypatch.setattr(shapley, "CELLS", 2 * 2 * (len(units) + 1) * len(units))
+    monkeypatch.setattr(shapley, "ask", lambda m, b, chosen: sizes.append(len(chosen[0])) or ask(m, b, chosen))
+    (found,) = ShapleySampling(7)(model, batch)
+    assert sizes == [4 * (len(units) + 1)] * 3 + [2 * (len(units) + 1)]
+    np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-12)
+    np.testing.assert_allclose(found.parts["standard_error"], wanted.parts["standard_error"], atol=1e-12)
+    assert found.diagnostics["value"] == wanted.diagnostics["value"]
+    assert found.diagnostics["empty"] == wanted.diagnostics["empty"]
 
 
 @pytest.mark.parametrize("paired", [True, False])

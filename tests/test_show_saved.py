@@ -147,3 +147,14 @@ def test_files_of_others_are_told_from_those_of_a_newer_raison(tmp_path, content
     path.write_bytes(content)
     with pytest.raises(InputError, match=why):
         read_saved(path)
+
+
+def test_numbers_that_no_drawing_holds_are_told(tmp_path, evaluation):
+    pytest.importorskip("matplotlib")
+    told = json.loads(evaluation.to_json())
+    name = next(iter(told["curves"]))
+    method = next(iter(told["curves"][name]))
+    told["curves"][name][method][0] = 10**400
+    (tmp_path / "x.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match="no result as raison writes it"):
+        draw(read_saved(tmp_path / "x.json"), tmp_path / "x.svg")

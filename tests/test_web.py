@@ -23,7 +23,7 @@ from raison.studies.looking import heads_of, muted, without
 from raison.studies.trust import trust
 from raison.testing import tiny_hf
 from raison.types import Explanation
-from raison.web.guard import Guard
+from raison.web.guard import Guard, cookie_of
 from raison.web.jobs import Busy, Workers
 from raison.web.settings import Settings
 from raison.web.shelf import Shelf
@@ -230,6 +230,45 @@ def test_files(client, models):
     assert many.status_code == 400 or len(good["units"]["names"]) * 200 <= 4000
 
 
+def test_a_text_is_sent_once_for_all_its_rationales(client, models):
+    found = ask(client, "rationalize", model="gpt2", text=TEXT, target="all")["explanations"]
+    slim = [found[0], *({**each, "encoding": 0} for each in found[1:])]
+    whole, short = (client.post("/api/export", json={"explanations": given, "kind": "html"}) for given in (found, slim))
+    assert whole.status_code == 200 and whole.content == short.content
+    for place in (1, 7, -1, True):
+        response = client.post("/api/export", json={"explanations": [{**found[0], "encoding": place}], "kind": "html"})
+        assert response.status_code == 400
+
+
+def test_pictures_that_can_not_be_drawn_are_refused(client):
+    good = ask(client, "explain", model="bert", text=TEXT)["explanations"][0]
+    long = {**good, "encoding": {**good["encoding"], "texts": [TEXT + " lorem ipsum" * 2000]}}
+    response = client.post("/api/export", json={"explanations": [long], "kind": "svg"})
+    assert response.status_code == 400 and "20000 letters" in response.json()["error"]
+    deep: list = []
+    for _ in range(700):
+        deep = [deep]
+    huge = {**good, "scores": [10**400, *good["scores"][1:]]}
+    for bad in ({**good, "cost": {"a": deep}}, huge, {**good, "encoding": {**good["encoding"], "texts": [deep]}}):
+        for kind in ("html", "svg"):
+            response = client.post("/api/export", json={"explanations": [bad], "kind": kind})
+            assert response.status_code in (200, 400), response.text
+
+
+def test_runs_with_half_characters_can_be_read(models, tmp_path):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    rows = [{"text": "a lovely \ud800 film"}, {"text": "a lovely film", "label": "\ud800"}]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run(tmp_path / "run", RunSpec(str(tmp_path / "model"), str(tmp_path / "data.jsonl"), ("leave_one_out",)))
+    with served(models, Shelf({"r": str(tmp_path / "run")})) as client:
+        told = result_of(client.get("/api/runs/r"))
+        assert told["found"] == 2 and {row["text"] for row in told["rows"]} >= {"a lovely film"}
+        assert client.get("/api/runs/r/" + "9" * 4000).status_code == 400
+        assert len(client.get("/api/runs/r/" + "9" * 4000).text) < 200
+
+
 def test_runs_are_sorted_and_filtered(client):
     told = result_of(client.get("/api/runs/done", params={"sort": "comprehensiveness", "method": "leave_one_out"}))
     values = [row["numbers"]["comprehensiveness"] for row in told["rows"]]
@@ -243,6 +282,7 @@ def test_runs_are_sorted_and_filtered(client):
     for path in ("/api/runs/other", "/api/runs/done/999", "/api/runs/done?sort=none", "/api/runs/done?count=0"):
         assert client.get(path).status_code == 400
     assert client.get("/api/runs/done/x").status_code == 422
+    assert client.get("/api/runs/done?count=1e3").json()["error"].startswith("count is refused")
 
 
 # -- many at once ---------------------------------------------------------------------------------------------------
@@ -409,6 +449,9 @@ def test_stoppable_work_ends_before_the_next_pass(models):
     with pytest.raises(InputError, match="enough"), progress.stoppable(check):
         raison.rationalize(models["gpt2"], TEXT, target="all")
     raison.explain(models["gpt2"], TEXT)  # and nothing of it is left
+    seen.clear()
+    with pytest.raises(InputError, match="enough"), progress.stoppable(check):
+        raison.explain(models["bert"], TEXT, "alti")  # which has one pass, and much to count behind it
 
 
 # -- who may ask, and what --------------------------------------------------------------------------------------------
@@ -499,6 +542,8 @@ def test_other_pages_hosts_paths_and_bodies_are_refused(client):
         ({"origin": "ftp://127.0.0.1"}, 403),
         ({"host": "evil.example"}, 421),
         ({"host": "127.0.0.1.evil.example"}, 421),
+        ({"host": "127.0.0.1:80@evil.example"}, 421),
+        ({"host": "127.0.0.1:evil.example"}, 421),
         ({"sec-fetch-site": "cross-site"}, 403),
     ):
         assert client.post("/api/predict", json={"model": "bert", "text": "x"}, headers=headers).status_code == code
@@ -539,6 +584,9 @@ def test_tokens(models):
         opened = client.get("/?token=secret")
         assert opened.status_code == 303 and "HttpOnly" in opened.headers["set-cookie"]
         assert client.get("/").status_code == 200 and client.get("/api/about").status_code == 200  # by the cookie
+    for others in ('theme={"a":1}; ', "x[y]=1; ", "a b=c; ", ""):
+        assert cookie_of(f"{others}raison-token=secret; z=1") == "secret"
+    assert cookie_of("my-raison-token=secret") == cookie_of("") == ""
 
 
 def test_slow_clients_are_sent_away(models):

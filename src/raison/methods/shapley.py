@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -15,6 +16,8 @@ from raison.models.base import Model
 from raison.spec import whole
 
 __all__ = ["KernelShap", "ShapleySampling"]
+
+CELLS = 1 << 24  # sets × units that are asked about together
 
 
 @dataclass
@@ -177,16 +180,28 @@ class ShapleySampling(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         walks = [self.walk(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
-        answers = ask(model, batch, [walk.keep for walk in walks])
+        if max((walk.cells for walk in walks), default=0) <= CELLS:
+            answers = ask(model, batch, [walk.sets() for walk in walks])
+        else:  # one text after the other, some of its orders at a time: memory does not grow with their number
+            answers = [in_parts(model, batch, number, walk) for number, walk in enumerate(walks)]
         return [walk.answer(asked) for walk, asked in zip(walks, answers, strict=True)]
 
     def walk(self, size: int, random: np.random.Generator) -> Walk:
         """Random orders, or all sets where they are fewer."""
         if 2**size - 2 <= 2 * self.permutations * max(0, size - 1):
-            return Walk(every_set(size))
-        ranks = random.random((self.permutations, size)).argsort(1)  # [p u] when each unit arrives
-        forth = ranks[:, None, :] < np.arange(size + 1)[:, None]  # [p k u] the first k units
-        return Walk(np.stack([forth, ~forth[:, ::-1]], axis=1).reshape(-1, size), ranks)
+            return Walk(size)
+        return Walk(size, random.random((self.permutations, size)).argsort(1))
+
+
+def in_parts(model: Model, batch: Batch, number: int, walk: Walk) -> Asked:
+    """What all sets of one text are worth, asked in parts."""
+    alone = replace(
+        batch, encodings=[batch.encodings[number]], targets=[batch.targets[number]], units=[batch.units[number]],
+        whole=(), predicted=(),
+    )  # fmt: skip
+    found = [ask(model, alone, [keep])[0] for keep in walk.parts()]
+    cost = {key: sum(each.cost[key] for each in found) for key in found[0].cost}
+    return Asked(np.concatenate([each.value for each in found]), sum(each.evaluations for each in found), cost)
 
 
 def every_set(size: int) -> np.ndarray:
@@ -198,13 +213,33 @@ def every_set(size: int) -> np.ndarray:
 class Walk:
     """Sets that are asked about, and what follows from their values."""
 
-    keep: np.ndarray  # [n u] of each order its beginnings, then those of its reverse; or all sets
+    size: int
     ranks: np.ndarray | None = None  # [p u] when each unit arrives; None where all sets are asked
+
+    @property
+    def cells(self) -> int:
+        return 0 if self.ranks is None else 2 * len(self.ranks) * (self.size + 1) * self.size
+
+    def sets(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """[n u] of each order its beginnings, then those of its reverse; or all sets."""
+        if self.ranks is None:
+            return every_set(self.size)
+        forth = self.ranks[first:last, None, :] < np.arange(self.size + 1)[:, None]  # [p k u] the first k units
+        return np.stack([forth, ~forth[:, ::-1]], axis=1).reshape(-1, self.size)
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """The sets of a few orders after the others."""
+        if self.ranks is None:
+            yield self.sets()
+            return
+        each = max(1, CELLS * len(self.ranks) // self.cells)
+        for first in range(0, len(self.ranks), each):
+            yield self.sets(first, first + each)
 
     def answer(self, asked: Asked) -> Answer:
         facts = {"value": asked.value[-1], "empty": asked.value[0], "evaluations": asked.evaluations}
         if self.ranks is None:
-            scores = exactly(self.keep, asked.value)
+            scores = exactly(self.sets(), asked.value)
             return sampled(scores, np.zeros(len(scores)), facts, asked)
         pairs, size = self.ranks.shape
         facts["value"] = asked.value[size]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from raison import progress
 from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
 from raison.methods.mixing import at_answer, last_of_each, lifted, normalised, rolled_out
@@ -127,6 +128,7 @@ def contributions(trace: Trace, size: int) -> Iterator[np.ndarray]:
     for each, write in zip(trace.maps, trace.writes, strict=True):
         matrix = np.zeros((size, size))
         for start in range(0, len(each.rows), ROWS):
+            progress.check()
             rows = slice(start, start + ROWS)
             output, own = write.output[rows], write.own(rows)
             parts = write.parts(rows)  # [s c d]

@@ -67,7 +67,7 @@ def whole() -> Iterator[None]:
     """What was changed by hand may read as a record and still say what none of ours says."""
     try:
         yield
-    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         told = f"{type(error).__name__}: {error}"
         raise InputError(f"This is no result as raison writes it ({told}): make it anew.") from None
 

@@ -87,6 +87,6 @@ class Heads(Asked):
 class Export(Body):
     """Explanations as they came, to be had as a file."""
 
-    explanations: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=200)]
+    explanations: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=600)]
     kind: Literal["html", "svg", "png"] = "html"
     title: Name = "Explanation"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 from fastapi.responses import Response
 
@@ -17,16 +18,18 @@ from raison.web import bodies
 __all__ = ["exported"]
 
 TYPES = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
-DRAWN = 4000  # units that one picture may hold; a page may hold more
+DRAWN, LETTERS = 4000, 20_000  # units, and letters of a text, that one picture may hold; a page may hold more
 _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
 
 
 def drawn(body: bodies.Export) -> bytes:
-    found = [Explanation.from_dict(each) for each in body.explanations]
+    found = [Explanation.from_dict(each) for each in with_encodings(body.explanations)]
     if body.kind == "html":
         return to_html(found, body.title).encode("utf-8", "replace")
     if sum(len(each.units) for each in found) > DRAWN:
         raise InputError(f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library.")
+    if any(sum(map(len, each.encoding.texts)) > LETTERS for each in found):
+        raise InputError(f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library.")
     with tempfile.TemporaryDirectory() as folder, _drawing:
         progress.check()  # who waited for the pen may have left
         path = Path(folder) / f"explanation.{body.kind}"
@@ -34,11 +37,25 @@ def drawn(body: bodies.Export) -> bytes:
         return path.read_bytes()
 
 
+def with_encodings(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records as they came; one whose encoding is a number has that of the record at that place, as a matrix would
+    say its text once for every token."""
+    found: list[dict[str, Any]] = []
+    for each in given:
+        place = each.get("encoding")
+        if isinstance(place, int) and not isinstance(place, bool):
+            if not 0 <= place < len(found):
+                raise ValueError("an encoding that is not there")
+            each = {**each, "encoding": found[place]["encoding"]}
+        found.append(each)
+    return found
+
+
 def exported(body: bodies.Export) -> Response:
     """A file to be saved; should it be opened here all the same, it may run nothing that belongs to this page."""
     try:
         data = drawn(body)
-    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         kind = type(error).__name__
         raise InputError(f"These are no explanations of raison ({kind}): send them as they came.") from None
     headers = {

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -36,7 +36,7 @@ HEADERS = {
     b"cross-origin-opener-policy": b"same-origin",
 }
 COOKIE = "raison-token"
-LOCAL = ("localhost", "127.0.0.1", "[::1]")
+LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 
 
 class Refused(Exception):
@@ -81,10 +81,10 @@ class Guard:
         """Refuse who may not ask; False where an answer was given already."""
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "")
-        if not self.any_host and host.rsplit(":", 1)[0] not in LOCAL and host not in LOCAL:
+        if not self.any_host and not LOCAL.fullmatch(host):
             raise Refused(421, "This server answers to its local address only: open it as http://127.0.0.1.")
-        origin = headers.get("origin")
-        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"origin"]
+        if any(origin not in (f"http://{host}", f"https://{host}") for origin in origins):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["method"] != "GET":
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
@@ -107,11 +107,9 @@ class Guard:
 
 
 def cookie_of(header: str) -> str:
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found else ""
+    """Our cookie, whatever else other servers of this machine have left there."""
+    pairs = (part.strip().partition("=") for part in header.split(";"))
+    return next((value for name, _, value in pairs if name == COOKIE), "")
 
 
 async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes | None:

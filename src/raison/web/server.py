@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from raison import __version__
 from raison.errors import RaisonError
 from raison.models.base import Model
+from raison.show.html import finite
 from raison.web import bodies
 from raison.web.asking import Asking
 from raison.web.exporting import exported
@@ -72,7 +73,7 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
     @app.exception_handler(RequestValidationError)
     async def misshapen(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        named = [str(part) for part in first["loc"] if part != "body"]
+        named = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
         told = "is not of the right shape" if len(error.errors()) > 1 else f"is refused ({first['msg']})"
         return JSONResponse({"error": f"{named[0] if named else 'The request'} {told}."[:500]}, 422)
 
@@ -175,7 +176,8 @@ async def told(request: Request, workers: Workers, work: Callable[[], Any]) -> R
             if event is None and await request.is_disconnected():
                 return Response(status_code=499)
             if event is not None and event[0] == "result":
-                return JSONResponse(event[1]) if not isinstance(event[1], Response) else event[1]
+                done = event[1]
+                return done if isinstance(done, Response) else Response(written(done), media_type="application/json")
             if event is not None and event[0] == "error":
                 return failure(event[1])
         begun = True
@@ -216,7 +218,12 @@ def as_file(response: Response) -> dict[str, str]:
 
 
 def line(what: Any) -> bytes:
-    return (json.dumps(what, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    return written(what) + b"\n"
+
+
+def written(what: Any) -> bytes:
+    """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
+    return json.dumps(finite(what), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 async def soon(job: Job, seconds: float) -> tuple[str, Any] | None:

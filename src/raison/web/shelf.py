@@ -80,7 +80,7 @@ class Shelf:
                 encoding = {**record["encodings"][each["encoding"]], "id": record["example"]["id"]}
                 found.append({**each, "encoding": encoding, "model": model, "cost": {}})
         if not found:
-            raise InputError(f"This run has no example {index}: it may not be done yet.")
+            raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
         return {"explanations": found, "python": []}
 
 

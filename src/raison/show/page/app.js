@@ -39,11 +39,11 @@ function restore() {
   Object.assign(state, usual()); // what the link does not say is as usual, not as it was
   const text = (value) => typeof value === "string";
   const fits = { target: (value) => value === null || text(value) || Number.isInteger(value),
-    methods: (value) => Array.isArray(value) && value.every(text), view: (value) => value in VIEWS,
+    methods: (value) => Array.isArray(value) && value.every(text), view: (value) => text(value) && Object.hasOwn(VIEWS, value),
     passages: (value) => Array.isArray(value) && value.length > 0
       && value.every((each) => Array.isArray(each) && each.length === 2 && each.every(text)) };
   for (const [name, value] of Object.entries(found))
-    if (name in state && (fits[name] ?? text)(value)) state[name] = value;
+    if (Object.hasOwn(state, name) && (fits[name] ?? text)(value)) state[name] = value;
   return true;
 }
 
@@ -244,6 +244,15 @@ function grouped(explanations) {
   return besides(sheets(explanations));
 }
 
+// A group as what it is: rationales of several targets, several methods, or one explanation, which is returned.
+function draw(group, box) {
+  if (group.length === 1) return renderExplanation(group[0], box, story(group[0]));
+  if (group[0].diagnostics.certificate)
+    renderMatrix(group, box, (each, below) => renderExplanation(each, below, story(each, false)));
+  else renderComparison(group, box);
+  return null;
+}
+
 // `body` is what was asked, so that more can be asked about the same; without it the results are only shown.
 function show({ explanations, python }, asked) {
   result.replaceChildren();
@@ -252,14 +261,9 @@ function show({ explanations, python }, asked) {
   for (const group of grouped(explanations)) {
     const box = make("div", { class: "box" });
     result.append(box);
-    if (group.length > 1 && group[0].diagnostics.certificate)
-      renderMatrix(group, box, (each, below) => renderExplanation(each, below, story(each, false)));
-    else if (group.length > 1) renderComparison(group, box);
-    else {
-      const article = renderExplanation(group[0], box, story(group[0]));
-      if (body && !group[0].diagnostics.grounding)
-        whatIf(group[0], article, (removed) => ask("/api/remove", { ...body, removed }));
-    }
+    const article = draw(group, box);
+    if (article && body && !group[0].diagnostics.grounding)
+      whatIf(group[0], article, (removed) => ask("/api/remove", { ...body, removed }));
     if (body && !(group.length > 1 && group[0].diagnostics.certificate) && !group[0].diagnostics.grounding)
       box.append(make("div", { class: "asks" }, ...group.map((each) => {
         const button = trustButton(each, box, body);
@@ -334,8 +338,8 @@ function open(view) {
         const told = await during(`/api/runs/${encodeURIComponent(name)}/${index}`);
         below.replaceChildren();
         for (const group of grouped(told.explanations))
-          if (group.length > 1) renderComparison(group, below);
-          else renderExplanation(group[0], below, story(group[0]));
+          draw(group, below);
+        below.append(shareBar(told, failed));
         below.scrollIntoView({ behavior: "smooth", block: "nearest" });
       } catch (error) {
         failed(error);

@@ -35,13 +35,20 @@ async function copied(text, button) {
   setTimeout(() => delete button.dataset.said, 2000);
 }
 
+// Of records about one text the first has it, and the others name its place: a matrix has one for each token.
+const slim = (all) => all.map((each, place) => {
+  const first = all.findIndex(({ encoding }) => encoding === each.encoding);
+  return first < place ? { ...each, encoding: first } : each;
+});
+
 export function shareBar({ explanations, python = [] }, failed) {
   const action = (name, act) => {
     const button = make("button", { type: "button" }, name);
     button.addEventListener("click", () => Promise.resolve(act(button)).catch(failed));
     return button;
   };
-  const file = (kind) => async () => save(await ask("/api/export", { explanations, kind }), `explanation.${kind}`);
+  const file = (kind) => async () =>
+    save(await ask("/api/export", { explanations: slim(explanations), kind }), `explanation.${kind}`);
   const json = () => save(new Blob([JSON.stringify(explanations)], { type: "application/json" }), "explanation.json");
   return make("div", { class: "raison share-bar", role: "group", "aria-label": "take the result along" },
     action("JSON", json), action("HTML", file("html")), action("SVG", file("svg")), action("PNG", file("png")),
