@@ -10,6 +10,7 @@ import pytest
 from raison.errors import InputError
 from raison.show.curves import draw_curves
 from raison.studies.experiments.audits import LINES, line_of, read_lines, swept, with_adversary
+from raison.studies.page import section
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
 from test_attention_classifier import reviews
@@ -96,6 +97,10 @@ def test_a_suite_reads_what_there_is(tmp_path):
     verdict = outcomes[0].verdicts[0][1]
     assert verdict.difference == pytest.approx(0.15) and verdict.count == 2
     assert read_lines(tmp_path) == read_lines(tmp_path / LINES)
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[3:]))
+    suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path / "some.jsonl")})
+    assert [outcome.evaluation is not None for outcome in outcomes] == [True, False, False, False]
+    assert section(suite, outcomes, "x").count("Not run: it needs") == 3
     with pytest.raises(InputError, match="holds no audits of sst: make them with recipes/attention.py"):
         reproduce("P3-table1-additive", models={"audits": str(tmp_path / "none")})
     (tmp_path / LINES).write_text("[]\n")

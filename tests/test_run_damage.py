@@ -10,6 +10,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from raison import progress
 from raison.cli.app import app, assemble
 from raison.errors import InputError, RaisonError
 from raison.runs import export as exporting
@@ -315,7 +316,9 @@ def test_a_driver_that_slept_stops_and_leaves_the_lock(monkeypatch):
     place = place_of("memory://slept/run")
     with pytest.raises(InputError, match="driven by another driver"), owned(place):
         place.put("lock", b'{"owner": "somebody else", "beat": 0}')
-        time.sleep(5)
+        for _ in range(100):
+            time.sleep(0.05)
+            progress.check()  # as every batch does
     assert json.loads(place.get("lock"))["owner"] == "somebody else"
 
 

@@ -6,7 +6,6 @@ owner counts a beat in a file; a lock whose count stands still for a while belon
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
+from raison import progress
 from raison.errors import InputError
 from raison.runs.place import Local, Place, Unwritten
 
@@ -86,7 +86,6 @@ def beating(place: Place) -> Iterator[None]:
             with suppress(Unwritten):
                 if not owner_is(place, mine):  # we were asleep, and somebody took the run over
                     lost.set()
-                    _thread.interrupt_main()
                     return
                 place.put(NAME, json.dumps({"owner": mine, "beat": count}).encode())
 
@@ -96,12 +95,14 @@ def beating(place: Place) -> Iterator[None]:
         raise busy(place, "another driver")
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
-    try:
-        yield
-    except BaseException:
+
+    def ours() -> None:
         if lost.is_set():
-            raise busy(place, "another driver") from None
-        raise
+            raise busy(place, "another driver")
+
+    try:
+        with progress.stoppable(ours):  # asked before every batch, and whenever somebody is told how far it is
+            yield
     finally:
         stop.set()
         thread.join()

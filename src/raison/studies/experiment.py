@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raison.errors import InputError
 from raison.evaluation import Column, Evaluation
 from raison.metrics.base import Share
 from raison.models.base import Model
@@ -18,7 +19,7 @@ from raison.registry import Registry
 from raison.studies.evaluate import cell
 from raison.studies.suite import Run
 
-__all__ = ["Experiment", "Trial", "experiment", "experiments", "found"]
+__all__ = ["Experiment", "NotMade", "Trial", "experiment", "experiments", "found"]
 
 Number = float | Share | None  # None: not defined for this text
 
@@ -43,6 +44,10 @@ experiments: Registry[Experiment] = Registry("experiment", "raison.studies.exper
 def experiment(name: str) -> Callable[[Experiment], Experiment]:
     """Register an experiment under the name that suites use."""
     return experiments.register(name)
+
+
+class NotMade(InputError):
+    """The models of a run are not there yet: its recipe makes them."""
 
 
 def found(

@@ -27,7 +27,7 @@ from raison.metrics.statistics import mean_interval
 from raison.models.base import Model, Prediction
 from raison.studies.compare import Verdict, tested
 from raison.studies.evaluate import evaluate
-from raison.studies.experiment import Trial, experiments
+from raison.studies.experiment import NotMade, Trial, experiments
 from raison.studies.questions import answered, marks, prompted
 from raison.studies.suite import Claim, Run, Suite, suite_named
 from raison.types import Example
@@ -67,7 +67,8 @@ def reproduce(
     known = list(dict.fromkeys(run.model for run in suite.runs))
     if wrong := [key for key in models or {} if key not in known]:
         raise InputError(f"{suite.name} runs no model that is called {wrong[0]!r}: its models are {', '.join(known)}.")
-    outcomes = []
+    outcomes: list[Outcome] = []
+    missing: list[NotMade] = []
     for run in suite.runs:
         place = (models or {}).get(run.model, None if run.recipe else run.model)
         outcome = Outcome(run)
@@ -79,7 +80,11 @@ def reproduce(
         data, count = run.data.replace("{model}", str(place)), min(limit or run.limit, run.limit)
         kept = Kept(None if run.folder else keep, suite, run, weights_of(model) if keep is not None else "", step)
         if suite.experiment:
-            outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
+            try:
+                outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
+            except NotMade as error:  # the page says so; a day of training may be done in parts
+                missing.append(error)
+                continue
         else:
             examples, said, outcome.read = chosen_texts(model, run, data, count, data_dir)
             outcome.right = how_right(model, examples, said)
@@ -89,6 +94,8 @@ def reproduce(
             for claim in suite.claims
         ]
         outcome.verdicts = list(zip(suite.claims, tested(outcome.evaluation, pairs), strict=True)) if pairs else []
+    if missing and not any(outcome.evaluation for outcome in outcomes):
+        raise missing[0]
     return suite, outcomes
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
-from raison.studies.experiment import Number, Trial, experiment, found
+from raison.studies.experiment import NotMade, Number, Trial, experiment, found
 
 __all__ = ["LINES", "audits", "line_of", "numbers_of", "read_lines"]
 
@@ -61,9 +61,7 @@ def audits(trial: Trial) -> Evaluation:
     read = {title: made.get((trial.run.data, name), {}) for title, (name, _, _) in names.items()}
     there = {title: rows for title, rows in read.items() if rows}
     if not there:
-        raise InputError(
-            f"{str(trial.model)!r} holds no audits of {trial.run.data}: make them with recipes/attention.py."
-        )
+        raise NotMade(f"{str(trial.model)!r} holds no audits of {trial.run.data}: make them with recipes/attention.py.")
     seeds = sorted({seed for rows in there.values() for seed in rows})[: trial.count]
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     for title in trial.methods:

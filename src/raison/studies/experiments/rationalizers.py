@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
 from raison.metrics.base import Share
-from raison.studies.experiment import Number, Trial, experiment, found
+from raison.studies.experiment import NotMade, Number, Trial, experiment, found
 
 __all__ = ["rationalizers"]
 
@@ -59,7 +58,7 @@ def rationalizers(trial: Trial) -> Evaluation:
     read = {title: judgements(folder, name) for title, name in trial.methods.items()}
     there = {title: seeds for title, seeds in read.items() if seeds}
     if not there:
-        raise InputError(f"{str(folder)!r} holds no rationalizers: make them with recipes/rationalizers.py.")
+        raise NotMade(f"{str(folder)!r} holds no rationalizers: make them with recipes/rationalizers.py.")
     count = max(len(seed.texts) for seeds in there.values() for seed in seeds)
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     for title in trial.methods:
