@@ -364,7 +364,7 @@ def test_long_work_shows_progress_and_can_be_cancelled(address, opening):
 def test_what_is_asked_later_is_about_what_is_shown(address, opening):
     """A text that is edited while a request runs, a link after a link, a choice that only one view has."""
     page = at_home(opening(WIDE), address)
-    page.fill("textarea[data-name=text]", "A warm and funny film about a very dull town. " * 6)
+    page.fill("textarea[data-name=text]", "A warm and funny film about a very dull town. " * 3)
     page.select_option(".chooser select", "lime")
     page.click("button.go")
     page.fill("textarea[data-name=text]", "Awful.")
