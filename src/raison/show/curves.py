@@ -23,7 +23,6 @@ ACROSS = {  # where it is not units
     "distance": "distance to another word, % of the longest",
     "spread": "depth, % of the blocks",
     "cosine": "depth, % of the blocks",
-    "alone": "place of the word in the text, %",
 }
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
@@ -67,14 +66,19 @@ def shares_of(key: str, points: int) -> np.ndarray:
 def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
     counted = key.endswith("_at_k_curve")
+    words = evaluation.settings.get("words") if key == "alone_curve" else None
     for k, (method, curve) in enumerate(evaluation.curves[key].items()):
         style = DASHES[k // len(HUES) % len(DASHES)]
-        across = np.arange(1, len(curve) + 1) if counted else 100 * shares_of(key, len(curve))
+        across = np.arange(1, len(curve) + 1) if counted or words else 100 * shares_of(key, len(curve))
         axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4)
     if key.startswith("calibration"):
         axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
     axes.set_xlabel(ACROSS.get(key.split("_")[0], usual))
+    if words:
+        axes.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
+        axes.set_xlabel("")
+        axes.set_ylabel("from each word alone")
 
 
 def along(axes: Any, evaluation: Evaluation, key: str) -> None:

@@ -72,7 +72,8 @@ def run_lines(suite: Suite, outcome: Outcome) -> list[str]:
     assert evaluation is not None
     count = evaluation.settings["limit"]
     if suite.experiment:
-        lines = [" ".join([f"{count} examples; {made(run, evaluation)}.", *evaluation.notes, run.about]).strip(), ""]
+        what = "seeds" if suite.experiment == "audits" else "examples"
+        lines = [" ".join([f"{count} {what}; {made(run, evaluation)}.", *evaluation.notes, run.about]).strip(), ""]
         return lines + tables(outcome)
     about = f"{count} texts of {run.data.replace('{model}/', 'the model’s own test part, ')}"
     about += f" ({run.split})" if run.split else ""

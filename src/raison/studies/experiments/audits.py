@@ -77,23 +77,25 @@ def audits(trial: Trial) -> Evaluation:
     one = next(iter(there.values()))
     about.append(f"{next(iter(one.values()))['texts']} test texts.")
     curves: dict[str, dict[str, list[float]]] = {}
+    words: list[str] = []
     if trial.run.settings.get("shown"):
-        curves["alone_curve"], said = word_by_word({title: rows.get(0, {}) for title, rows in there.items()})
+        curves["alone_curve"], words, said = word_by_word({title: rows.get(0, {}) for title, rows in there.items()})
         about += said
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
-    return replace(evaluation, texts=tuple(Seen(str(seed), f"seed {seed}") for seed in seeds), curves=curves)
+    seen = tuple(Seen(str(seed), f"seed {seed}") for seed in seeds)
+    return replace(evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words})
 
 
-def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[float]], list[str]]:
-    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), and the text; of the
-    models that read it alike and answer it alike."""
+def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[float]], list[str], list[str]]:
+    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), the words, and what is
+    to be said; of the models that read the text alike and answer it alike."""
     told = {title: line["shown"] for title, line in lines.items() if line.get("shown")}
     if not told:
-        return {}, []
+        return {}, [], []
     first = next(iter(told.values()))
     same = {t: s for t, s in told.items() if (s["tokens"], s["predicted"]) == (first["tokens"], first["predicted"])}
     said = f"The picture's text is predicted {first['predicted']!r}: {' '.join(first['tokens'])}."
-    return {title: list(shown["probability"]) for title, shown in same.items()}, [said]
+    return {title: list(shown["probability"]) for title, shown in same.items()}, list(first["tokens"]), [said]
 
 
 def swept(entropies: Mapping[str, Sequence[Number]]) -> list[str]:
