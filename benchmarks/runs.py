@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -179,6 +180,7 @@ def store(data: Path, limit: int) -> list[str]:
 def large(place: Path, count: int) -> list[str]:
     """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
     from raison.runs.identity import key_of, method_identity
+    from raison.runs.plan import HEADER, header_bytes, header_of, name_of
     from raison.runs.store import spec_of
 
     small = place / "small"
@@ -192,6 +194,7 @@ def large(place: Path, count: int) -> list[str]:
     identity = json.loads((big / "environment.json").read_text())["model"]
     known = method_identity(methods.build("gradient_norm"))
     rows = [json.loads(b) for p in sorted((small / "shards").iterdir()) for b in lines.read(p.read_bytes(), "x").bodies]
+    counts: list[int] = []
     for shard in range(0, count, 1000):
         made = []
         for index in range(shard, min(shard + 1000, count)):
@@ -200,7 +203,16 @@ def large(place: Path, count: int) -> list[str]:
             row["example"] = {**row["example"], "text": f"{row['example']['text']} {index}", "id": str(index)}
             row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
             made.append(row)
-        where.put(f"shards/{shard // 1000:06d}.jsonl", lines.packed(made, [shard // 1000]))
+        number = shard // 1000
+        where.put(f"shards/{number:06d}.jsonl", lines.packed(made, [number]))
+        texts = [{"index": row["index"], "tokens": 10, "example": row["example"]} for row in made]
+        where.put(name_of(number), lines.packed([{"chunks": [list(range(len(made)))]}, *texts], [number]))
+        counts.append(len(made))
+    header = header_of(place_of(small))
+    assert header is not None
+    sizes = tuple(10 * each for each in counts)
+    many = {"shards": len(counts), "texts": count, "tokens": 10 * count, "sizes": sizes, "counts": tuple(counts)}
+    where.put(HEADER, header_bytes(asdict(replace(header, **many))))
     clock = time.perf_counter()
     found = verify(where)
     looked = time.perf_counter() - clock
