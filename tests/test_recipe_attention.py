@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
             for title, name in suite.methods.items():
                 missing = suite.name in ("P2-table1", "P2-table3", "P2-table6") and run.data == "ag"
                 assert missing or (run.data, name.partition(":")[0]) in known, (suite.name, run.name, title)
+
+
+def test_the_lines_that_are_kept_are_those_of_the_recipe(open_recipe):
+    open_recipe("parts")
+    known = {(job.data, job.name) for jobs in open_recipe("attention").parts().values() for job in jobs}
+    kept = read_lines(Path(__file__).parents[1] / "benchmarks" / "results" / "attention.jsonl")
+    assert len(kept["sst", "additive-base"]) == 8 and set(kept) <= known
+    assert all(line["texts"] > 100 and 0 < line["numbers"]["f1"] <= 1 for by in kept.values() for line in by.values())
 
 
 def test_numbers_of_an_audit():
