@@ -1,6 +1,6 @@
 """Train and audit the classifiers of P2 (Meister et al. 2021) and P3 (Tutek & Šnajder 2020), and those of neither.
 
-    python recipes/attention.py --data DATA_DIR --out FOLDER [--part NAME ...] [--glove PLACE]
+    python recipes/attention.py --data DATA_DIR --out FOLDER --glove PLACE [--wider PLACE] [--part NAME ...]
 
 Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with audit.json beside its weights and a line
 in FOLDER/numbers.jsonl; what has a line is not made again, so the command can be stopped and given again. Parts can be
@@ -56,6 +56,7 @@ class Job:
     adversaries: tuple[float, ...] = ()  # λ of trained ones
     seeds: int = 0  # as many as its data set gets, where none are given
     deep: int = 0  # texts for what costs most, likewise
+    vectors: str = "glove"  # the option that names its word vectors
 
 
 def encoder(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,7 +95,11 @@ def parts() -> dict[str, list[Job]]:
     ]
     ablated = [Job("sst", f"tying-{delta:g}", {}, {**LONG, "tying": delta}) for delta in (1.0, 20.0, 30.0)]
     ablated += [Job("sst", f"mlm-{eta:g}", {}, {**LONG, "mlm": eta}) for eta in (0.1, 0.3, 3.0, 5.0)]
-    wide = [
+    wide = [  # GloVe of more numbers, and the words of a pretrained encoder, 384 each
+        *(
+            Job("sst", f"wide-glove-{name}", P3[name][0], {**LONG, **P3[name][1]}, seeds=DECISIVE, vectors="wider")
+            for name in ("base", "tying", "mlm")
+        ),
         Job("sst", "wide-base", {}, {**LONG, "embeddings": "minilm"}),
         Job("sst", "wide-transformer", encoder("transformer")[0], {"embeddings": "minilm", "lr": 1e-4}),
     ]
@@ -105,23 +110,28 @@ def parts() -> dict[str, list[Job]]:
         "p2-sst": [replace(job, seeds=DECISIVE) for job in p2("sst", ("softmax", "sparsemax"), (1.0,))],
         "p3-additive": [replace(job, seeds=DECISIVE) for job in p3("sst", ["additive"])],
         "p3-dot": [replace(job, seeds=DECISIVE) for job in p3("sst", ["dot"])],
-        "wide": wide,
+        "wide": quick(wide),
         "both": both,
         "p2-sweep": list(p2("sst", [f"sparsegen(lam={lam:g})" for lam in LAMBDAS if lam])),
-        "p3-layers": layered,
-        "p3-ablation": ablated,
+        "p3-layers": quick(layered),
+        "p3-ablation": quick(ablated),
         "p2-others": [job for data in others[:2] for job in p2(data, ("softmax", "sparsemax"))],
-        # P3 asks nothing there that takes long
-        "p3-others": [replace(job, deep=10) for data in others for job in p3(data)],
-        "adversaries": swept,
+        "p3-others": quick([job for data in others for job in p3(data)]),
+        "adversaries": quick(swept),
     }
+
+
+def quick(jobs: Sequence[Job]) -> list[Job]:
+    """Where the papers ask nothing that takes long, a few texts are enough for it."""
+    return [replace(job, deep=10) for job in jobs]
 
 
 def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """Train and audit one model, as far as it is not there."""
     folder = arguments.out / job.data / job.name / f"seed-{seed}"
     if not (folder / "training.json").exists():
-        lesson = {"embeddings": str(arguments.glove), "longest": LONGEST, "patience": 3, "epochs": 15, **job.lesson}
+        place = getattr(arguments, job.vectors)
+        lesson = {"embeddings": str(place), "longest": LONGEST, "patience": 3, "epochs": 15, **job.lesson}
         if "mlm" not in lesson:  # which tells words by the frozen table
             lesson.setdefault("freeze", False)
         train_classifier(
@@ -159,6 +169,9 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
     if seed in read_lines(arguments.out).get((job.data, job.name), {}):
         return
+    if getattr(arguments, job.vectors) is None:
+        print(f"{job.data} {job.name} {seed}: left out, since it wants --{job.vectors}", flush=True)
+        return
     made(job, seed, arguments)
     told = json.loads((arguments.out / job.data / job.name / f"seed-{seed}" / "audit.json").read_text(encoding="utf-8"))
     told["judged"] = judged(job, seed, arguments)
@@ -168,7 +181,8 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
 
 def main() -> int:
     more = {"glove": "GloVe vectors: a file, or glove.npy with words.txt"}
-    return run_parts(__doc__, parts(), lambda job: job.seeds or SEEDS[job.data], work, more)
+    also = {"wider": "GloVe vectors of more numbers, for the part wide"}
+    return run_parts(__doc__, parts(), lambda job: job.seeds or SEEDS[job.data], work, more, also)
 
 
 if __name__ == "__main__":

@@ -22,12 +22,16 @@ def run_parts(
     seeds: Callable[[Any], int],
     work: Callable[[Any, int, argparse.Namespace], None],
     options: Mapping[str, str] | None = None,
+    optional: Mapping[str, str] | None = None,
 ) -> int:
-    """The command line of a recipe: `work(job, seed, arguments)` for all jobs of the parts that are asked for."""
+    """The command line of a recipe: `work(job, seed, arguments)` for all jobs of the parts that are asked for.
+
+    `options` and `optional` are more places that it wants and takes, by name, with what is said of them.
+    """
     parser = argparse.ArgumentParser(description=about.split("\n")[0])
     named = {"data": "folder of the data sets", "out": "folder of the models", **(options or {})}
-    for name, said in named.items():
-        parser.add_argument(f"--{name}", type=Path, required=True, help=said)
+    for name, said in {**named, **(optional or {})}.items():
+        parser.add_argument(f"--{name}", type=Path, required=name in named, help=said)
     parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
     parser.add_argument("--seeds", type=int, help="at most so many")
     arguments = parser.parse_args()
