@@ -55,7 +55,7 @@ class Job:
     lesson: dict[str, Any] = field(default_factory=dict)
     adversaries: tuple[float, ...] = ()  # λ of trained ones
     seeds: int = 0  # as many as its data set gets, where none are given
-    deep: int = 0  # texts for what costs most, likewise
+    deep: int = 0  # texts for what costs most, likewise; where they are given, no number of the line comes from them
     vectors: str = "glove"  # the option that names its word vectors
 
 
@@ -122,8 +122,8 @@ def parts() -> dict[str, list[Job]]:
 
 
 def quick(jobs: Sequence[Job]) -> list[Job]:
-    """Where the papers ask nothing that takes long, a few texts are enough for it."""
-    return [replace(job, deep=10) for job in jobs]
+    """Where the papers ask nothing that takes long."""
+    return [replace(job, deep=2) for job in jobs]
 
 
 def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
@@ -175,8 +175,13 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     made(job, seed, arguments)
     told = json.loads((arguments.out / job.data / job.name / f"seed-{seed}" / "audit.json").read_text(encoding="utf-8"))
     told["judged"] = judged(job, seed, arguments)
+    line = line_of(told, job.data, job.name, seed)
+    if job.deep:
+        line["numbers"] = {
+            k: v for k, v in line["numbers"].items() if not k.startswith(("tau_", "entropy_", "instance_"))
+        }
     with (arguments.out / LINES).open("a", encoding="utf-8") as file:  # at once, so that parts can be run side by side
-        file.write(json.dumps(line_of(told, job.data, job.name, seed)) + "\n")
+        file.write(json.dumps(line) + "\n")
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,7 +128,8 @@ def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, 
     glove.write_text("\n".join(f"{w} {' '.join(f'{v:.3f}' for v in rng.normal(size=8))}" for w in words))
     job = recipe.Job("ag", "additive-tying", {}, {"tying": 0.01, "batch": 16, "epochs": 8, "lr": 1e-2})
     monkeypatch.setattr(recipe, "DATA", {"ag": str(data)})
-    monkeypatch.setattr(recipe, "parts", lambda: {"one": [job]})
+    more = [*recipe.quick([replace(job, name="quick")]), replace(job, name="wide", vectors="wider")]
+    monkeypatch.setattr(recipe, "parts", lambda: {"one": [job, *more]})
     monkeypatch.setattr(recipe, "SEEDS", {"ag": 1})
     monkeypatch.setattr(
         "sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--glove", str(glove)]
@@ -141,4 +143,9 @@ def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, 
     (folder / "audit.json").unlink()
     assert recipe.main() == 0 and lines.read_bytes() == before and not (folder / "audit.json").exists()
     assert read_lines(lines)["ag", "additive-tying"][0]["numbers"]["f1"] == pytest.approx(found["f1"], abs=1e-6)
-    assert "F1" in capsys.readouterr().out
+    deep = {"tau_gradient_words", "entropy_influence", "instance_jsd"}
+    shallow = read_lines(lines)["ag", "quick"][0]["numbers"]
+    assert deep <= set(read_lines(lines)["ag", "additive-tying"][0]["numbers"]) and not deep & set(shallow)
+    assert {"f1", "permuted", "information_frequent"} <= set(shallow) and ("ag", "wide") not in read_lines(lines)
+    said = capsys.readouterr().out
+    assert "F1" in said and "ag wide 0: left out, since it wants --wider" in said
