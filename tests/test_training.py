@@ -64,7 +64,7 @@ def test_the_loop_is_the_one_that_anybody_would_write(tmp_path):
     model, feed, loss = problem()
     done = fit(model, one_group(model), feed, loss, Course(tmp_path, 7, warm=0.3, accumulate=2, clip=0.5, seed=3))
     other, feed, loss = problem()
-    optimizer = torch.optim.AdamW(other.parameters(), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(other.parameters(), weight_decay=0.01, fused=True)
     expected = []
     for step in range(7):
         total = 0.0
@@ -440,7 +440,7 @@ def literal(hf, feed, lora, steps, seed, rate, lead=0):
     """Plain training, written out: eager attention, next-token loss, AdamW, linear decay."""
     hf.set_attn_implementation("eager")
     hf.train()
-    optimizer = torch.optim.AdamW(hf.parameters(), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(hf.parameters(), weight_decay=0.01, fused=True)
     losses = []
     for step in range(steps):
         torch.manual_seed(seed * 1_000_003 + step)

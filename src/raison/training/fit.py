@@ -111,10 +111,12 @@ def fit(
     made = [{"params": list(group["params"]), "peak": group["peak"]} for group in groups]
     if not any(group["params"] for group in made):
         raise InputError("Nothing of this model is to be trained: unfreeze some of its parameters.")
-    optimizer = torch.optim.AdamW(made, lr=0.0, weight_decay=course.decay, betas=course.betas)
-    trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    done = restored(course, trained, optimizer)
+    trained = [parameter for group in made for parameter in group["params"]]
     device = trained[0].device
+    # in one pass over the weights: a large table of words costs more by torch's default than a small LSTM's gradient
+    fused = device.type in ("cpu", "cuda")
+    optimizer = torch.optim.AdamW(made, lr=0.0, weight_decay=course.decay, betas=course.betas, fused=fused)
+    done = restored(course, trained, optimizer)
     watch = Watch(course, done)
     with stop_asked() as stop, torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
         if course.before and look is not None and not done.history and not done.step:
