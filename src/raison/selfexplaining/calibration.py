@@ -31,16 +31,16 @@ def calibrate(model: Rationalizer, batches: Callable[[], Iterable[dict[str, Any]
     for number in range(frame.pruning):
         margins, sides, before = [], [], []
         for batch in batches():
-            told = model(**batch)
-            assert told.masks is not None and told.margins is not None and told.real is not None
-            kept = told.masks[number - 1].bool() if number else told.real
-            margin = told.margins[number]
+            inputs, tokens = model.read(**batch)
+            found = model.generate(inputs, tokens, number + 1)  # nobody asks for an answer
+            kept = found.masks[number - 1].bool() if number else tokens.real
+            margin = found.margins[number]
             if frame.least_one:  # a text's likeliest token stays whatever the line is, so it counts first
-                for part in texts_of(kept, told.side if pair else None):
+                for part in texts_of(kept, tokens.side if pair else None):
                     margin = margin.masked_fill(likeliest(margin, part), torch.inf)
-            margins.append(margin[told.real])
-            before.append(kept[told.real])
-            sides.append(told.side[told.real] if pair else torch.zeros_like(told.side[told.real]))
+            margins.append(margin[tokens.real])
+            before.append(kept[tokens.real])
+            sides.append(tokens.side[tokens.real] if pair else torch.zeros_like(tokens.side[tokens.real]))
         margin, kept, side = torch.cat(margins), torch.cat(before), torch.cat(sides)
         for text, share in enumerate(frame.sparsity):
             inside = side == text

@@ -26,7 +26,7 @@ def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: st
     both = chosen = marked = 0.0
     for rows, inputs in sorted_batches(lines, pad):
         given = {"rationale": torch.ones_like(inputs["input_ids"])} if rationale == "all" else {}
-        told = model(**inputs, **given, full=True)
+        told = model(**inputs, **given, full=rationale == "own")
         own = told.rationale.bool()
         said.append(told.logits.double())
         gold.append(torch.tensor([line.label for line in rows], dtype=torch.float64))

@@ -154,8 +154,8 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
 
     # -- generator ----------------------------------------------------------------------------------
 
-    def generate(self, inputs: dict[str, Any], tokens: Tokens) -> Generated:
-        """The nested masks, and the states that others read."""
+    def generate(self, inputs: dict[str, Any], tokens: Tokens, count: int | None = None) -> Generated:
+        """The nested masks, and the states that others read; `count` of the pruning blocks, or all."""
         frame = self.frame
         kept = tokens.real.to(self.head.linear.weight.dtype)
         others = tokens.special.to(kept)
@@ -170,7 +170,7 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             seen = stretch(self.encoder, 0, before + 1, inputs)
             entered, states = seen.entered, seen.left[-1]
             mid = seen.left[before - 1] if before else entered
-        for number in range(frame.pruning):
+        for number in range(frame.pruning if count is None else count):
             if number:
                 block = frame.blocks - frame.pruning + number
                 states = self.run(block, block + 1, inputs, kept + others, states, tokens.there).left[-1]
@@ -272,11 +272,7 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         **kwargs: Any,
     ) -> Selected:
         """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
-        there = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        if self.config.pad_token_id is not None:  # padding in the place of a word: the word is not there
-            there = there & (input_ids != self.config.pad_token_id)
-        tokens = self.tokens(input_ids, there)
-        inputs = self.arguments(input_ids, there, token_type_ids, position_ids)
+        inputs, tokens = self.read(input_ids, attention_mask, token_type_ids, position_ids)
         found = self.generate(inputs, tokens)
         kept = found.masks[-1] if rationale is None else rationale.to(found.masks[-1]) * tokens.real
         reader = self.encoder if self.reader is None else self.reader
@@ -296,6 +292,19 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             full_logits=self.full(inputs, tokens, found) if (self.training if full is None else full) else None,
             soft_logits=soft,
         )
+
+    def read(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+    ) -> tuple[dict[str, Any], Tokens]:
+        """What the encoder takes of a batch, and what its tokens are."""
+        there = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        if self.config.pad_token_id is not None:  # padding in the place of a word: the word is not there
+            there = there & (input_ids != self.config.pad_token_id)
+        return self.arguments(input_ids, there, token_type_ids, position_ids), self.tokens(input_ids, there)
 
     def arguments(self, ids: torch.Tensor, there: torch.Tensor, types: Any, positions: Any) -> dict[str, Any]:
         """What this encoder takes of a batch."""

@@ -247,10 +247,14 @@ def taught(
     sample = [lines.parts["train"][k] for k in order[:CALIBRATED]]
     most = commonest(lines)
 
-    def look() -> dict[str, Any]:
+    def drawn() -> None:
         calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad)))
-        found: dict[str, Any] = measured(model, lines.parts["dev"], pad)
-        every = measured(model, lines.parts["dev"], pad, "all")
+
+    def look() -> dict[str, Any]:
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=regimen.bfloat16):
+            drawn()
+            found: dict[str, Any] = measured(model, lines.parts["dev"], pad)
+            every = measured(model, lines.parts["dev"], pad, "all")
         found[f"every token {key}"] = every[key]
         # in warm-up nothing is learned about what to select: such an epoch can't be the best
         found["score"] = found[key] if task.seen[0] > warm else None
@@ -279,6 +283,8 @@ def taught(
     feed = Feed(lines.parts["train"], regimen.batch, seed)  # type: ignore[arg-type]
     done = fit(model, groups, feed, task.loss, course, best.looking(model, look), best.enough)
     best.restore(model)
+    if regimen.bfloat16:  # whoever opens the model computes more precisely
+        drawn()
     found: dict[str, Any] = {part: measured(model, rows, pad) for part, rows in lines.parts.items() if part != "train"}
     last = "test" if "test" in found else "dev"
     found["every token"] = measured(model, lines.parts[last], pad, "all")
