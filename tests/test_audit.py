@@ -181,13 +181,16 @@ def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
         torch.nn.init.normal_(parameter)
     with torch.no_grad():
         told, mine = model.hf(ids, attention_mask=there), other(ids, attention_mask=there)
-        logits, weights = reattended(other, told)
+        logits, weights = reattended(other, told.read, told.real)
     assert torch.equal(logits, mine.logits) and torch.equal(weights, mine.weights)
     assert not torch.allclose(weights, told.weights, atol=0.01)
-    known = answers(model.hf, lines, batch=7)
-    for line, said, own in zip(lines, told.logits.softmax(-1), told.weights, strict=True):
-        assert torch.allclose(known[id(line)][0], said, atol=1e-6)
+    known, more = answers(model.hf, lines, batch=7), answers(model.hf, lines, batch=7, states=True)
+    for row, (line, said, own) in enumerate(zip(lines, told.logits.softmax(-1), told.weights, strict=True)):
+        assert torch.allclose(known[id(line)][0], said, atol=1e-6) and len(known[id(line)]) == 2
         assert torch.allclose(known[id(line)][1], own[: len(line)], atol=1e-6) and not own[len(line) :].any()
+        _, same, read, real = more[id(line)]
+        assert torch.equal(same, known[id(line)][1]) and real.tolist() == told.real[row, : len(line)].tolist()
+        assert torch.allclose(read, told.read[row, : len(line)], atol=1e-6)
 
 
 # -- the audit -------------------------------------------------------------------------------------------------

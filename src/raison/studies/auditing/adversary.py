@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from raison import progress
 from raison.selfexplaining.adapter import Attentive
@@ -97,7 +98,7 @@ def pooled(passes: Iterable[Any]) -> Iterator[list[Any]]:
 
 def side_by_side(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """[b t ..] or [b c] of several passes in one, padded behind with zeros."""
-    return torch.nn.utils.rnn.pad_sequence([row for tensor in tensors for row in tensor], batch_first=True)
+    return pad_sequence([row for tensor in tensors for row in tensor], batch_first=True)
 
 
 def searched(
@@ -174,17 +175,15 @@ def trained_adversary(
     for parameter in moving:
         parameter.requires_grad_()
 
-    known = answers(base, train) if kind == "unfrozen" else {}
+    known = answers(base, train, states=kind == "frozen")
 
     def loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
-        ids, there, _ = padded(lines)
-        if kind == "frozen":  # its states are the base's: one pass serves both
-            with torch.no_grad():
-                told = base(ids, attention_mask=there)
-            said, own = told.logits.softmax(-1), told.weights
-            logits, weights = reattended(learner, told)
+        rows = zip(*(known[id(line)] for line in lines), strict=True)
+        said, own, *states = (pad_sequence(list(row), batch_first=True) for row in rows)
+        if kind == "frozen":  # its states are the base's
+            logits, weights = reattended(learner, *states)
         else:
-            said, own = (side_by_side([known[id(line)][side][None] for line in lines]) for side in (0, 1))
+            ids, there, _ = padded(lines)
             mine = learner(ids, attention_mask=there)
             logits, weights = mine.logits, mine.weights
         return (tvd(logits.softmax(-1), said) - lam * jsd(weights, own)).mean()
@@ -208,23 +207,27 @@ def trained_adversary(
     return Adversary(kind, lam, apart, moved, said["accuracy"], said["f1"])
 
 
-def reattended(model: AttentionClassifier, told: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits and attention of a model on states that are already there."""
-    weights = model.normalizer(model.scorer(told.read), told.real)
-    return model.decoder((weights[:, None, :] @ told.read)[:, 0]), weights
+def reattended(model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits [b c] and attention [b t] of a model on states [b t d] that are already there."""
+    weights = model.normalizer(model.scorer(read), real)
+    return model.decoder((weights[:, None, :] @ read)[:, 0]), weights
 
 
 @torch.no_grad()
-def answers(base: Any, lines: Sequence[Line], batch: int = 256) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
-    """Line, by its identity -> the base's probabilities [c] and attention [t]: asked once, not in every epoch."""
+def answers(
+    base: Any, lines: Sequence[Line], batch: int = 256, states: bool = False
+) -> dict[int, tuple[torch.Tensor, ...]]:
+    """Line, by its identity -> the base's probabilities [c] and attention [t], and its `states` [t d] with the words
+    [t] among them: asked once, not in every epoch."""
     found = {}
     order = sorted(lines, key=lambda line: len(line.ids))
     for start in range(0, len(order), batch):
         some = order[start : start + batch]
         ids, there, _ = padded(some)
         told = base(ids, attention_mask=there)
-        for line, said, own in zip(some, told.logits.softmax(-1), told.weights, strict=True):
-            found[id(line)] = (said, own[: len(line.ids)])
+        rows = [told.weights, told.read, told.real] if states else [told.weights]
+        for line, said, *every in zip(some, told.logits.softmax(-1), *rows, strict=True):
+            found[id(line)] = (said, *(each[: len(line.ids)] for each in every))
     return found
 
 
