@@ -100,8 +100,8 @@ def parts() -> dict[str, list[Job]]:
             Job("sst", f"wide-glove-{name}", P3[name][0], {**LONG, **P3[name][1]}, seeds=DECISIVE, vectors="wider")
             for name in ("base", "tying", "mlm")
         ),
-        Job("sst", "wide-base", {}, {**LONG, "embeddings": "minilm"}),
-        Job("sst", "wide-transformer", encoder("transformer")[0], {"embeddings": "minilm", "lr": 1e-4}),
+        Job("sst", "wide-base", {}, {**LONG, "embeddings": "minilm"}, seeds=3),
+        Job("sst", "wide-transformer", encoder("transformer")[0], {"embeddings": "minilm", "lr": 1e-4}, seeds=3),
     ]
     swept = [
         Job("sst", f"swept-{name}", P3[name][0], {**LONG, **P3[name][1]}, SWEPT) for name in ("base", "tying", "mlm")
