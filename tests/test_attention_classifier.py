@@ -53,12 +53,10 @@ def reviews(count: int, seed: int = 0) -> list[Example]:
     return made
 
 
-def built(seed: int = 0, double: bool = True, **design) -> AttentionClassifier:
+def built(seed: int = 0, double: bool = True, labels=("negative", "positive"), **design) -> AttentionClassifier:
     made = Design(**{"width": 12, **design})
     tokenizer = words_tokenizer([e.text for e in reviews(60)])
-    model = fresh(
-        made, tokenizer, ["negative", "positive"], random_vectors(len(tokenizer), 12, generator(seed)) * 5, seed
-    )
+    model = fresh(made, tokenizer, list(labels), random_vectors(len(tokenizer), 12, generator(seed)) * 5, seed)
     model = model.double() if double else model
     model.tokenizer = tokenizer
     return model.eval().requires_grad_(False)

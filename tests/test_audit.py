@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,16 +19,10 @@ from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
 from raison.studies.audit import Audit, Spread, audit
-from raison.studies.auditing.adversary import (
-    answers,
-    instance_divergence,
-    jsd,
-    reattended,
-    searched,
-    trained_adversary,
-    tvd,
-)
-from raison.studies.auditing.importance import influence, state_gradients, state_removals
+from raison.studies.auditing.adversary import Adversary, answers, reattended, trained_adversary
+from raison.studies.auditing.divergence import jsd, tvd
+from raison.studies.auditing.importance import influence, real_tokens, state_gradients, state_removals
+from raison.studies.auditing.instance import CLOSE, STARTS, corners, instance_divergence, pairs, searched, shares_of
 from raison.testing import tiny_hf
 from raison.training.classes import f1_of
 from raison.training.labelled import Line, padded
@@ -138,23 +133,65 @@ def test_divergences_are_those_of_the_metrics():
     assert torch.isfinite(leaf.grad).all()
 
 
-def test_an_adversary_of_a_text_moves_attention_and_not_the_answer():
-    model = model_of()
+def farthest(own, words, step=0.02):
+    """The largest JSD of all attentions on a grid that give the same answer."""
+    n = len(own)
+    axes = np.meshgrid(*[np.arange(0, 1 + 1e-9, step)] * (n - 1), indexing="ij")
+    some = np.stack([*axes, 1 - sum(axes)], -1).reshape(-1, n)
+    some = some[some[:, -1] > -1e-9].clip(0)
+    same = total_variation(shares_of(some @ words), np.broadcast_to(shares_of(own @ words), (len(some), len(words[0]))))
+    kept = some[same <= CLOSE]
+    return max([0.0, *jensen_shannon(kept, np.broadcast_to(own, kept.shape))]) if len(kept) else 0.0
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_two_classes_have_their_farthest_attention_in_a_corner(number):
+    """No grid finds anything farther, and a fine one comes near."""
+    rng = np.random.default_rng(number)
+    own = rng.dirichlet([0.7] * 3)
+    words = rng.normal(size=(3, 2)) * rng.choice([0.3, 2.0, 6.0])
+    exact, found = corners(own, words[:, 1] - words[:, 0]), farthest(own, words, 0.005)
+    assert found - 1e-9 <= exact <= found + 0.03
+    four, more = rng.dirichlet([0.7] * 4), rng.normal(size=(4, 2)) * 2
+    assert corners(four, more[:, 1] - more[:, 0]) >= farthest(four, more) - 1e-9
+
+
+def test_corners_that_are_known():
+    one = np.array([1.0, 0, 0, 0])
+    assert corners(one, np.zeros(4)) == pytest.approx(np.log(2))  # all words say the same
+    # a word that decides everything and has all attention: of another only as much as leaves the answer alone
+    assert 0 < corners(one, np.array([60.0, -60, -60, -60])) < 0.3
+    assert corners(np.ones(1), np.zeros(1)) == 0
+
+
+def test_more_classes_are_searched():
+    rng = np.random.default_rng(3)
+    for number in range(4):
+        own, words = rng.dirichlet([0.7] * 3), rng.normal(size=(3, 3))
+        starts = torch.randn(STARTS, 3, generator=generator(number), dtype=torch.float64)
+        found = max(pairs(own, words), searched([own], [words], [starts], 300)[0])
+        best = farthest(own, words, 0.01)
+        assert best - 0.08 <= found <= best + 0.02
+    # the same words twice in a class that nobody says: two classes again
+    own, words = rng.dirichlet([0.7] * 5), rng.normal(size=(5, 2))
+    three = np.concatenate([words, np.full((5, 1), -50.0)], 1)
+    exact = corners(own, words[:, 1] - words[:, 0])
+    assert exact - 0.05 <= pairs(own, three) <= exact
+    # words that all say the same: the search goes as far as it can
+    start = torch.randn(STARTS, 4, generator=generator(3), dtype=torch.float64)
+    assert searched([np.array([1.0, 0, 0, 0])], [np.zeros((4, 3))], [start], 1200)[0] > 0.6
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), ("no", "so", "yes")])
+def test_a_text_is_searched_as_if_it_were_alone(labels):
+    model = model_of(labels=labels)
     encodings = model.encode(reviews(6))
-    found = instance_divergence(model, encodings, steps=150)
-    assert ((found >= 0) & (found <= np.log(2) + 1e-9)).all() and (found > 0.2).any()
-    np.testing.assert_allclose(found, instance_divergence(model, encodings, steps=150))
-    # words that all say the same: any attention gives the same answer, so the search goes as far as it can
-    own = torch.tensor([[1.0, 0, 0, 0]], dtype=torch.float64)
-    words = torch.zeros(1, 4, 2, dtype=torch.float64)
-    said = torch.full((1, 2), 0.5, dtype=torch.float64)
-    real = torch.ones(1, 4, dtype=torch.bool)
-    start = torch.randn(1, 3, 4, generator=generator(3), dtype=torch.float64)
-    assert searched(own, said, words, real, start, 1200)[0] > 0.6
-    # one word that decides everything and has all attention: nothing else gives the same answer
-    words[0, 0, 1], words[0, 1:, 0] = 30.0, 30.0
-    said = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
-    assert searched(own, said, words, real, start, 300)[0] < 0.35
+    real = [real_tokens(encoding, model) for encoding in encodings]
+    found, most = instance_divergence(model, encodings, real, steps=60)
+    assert ((found >= 0) & (found <= most + 1e-9)).all() and (most <= np.log(2)).all() and (found > 0.1).any()
+    for k in range(6):
+        alone, _ = instance_divergence(model, encodings[k : k + 1], real[k : k + 1], steps=60)
+        assert alone[0] == pytest.approx(found[k], abs=1e-6)
 
 
 def test_trained_adversaries(taught):
@@ -222,7 +259,8 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
     assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
     assert set(found.entropy) >= {"attention", "gradient of words", "influence", "influence, by facet"}
-    assert 0 < found.token_probability.mean <= 1 and found.instance.count == 40
+    assert 0 < found.token_probability.mean <= 1 and 20 < found.instance.count < 40
+    assert found.instance.count + found.instance.left_out == 40  # some texts are too short for attention to move far
     assert len(found.texts) == 5 and all(len(each.probability) == len(each.tokens) for each in found.texts)
     assert {found.texts[0].tokens, found.texts[1].tokens} == {("a", "lovely", "film"), ("dull",)}
     assert "explanation" in found.verdict()[-1]
@@ -263,20 +301,74 @@ def test_encoders_of_transformers_have_what_is_defined_for_them():
     assert audit_page(found)
 
 
-def test_a_verdict_follows_the_numbers():
-    def told(drop, tau, mixed, far):
-        spread = lambda mean, values=(): Spread(mean, mean, mean, 0.0, 9, 0, values)  # noqa: E731
-        return Audit(
-            "m", "d", 9, 0.9, 0.9,
-            replaced={"permuted": {"f1 drop": drop}},
-            agreement={"gradient of words": spread(tau)},
-            entropy={"influence": spread(mixed)},
-            instance=spread(far, (far,) * 9),
-        ).verdict()[-1]  # fmt: skip
+def spread_of(mean, values=(), low=None, high=None, count=90):
+    return Spread(mean, mean if low is None else low, mean if high is None else high, 0.0, count, 0, values)
 
-    assert told(0.3, 0.7, 0.2, 0.1) == "Its attention can be read as an explanation of its answers."
-    assert told(0.0, 0.1, 0.9, 0.6) == "Its attention should not be read as an explanation of its answers."
-    assert "with care" in told(0.3, 0.7, 0.9, 0.1)
+
+def test_a_verdict_follows_the_numbers():
+    def told(drop, tau, mixed, far, **more):
+        return Audit(
+            "m", "d", 90, 0.9, 0.9,
+            replaced={"permuted": {"f1 drop": drop}},
+            agreement={"gradient of words": spread_of(tau)},
+            entropy={"influence": spread_of(mixed)},
+            instance=spread_of(far, (far,) * 90),
+            **more,
+        ).verdict()  # fmt: skip
+
+    assert told(0.3, 0.7, 0.2, 0.1)[-1] == "Its attention can be read as an explanation of its answers."
+    assert told(0.0, 0.1, 0.9, 0.6)[-1] == "Its attention should not be read as an explanation of its answers."
+    assert told(0.3, 0.7, 0.9, 0.1)[-1].endswith("with care only: not all tests agree.")
+    assert told(0.03, 0.3, 0.5, 0.1)[-1].endswith("with care only: only one test speaks for it.")
+    assert told(-0.03, 0.7, 0.2, 0.1)[0].startswith(
+        "With its attention weights shuffled among the words F1 rises by 3.0"
+    )
+    assert "F1 does not fall" in told(-0.0001, 0.7, 0.2, 0.1)[0]
+    assert "falls by 5.0 points: answers depend on" in told(0.0496, 0.7, 0.2, 0.1)[0]  # what is compared is printed
+    frozen = Adversary("frozen", 1.0, 0.6, 0.1, 0.7, 0.7)
+    assert told(0.3, 0.7, 0.2, 0.1, adversaries=(frozen,))[-2].endswith("(JSD 0.60) costs 20.0 points of accuracy.")
+    assert "not all tests agree" in told(0.3, 0.7, 0.2, 0.1, adversaries=(replace(frozen, accuracy=0.9),))[-1]
+    assert told(0.3, 0.7, 0.2, 0.1, commonest=0.89)[0].endswith("would be on 89%: there is little to explain.")
+
+
+def test_a_verdict_says_what_is_not_decided():
+    none = spread_of(float("nan"), count=0)
+    replaced = {"permuted": {"f1 drop": float("nan"), "accuracy drop": 0.06}}
+    only = Audit(
+        "m", "d", 3, 1.0, float("nan"), replaced=replaced, instance=none, agreement={"gradient of words": none}
+    )
+    assert only.verdict()[0].endswith("accuracy falls by 6.0 points: answers depend on where attention looks.")
+    assert len(only.verdict()) == 2 and only.verdict()[-1].endswith("only one test speaks for it.")
+    assert "nan" not in " ".join(only.verdict())
+    few = Audit("m", "d", 4, 1.0, 1.0, agreement={"gradient of words": spread_of(0.55, low=0.06, high=0.8, count=4)})
+    assert few.verdict()[0].endswith("agrees in part with the words' importance by gradients (mean τ-b 0.55, 0.06 to "
+                                     "0.80 on 4 texts).")  # fmt: skip
+    assert few.verdict()[-1].endswith("no test decides.")
+    assert Audit("m", "d", 4, 1.0, 1.0).verdict()[-1].startswith("Too little is defined")
+
+
+def test_texts_of_one_class_and_texts_without_words(taught):
+    model = load(taught)
+    negative = [e for e in reviews(40) if e.label == "negative"]
+    found = audit(model, negative, deep=4, show=0)
+    assert np.isnan(found.f1) and found.accuracy == 1 and json.loads(found.to_json())["f1"] is None
+    rows = {name: (value, more) for name, value, more in rows_of(found)}
+    assert rows["F1"] == ("–", "not defined: no text is positive") and "F1 with uniform attention" not in rows
+    assert "accuracy with uniform attention" in rows and "nan" not in " ".join(found.verdict())
+    empty = [Example("[SEP] [CLS]", label="negative"), Example("[PAD]", label="positive")]
+    wordless = audit(model, empty, deep=2, show=0)
+    assert wordless.replaced["permuted"]["accuracy drop"] == 0 and wordless.instance.count == 0
+    assert "nan" not in " ".join(wordless.verdict()) and audit_page(wordless)
+
+
+def test_f1_is_that_of_scikit_learn():
+    from sklearn.metrics import f1_score
+
+    rng = np.random.default_rng(0)
+    for classes, there in ((2, 2), (3, 3), (4, 2)):  # of four classes only two are said or meant
+        said, gold = rng.integers(there, size=50), rng.integers(there, size=50)
+        mean = "binary" if classes == 2 else "macro"
+        assert f1_of(said, gold, classes) == pytest.approx(f1_score(gold, said, average=mean))
 
 
 def test_labels_are_known_in_any_case_and_broken_records_can_be_left_out(taught, tmp_path):

@@ -27,10 +27,14 @@ TITLES = {
 def rows_of(found: Any) -> Iterator[tuple[str, str, str]]:
     """What was measured, its value, and what it is about."""
     yield "accuracy", f"{found.accuracy:.3f}", f"{found.count} texts of {found.data}"
-    yield "F1", f"{found.f1:.3f}", f"of {found.f1_of}" if found.f1_of else ""
+    defined = np.isfinite(found.f1)
+    about_f1 = f"of {found.f1_of}" if found.f1_of else ""
+    yield "F1", f"{found.f1:.3f}" if defined else "–", about_f1 if defined else f"not defined: no text is {found.f1_of}"
     for name, row in found.replaced.items():
         times = f", mean of {row['versions']}" if row["versions"] > 1 else ""
-        yield f"F1 with {name} attention", f"{row['f1']:.3f}", f"falls by {100 * row['f1 drop']:.1f} points{times}"
+        if defined:
+            yield f"F1 with {name} attention", f"{row['f1']:.3f}", f"{falls(row['f1 drop'])}{times}"
+        yield f"accuracy with {name} attention", f"{row['accuracy']:.3f}", f"{falls(row['accuracy drop'])}{times}"
     for name, spread in found.agreement.items():
         yield f"τ-b with {name}", number(spread), about(spread)
     for name, spread in found.entropy.items():
@@ -51,13 +55,22 @@ def rows_of(found: Any) -> Iterator[tuple[str, str, str]]:
         yield f"adversary, {each.kind}, λ = {each.lam:g}", f"JSD {each.jsd:.3f}", reached
 
 
+def falls(drop: float) -> str:
+    points = round(100 * drop, 1)
+    return f"falls by {points:.1f} points" if points > 0 else f"rises by {-points:.1f} points" if points else "the same"
+
+
 def number(spread: Any) -> str:
-    return f"{spread.mean:.3f} ± {spread.deviation:.3f}" if spread.count else "–"
+    if not spread.count:
+        return "–"
+    return f"{spread.mean:.3f} ± {spread.deviation:.3f}" if spread.count > 1 else f"{spread.mean:.3f}"
 
 
 def about(spread: Any) -> str:
     left = f"; not defined for {spread.left_out}" if spread.left_out else ""
-    return f"{spread.low:.3f} … {spread.high:.3f}, {spread.count} texts{left}" if spread.count else left[2:]
+    if spread.count < 2:
+        return f"one text{left}" if spread.count else left[2:]
+    return f"{spread.low:.3f} … {spread.high:.3f}, {spread.count} texts{left}"
 
 
 def render_audit(found: Any, console: Console) -> None:
@@ -84,7 +97,11 @@ def audit_page(found: Any) -> str:
     *reasons, verdict = found.verdict()
     body = [f"<h1>{say(title)}</h1>", f"<p><strong>{say(verdict)}</strong></p>", "<ul>"]
     body += [f"<li>{say(reason)}</li>" for reason in reasons]
-    body += ["</ul>", '<div class="scroll"><table><tr><th>measured</th><th>value</th><th></th></tr>']
+    body += [
+        "</ul>",
+        '<div class="scroll"><table><tr><th>measured</th><th>value (± deviation)</th>'
+        "<th>interval of the mean (95 %), texts</th></tr>",
+    ]
     body += [
         f"<tr><td>{say(name)}</td><td>{say(value)}</td><td>{say(more)}</td></tr>"
         for name, value, more in rows_of(found)
@@ -106,11 +123,14 @@ def audit_page(found: Any) -> str:
         body += ["<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>", frontier(found.adversaries)]
     if found.texts:
         body.append("<h2>Texts, word by word (P3 Figures 2 to 7)</h2>")
-        body.append('<p class="note">Colour: attention. Line: the probability of the answer from each word alone.</p>')
+        drawn = any(len(each.probability) > 1 for each in found.texts)
+        line = " Line: the probability of the answer from each word alone, from 0 to 1." if drawn else ""
+        body.append(f'<p class="note">Colour: attention.{line}</p>')
         body += [told(each) for each in found.texts]
     body += [f'<p class="note">{say(note)}</p>' for note in found.notes]
     colours = {str(k): hue for k, hue in enumerate(HUES)}
     rules = STYLE + "".join(paints(colours)) + "svg rect.m0 { fill: " + HUES[0] + "; stroke: none; }\n"
+    rules += "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"
     return sheet(title, rules, body)
 
 
@@ -146,15 +166,18 @@ def frontier(adversaries: Sequence[Any]) -> str:
         line = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y, _ in points)
         parts.append(f'<polyline class="m{k}" stroke-width="2" points="{line}"/>')
         parts += [dot(across(x), down(y), k, f"λ = {lam:g}") for x, y, lam in points]
+        parts += [f'<text x="{across(x) + 4:.1f}" y="{down(y) - 4:.1f}">{lam:g}</text>' for x, y, lam in points]
     parts.append(f'<text x="{WIDE - 12}" y="{HIGH - 4}" text-anchor="end">JSD of attentions, at most 0.69</text>')
     parts.append(f'<text x="2" y="{down(most / 1.1):.1f}">{most / 1.1:.2f}</text>')
     key = "".join(f'<li><i class="m{k}"></i>{say(kind)}</li>' for k, kind in enumerate(kinds))
-    return f'<ul class="key">{key}</ul>{figure(parts, "How far answers move (TVD) where attention moves (JSD)", HIGH)}'
+    caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
+    return f'<ul class="key">{key}</ul>{figure(parts, caption, HIGH)}'
 
 
 def told(each: Any) -> str:
     """A text: its words coloured by attention, and what each says for itself."""
-    most = max(each.attention, default=0.0) or 1.0
+    flat = 3 / max(3, len(each.attention))  # attention that is the same for all words is pale
+    most = max(flat, *each.attention) if each.attention else 1.0
     words = [
         f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{say(token)}</b>'
         for token, share in zip(each.tokens, each.attention, strict=True)
@@ -164,12 +187,13 @@ def told(each: Any) -> str:
     if len(each.probability) < 2:
         return text
     count = len(each.probability)
-    across = lambda t: 12 + t / (count - 1) * (WIDE - 24)  # noqa: E731
+    across = lambda t: 12 + t / (count - 1) * (WIDE - 36)  # noqa: E731
     down = lambda y: 8 + (1 - y) * 60  # noqa: E731
     points = " ".join(f"{across(t):.1f},{down(y):.1f}" for t, y in enumerate(each.probability))
     parts = [
-        f'<line class="axis" x1="8" y1="{down(y):.1f}" x2="{WIDE - 8}" y2="{down(y):.1f}"/>' for y in (0.0, 0.5, 1.0)
+        f'<line class="axis" x1="8" y1="{down(y):.1f}" x2="{WIDE - 20}" y2="{down(y):.1f}"/>' for y in (0.0, 0.5, 1.0)
     ]
+    parts += [f'<text x="{WIDE - 2}" y="{down(y) + 4:.1f}" text-anchor="end">{y:g}</text>' for y in (0.0, 1.0)]
     parts.append(f'<polyline class="m0" stroke-width="2" points="{points}"/>')
     both = zip(each.probability, each.tokens, strict=True)
     parts += [dot(across(t), down(y), 0, f"{token}: {y:.2f}") for t, (y, token) in enumerate(both)]

@@ -18,7 +18,6 @@ from raison.selfexplaining.classifier import TYPE
 from raison.spec import whole
 from raison.studies.auditing.looked import Looked, shown, train_part, with_names
 from raison.studies.auditing.report import Audit, Shown, Spread
-from raison.training.classes import f1_of
 from raison.types import Example
 
 __all__ = ["Audit", "Shown", "Spread", "audit"]
@@ -90,8 +89,9 @@ def audit(
         data=str(data) if isinstance(data, str) else "texts in memory",
         count=len(examples),
         accuracy=every.accuracy(every.said),
-        f1=f1_of(every.said, every.gold, len(opened.labels)),
+        f1=every.f1(every.said),
         f1_of=opened.labels[1] if len(opened.labels) == 2 else "all classes",
+        commonest=float(np.bincount(every.gold).max() / len(every.gold)),
         replaced=every.replaced(permutations) if own else {},
         agreement=looked.agreement(),
         entropy=looked.entropy(),

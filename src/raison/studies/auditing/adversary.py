@@ -1,138 +1,31 @@
-"""Other attention, the same answer: how far can attention move before the prediction does?
+"""Another attention for every text, the same answers: adversaries that are trained on a data set.
 
-For one text (Jain & Wallace 2019): K attentions, each a softmax of free logits, that differ from the model's own and
-from each other while ŷ stays:
-
-    min Σ_k [ −JSD(α, α_k) + 500 · relu(|ŷ − ŷ_k| − 0.01) ] − mean over pairs of JSD(α_k, α_l)
-
-What is told is the largest JSD among those with |ŷ − ŷ_k| ≤ 0.05. Since logits = Σ α_t (W r_t + b), a step needs no
-pass of the model. For a whole data set (Wiegreffe & Pinter 2019; P2 App. C): an adversary is trained with
-TVD(ŷ, ŷ') − λ · JSD(α, α'); frozen: only its attention moves; unfrozen: a new model. TVD is that of all classes.
+Wiegreffe & Pinter (2019); P2 App. C: an adversary is trained with TVD(ŷ, ŷ') − λ · JSD(α, α') on the base model's own
+answers ŷ and attention α. Frozen: only its attention moves. Unfrozen: a new model over the same word vectors. TVD is
+that of all classes.
 """
 
 from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from raison import progress
 from raison.selfexplaining.adapter import Attentive
 from raison.selfexplaining.classifier import AttentionClassifier
 from raison.selfexplaining.learning import fresh, measured
+from raison.studies.auditing.divergence import jsd, tvd
 from raison.training.fit import Course, fit
 from raison.training.labelled import Line, padded
 from raison.training.material import Feed
-from raison.training.seeds import generator
-from raison.types import Encoding
 
-__all__ = ["Adversary", "instance_divergence", "jsd", "trained_adversary", "tvd"]
-
-KINDS = 5  # attentions for each text
-STEPS = 500
-POOL = 200  # texts searched at once
-RATE = 0.01
-CLOSE = 0.05  # |ŷ − ŷ_k| up to which an answer is the same
-PENALTY, SLACK = 500.0, 0.01
-TINY = 1e-30
-
-
-def jsd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """[..] Jensen-Shannon divergence in nats over the last axis; weights of 0 count as 0, and have finite slopes."""
-    return entropy((first + second) / 2) - (entropy(first) + entropy(second)) / 2
-
-
-def entropy(weights: torch.Tensor) -> torch.Tensor:
-    return -(weights * weights.clamp(min=TINY).log()).sum(-1)
-
-
-def tvd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """[..] ½ Σ |p − q| over classes."""
-    return (first - second).abs().sum(-1) / 2
-
-
-def instance_divergence(
-    model: Attentive, encodings: Sequence[Encoding], *, seed: int = 0, steps: int = STEPS, kinds: int = KINDS
-) -> np.ndarray:
-    """[n] of each text the largest JSD of an attention that leaves its answer as it is; 0 where none was found."""
-    found = np.zeros(len(encodings))
-    done = 0
-    for pool in pooled(model.passes(encodings)):
-        owners, parts = [], []
-        for each in pool:
-            told: Any = each.told
-            with torch.no_grad():
-                said = told.logits.softmax(-1).double()
-                own = told.weights.double()
-                words = model.view.decoder(told.read).double()  # [b t c] what each word says for itself
-            random = generator(seed, len(each.owners), own.shape[1])
-            start = 3 * torch.randn(len(own), own.shape[1], kinds, generator=random, dtype=torch.float64)
-            owners += list(each.owners)
-            parts.append((own, said, words, told.real, start))
-        own, said, words, real, start = (side_by_side(tensors) for tensors in zip(*parts, strict=True))
-        found[owners] = searched(own, said, words, real, start.transpose(1, 2), steps)
-        done += len(owners)
-        progress.report(done, len(encodings), "adversarial attention")
-    return found
-
-
-def pooled(passes: Iterable[Any]) -> Iterator[list[Any]]:
-    """Passes together until they have enough texts: a step for one text costs as much as one for fifty."""
-    waiting: list[Any] = []
-    for each in passes:
-        waiting.append(each)
-        if sum(len(one.owners) for one in waiting) >= POOL:
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
-
-
-def side_by_side(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """[b t ..] or [b c] of several passes in one, padded behind with zeros."""
-    return pad_sequence([row for tensor in tensors for row in tensor], batch_first=True)
-
-
-def searched(
-    own: torch.Tensor, said: torch.Tensor, words: torch.Tensor, real: torch.Tensor, start: torch.Tensor, steps: int
-) -> np.ndarray:
-    """The search for a batch: attention [b t], answers [b c], words [b t c], free logits [b k t]."""
-    with torch.inference_mode(False), torch.enable_grad():
-        own, said, words, hidden = own.clone(), said.clone(), words.clone(), ~real.clone()[:, None, :]
-        free = start.clone().requires_grad_()
-        optimizer = torch.optim.Adam([free], lr=RATE, amsgrad=True)
-        pairs = list(combinations(range(free.shape[1]), 2))
-        left, right = ([pair[side] for pair in pairs] for side in (0, 1))
-        settled = entropy(own)[:, None]
-
-        def moved() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-            weights = free.masked_fill(hidden, -torch.inf).softmax(-1)
-            answers = (weights @ words).softmax(-1)  # [b k c]
-            alone = entropy(weights)  # once for all divergences in which an attention takes part
-            apart = entropy((weights + own[:, None]) / 2) - (alone + settled) / 2
-            return weights, alone, apart, tvd(answers, said[:, None])
-
-        for _ in range(steps):
-            weights, alone, apart, changed = moved()
-            loss = (PENALTY * (changed - SLACK).relu() - apart).sum()
-            if pairs:
-                middle = entropy((weights[:, left] + weights[:, right]) / 2)
-                loss = loss - (middle.mean(-1) - alone.mean(-1)).sum()  # each attention is in as many pairs
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():
-            _, _, apart, changed = moved()
-            best = torch.where(changed <= CLOSE, apart, torch.zeros_like(apart)).max(-1).values
-    return np.asarray(best.numpy())
+__all__ = ["Adversary", "trained_adversary"]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from raison.metrics.attention import (
 from raison.models.load import load
 from raison.registry import datasets
 from raison.selfexplaining.adapter import Attentive, numbers
-from raison.studies.auditing.adversary import Adversary, instance_divergence, trained_adversary
+from raison.studies.auditing.adversary import Adversary, trained_adversary
 from raison.studies.auditing.importance import (
     influence,
     real_tokens,
@@ -34,6 +34,7 @@ from raison.studies.auditing.importance import (
     state_removals,
     states_of,
 )
+from raison.studies.auditing.instance import FAR, instance_divergence
 from raison.studies.auditing.report import Shown, Spread
 from raison.training.classes import f1_of
 from raison.training.labelled import lines_of
@@ -64,6 +65,11 @@ class Looked:
 
     def accuracy(self, said: np.ndarray) -> float:
         return float((said == self.gold).mean())
+
+    def f1(self, said: np.ndarray) -> float:
+        """NaN where it is that of a class that no text has."""
+        classes = len(self.model.labels)
+        return float("nan") if classes == 2 and 1 not in self.gold else f1_of(said, self.gold, classes)
 
     def scores(self, method: str) -> list[np.ndarray]:
         """[n] sizes of a method's scores for the probability of the predicted class, token by token, as shares."""
@@ -115,18 +121,20 @@ class Looked:
         found: dict[str, Any] = {}
         for name, versions in rows.items():
             said = [
-                np.array([(w[r] @ words).argmax() for w, r, words in zip(weights, self.real, self.alone, strict=True)])
+                np.array(
+                    [  # of a text without words no attention can be replaced
+                        (w[r] @ words).argmax() if len(r) else own
+                        for w, r, words, own in zip(weights, self.real, self.alone, self.said, strict=True)
+                    ]
+                )
                 for weights in versions
             ]
-            accuracies, f1s = (
-                [self.accuracy(s) for s in said],
-                [f1_of(s, self.gold, len(self.model.labels)) for s in said],
-            )
+            accuracies, f1s = [self.accuracy(s) for s in said], [self.f1(s) for s in said]
             found[name] = {
                 "accuracy": float(np.mean(accuracies)),
                 "f1": float(np.mean(f1s)),
                 "accuracy drop": self.accuracy(self.said) - float(np.mean(accuracies)),
-                "f1 drop": f1_of(self.said, self.gold, len(self.model.labels)) - float(np.mean(f1s)),
+                "f1 drop": self.f1(self.said) - float(np.mean(f1s)),
                 "versions": len(versions),
             }
         return found
@@ -181,14 +189,16 @@ class Looked:
         return Spread.of(values, self.seed)
 
     def instance(self) -> Spread:
-        """The largest JSD of an attention that leaves the answer as it is; not defined for fewer than two words."""
-        found = instance_divergence(self.model, self.encodings, seed=self.seed)
-        able = np.array([len(real) > 1 for real in self.real])
-        return Spread.of(np.where(able, found, np.nan).tolist(), self.seed)
+        """The largest JSD of an attention that leaves the answer as it is; of texts whose attention can move far at
+        all, which that of one word can't, nor flat attention over three."""
+        found, most = instance_divergence(self.model, self.encodings, self.real, seed=self.seed)
+        return Spread.of(np.where(most > FAR, found, np.nan).tolist(), self.seed)
 
     def information(self) -> dict[str, Any]:
         """Mutual information of embeddings and hidden states, of frequent words and of words drawn by count^¾."""
         ids, embedded, states = self.pairs()
+        if not len(ids):
+            return {}
         counts = np.bincount(ids)
         known = np.flatnonzero(counts)
         order = known[np.argsort(-counts[known], kind="stable")]

@@ -11,6 +11,7 @@ import numpy as np
 
 from raison.metrics.statistics import mean_interval
 from raison.studies.auditing.adversary import Adversary
+from raison.studies.auditing.verdict import verdict
 
 __all__ = ["Audit", "Shown", "Spread"]
 
@@ -62,13 +63,14 @@ class Audit:
     count: int
     accuracy: float
     f1: float
-    f1_of: str = ""  # the class that it is the F1 of; or of all classes, their mean
+    f1_of: str = ""  # the class that it is the F1 of (NaN where no text has it); or of all classes, their mean
+    commonest: float = 0.0  # share of the commonest label
     replaced: dict[str, Any] = field(default_factory=dict)  # uniform, permuted: accuracy, f1 and how far they fall
     agreement: dict[str, Spread] = field(default_factory=dict)  # τ-b of attention with importance
     entropy: dict[str, Spread] = field(default_factory=dict)
     token_probability: Spread | None = None
     information: dict[str, Any] = field(default_factory=dict)
-    instance: Spread | None = None  # the largest JSD of an attention with the same answer
+    instance: Spread | None = None  # the largest JSD of an attention with the same answer, where it can be large
     adversaries: tuple[Adversary, ...] = ()
     texts: tuple[Shown, ...] = ()
     notes: tuple[str, ...] = ()
@@ -76,53 +78,9 @@ class Audit:
     def to_json(self) -> str:
         return json.dumps(known({**asdict(self), "verdict": self.verdict()}), indent=1, ensure_ascii=False)
 
-    # -- the verdict --------------------------------------------------------------------------------
-
     def verdict(self) -> list[str]:
         """What the numbers say, in sentences; the last one answers the question."""
-        said, signs = [], []
-        if "permuted" in self.replaced:
-            drop = self.replaced["permuted"]["f1 drop"]
-            strong, weak = drop >= 0.05, drop < 0.02
-            how = "depend" if strong else "hardly depend" if weak else "depend somewhat"
-            said.append(
-                f"With its attention weights shuffled among the words F1 falls by {100 * drop:.1f} points: answers "
-                f"{how} on where attention looks."
-            )
-            signs.append(strong - weak)
-        if "gradient of words" in self.agreement and self.agreement["gradient of words"].count:
-            tau = self.agreement["gradient of words"].mean
-            how = "agrees with" if tau >= 0.5 else "has little to do with" if tau < 0.25 else "agrees in part with"
-            said.append(f"Attention {how} the words' importance by gradients (mean τ-b {tau:.2f}).")
-            signs.append(int(tau >= 0.5) - int(tau < 0.25))
-        if "influence" in self.entropy and self.entropy["influence"].count:
-            spread = self.entropy["influence"].mean
-            how = (
-                "mixes many words"
-                if spread >= 0.7
-                else "belongs to a few words"
-                if spread < 0.4
-                else "mixes some words"
-            )
-            said.append(f"A hidden state {how} (entropy of influence {spread:.2f}, where 1 is all alike).")
-            signs.append(int(spread < 0.4) - int(spread >= 0.7))
-        if self.instance is not None:
-            far = float(np.mean(np.array(self.instance.values) > 0.4))
-            said.append(
-                f"For {far:.0%} of the texts there is an attention that is very different (JSD above 0.4 of at most "
-                "0.69) and gives the same answer."
-            )
-            signs.append(int(far < 0.2) - int(far > 0.5))
-        if not signs:
-            return [*said, "Too little is defined for this model to say whether its attention explains it."]
-        total = sum(signs)
-        if total >= 2 and min(signs) >= 0:
-            last = "Its attention can be read as an explanation of its answers."
-        elif total <= 0:
-            last = "Its attention should not be read as an explanation of its answers."
-        else:
-            last = "Its attention can be read as an explanation with care only: not all tests agree."
-        return [*said, last]
+        return verdict(self)
 
 
 def known(value: Any) -> Any:
