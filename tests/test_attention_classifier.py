@@ -98,6 +98,15 @@ def test_sparse_weights_are_projections(values, lam):
     assert general.sum() == pytest.approx(1)
 
 
+def test_low_scores_and_narrow_numbers_keep_their_weights():
+    scores, real = torch.tensor([[-20.0, -21.0, 5.0]]), torch.tensor([[True, True, False]])
+    assert normalizer_of("sparsegen(lam=0.99999999)")(scores, real).tolist() == [[1.0, 0.0, 0.0]]
+    for spec in ("softmax", "sparsemax", "sparsegen(lam=0.5)", "entmax"):
+        narrow, wide = (normalizer_of(spec)(scores.to(kind), real) for kind in (torch.float16, torch.float32))
+        assert narrow.dtype == torch.float16
+        torch.testing.assert_close(narrow.float(), wide, atol=1e-3, rtol=0)
+
+
 def test_a_larger_lambda_attends_to_fewer():
     scores = torch.randn(50, 20, dtype=torch.float64, generator=generator(3))
     real = torch.ones_like(scores, dtype=torch.bool)
@@ -318,6 +327,14 @@ def test_the_same_seed_gives_the_same_model_and_several_are_told(tmp_path):
     assert both["dev"]["f1"]["deviation"] == pytest.approx(np.std(values, ddof=1))
     with pytest.raises(InputError, match="holds a run of another experiment"):
         train_classifier(reviews(80), out=tmp_path / "b", design={"width": 8}, lesson={**SMALL, "epochs": 3}, runs=2)
+    for other in ({"design": {"width": 8, "attention": "dot"}}, {"lesson": {**SMALL, "epochs": 2, "patience": 9}}):
+        same = {"design": {"width": 8}, "lesson": {**SMALL, "epochs": 2}, **other}
+        with pytest.raises(InputError, match="holds a run of another experiment"):
+            train_classifier(reviews(80), out=tmp_path / "b", runs=2, **same)
+    with pytest.raises(InputError, match="holds a run of another experiment"):
+        train_classifier(
+            reviews(80), out=tmp_path / "b", design={"width": 8}, lesson={**SMALL, "epochs": 2}, runs=2, limit=70
+        )
     one, two = (raison.load(tmp_path / place).hf.state_dict() for place in ("a", "b/run-1"))
     assert all(torch.equal(one[name], two[name]) for name in one)
 
@@ -325,9 +342,10 @@ def test_the_same_seed_gives_the_same_model_and_several_are_told(tmp_path):
 def test_the_best_epoch_is_kept_and_training_ends_when_it_gets_no_better(tmp_path):
     lesson = {**SMALL, "epochs": 40, "patience": 3}
     report = train_classifier(reviews(200), out=tmp_path, design={"width": 16}, lesson=lesson)
-    values = [one["f1"] for one in report["history"]]
-    assert report["epochs run"] < 40 and len(values) - 1 - int(np.argmax(values)) == 3
-    assert report["dev"]["f1"] == max(values)
+    values = [(one["f1"], -round(one["loss"], 2)) for one in report["history"]]  # among equal scores the least loss
+    assert report["epochs run"] < 40 and len(values) - 1 - values.index(max(values)) == 3
+    assert (report["dev"]["f1"], -round(report["dev"]["loss"], 2)) == max(values)
+    assert len({score for score, _ in values}) < len(values)  # there are equals
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
@@ -450,6 +468,19 @@ def test_the_command_and_a_damaged_folder(tmp_path):
     )
     again = CliRunner().invoke(app, args)
     assert again.exit_code == 2 and "has a finished model" in again.stderr
+    (out / "training.json").rename(tmp_path / "report.json")
+    before = (out / "model.safetensors").read_bytes()
+    again = CliRunner().invoke(app, args)
+    assert again.exit_code == 2 and "has somebody's model (model.safetensors)" in again.stderr
+    assert (out / "model.safetensors").read_bytes() == before
+    tuned = CliRunner().invoke(app, [*args[:5], str(tmp_path / "tuned"), *args[6:], "--tune"])
+    assert tuned.exit_code == 0
+    told = json.loads((tmp_path / "tuned" / "training.json").read_text())["command"]
+    assert told.endswith("--tune --batch 16 --epochs 2") and "False" not in told
+    wrong = CliRunner().invoke(app, [*args, "--seed", "99999999999999"])
+    assert wrong.exit_code == 2 and "seed is a whole number from 0 to 2147483647" in wrong.stderr
+    wrong = CliRunner().invoke(app, [*args[:5], str(tmp_path / "x"), *args[6:], "--normalizer", "foo"])
+    assert wrong.exit_code == 2 and "There are entmax, softmax, sparsegen, sparsemax." in wrong.stderr
     from safetensors.torch import load_file, save_file
 
     weights = load_file(out / "model.safetensors")
@@ -469,8 +500,8 @@ def test_f1_is_that_of_scikit_learn():
     from raison.training.classes import f1_of
 
     rng = np.random.default_rng(0)
-    for classes in (2, 4):
-        said, gold = rng.integers(classes, size=(2, 200))
+    for classes, there in ((2, 2), (4, 4), (4, 2)):  # at last two classes that nobody says or means
+        said, gold = rng.integers(there, size=(2, 200))
         average = "binary" if classes == 2 else "macro"
         assert f1_of(said, gold, classes) == pytest.approx(f1_score(gold, said, average=average))
     assert f1_of(np.zeros(5, int), np.zeros(5, int), 2) == 0
@@ -478,6 +509,26 @@ def test_f1_is_that_of_scikit_learn():
     assert absent == pytest.approx(
         f1_score([0, 0, 0, 1], [0, 0, 2, 1], average="macro", labels=[0, 1, 2], zero_division=0)
     )
+
+
+def test_numbers_and_accents_are_explained_as_a_whole():
+    """The vocabulary writes them as one; what is shown and compared with people's marks is what stands in the text."""
+    model = model_named(["a good film of 1999 cafe\u0301"])
+    for text, words in (
+        ("a good film of 2012 with 12345", ["a", "good", "film", "of", "2012", "with", "12345"]),
+        ("cafe\u0301 2012", ["cafe\u0301", "2012"]),
+        ("3 films", ["3", "films"]),
+    ):
+        (encoding,) = model.encode([Example(text)])
+        spans = [(int(a), int(b)) for a, b in zip(encoding.start, encoding.end, strict=True) if a >= 0]
+        assert [text[a:b] for a, b in spans] == words
+
+
+def model_named(texts):
+    tokenizer = words_tokenizer(texts)
+    vectors = random_vectors(len(tokenizer), 12, generator(0))
+    hf = fresh(Design(width=12), tokenizer, ["no", "yes"], vectors, 0).eval().requires_grad_(False)
+    return adapted(hf, tokenizer, "tiny")
 
 
 def test_what_is_too_long_is_cut_as_explaining_cuts_it():

@@ -398,3 +398,11 @@ def test_fleiss_published_example():
     rows = [[int(n) for n in row.split()] for row in counts.split(";")]
     labels = np.array([np.repeat(range(5), row) for row in rows]).T
     assert round(fleiss_kappa(labels), 3) == 0.210
+
+
+def test_no_words_and_a_mask_that_does_not_fit():
+    assert permuted_attention([], []).shape == (0,)
+    with pytest.raises(InputError, match=r"A mask of the shape \(2,\) does not fit weights of \(3,\)"):
+        permuted_attention([0.2, 0.3, 0.5], [True, False])
+    with pytest.raises(InputError, match="does not fit"):
+        jensen_shannon([0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [True, True])

@@ -39,10 +39,11 @@ def home(entry: Any) -> tuple[str | None, str | None]:
 class Registry(Generic[T]):
     """A table from names to entries that fills itself on the first look."""
 
-    def __init__(self, kind: str, package: str, shelf: str = ""):
+    def __init__(self, kind: str, package: str, shelf: str = "", listed: bool = True):
         self.kind = kind  # what an entry is called in a sentence
         self.package = package
-        self.shelf = shelf or package.rpartition(".")[2]  # what `raison ls` calls it
+        self.shelf = shelf or package.rpartition(".")[2]  # what `raison ls` calls it, where it lists them
+        self.listed = listed
         self._entries: dict[str, T] = {}
         self.broken: list[str] = []  # sentences about plug-ins that could not be imported
         self._scanned = False
@@ -106,15 +107,19 @@ class Registry(Generic[T]):
             known = list(self)
             raise UnknownName(
                 f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
-                + " ".join([f"`raison ls {self.shelf}` lists them all.", *self.broken])
+                + " ".join([f"`raison ls {self.shelf}` lists them all." if self.listed else self.all(), *self.broken])
             )
         return self._entries[name]
+
+    def all(self) -> str:
+        return f"There are {', '.join(self)}."
 
     def build(self, spec: str | Spec) -> Any:
         """The entry of a spec, called with the spec's parameters."""
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
         if not isinstance(spec, Spec):
-            raise InputError(f"{spec!r} is no {self.kind}: name one of `raison ls {self.shelf}`.")
+            where = f"name one of `raison ls {self.shelf}`." if self.listed else self.all()
+            raise InputError(f"{spec!r} is no {self.kind}: {where}")
         entry: Any = self[spec.name]
         known = {item.name: item for item in fields(entry)} if is_dataclass(entry) else {}
         params = {}
@@ -140,7 +145,7 @@ class Registry(Generic[T]):
 methods: Registry[Any] = Registry("method", "raison.methods")
 searches: Registry[Any] = Registry("search", "raison.rationales", "searches")
 rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", "rules")
-families: Registry[Any] = Registry("model family", "raison.models.families")
-loaders: Registry[Any] = Registry("model loader", "raison.selfexplaining")
+families: Registry[Any] = Registry("model family", "raison.models.families", listed=False)
+loaders: Registry[Any] = Registry("model loader", "raison.selfexplaining", listed=False)
 metrics: Registry[Any] = Registry("metric", "raison.metrics")
 datasets: Registry[Any] = Registry("data set", "raison.datasets")

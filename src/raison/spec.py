@@ -82,10 +82,12 @@ def write(value: Any) -> str:
     return str(value) if isinstance(value, Spec) else repr(value)
 
 
-def whole(name: str, value: Any, least: int) -> None:
-    """Refuse a parameter that is not a whole number from `least` up."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} is a whole number from {least} up, not {value}.")
+def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Refuse a parameter that is not a whole number from `least` up (to `most`)."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if not number or value < least or (most is not None and value > most):
+        reach = f"{least} up" if most is None else f"{least} to {most}"
+        raise InputError(f"{name} is a whole number from {reach}, not {value}.")
 
 
 def one_of(name: str, value: Any, known: tuple[str, ...]) -> None:

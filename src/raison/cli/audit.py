@@ -26,6 +26,12 @@ Adversaries = Annotated[
 ]
 Lambdas = Annotated[Optional[list[float]], typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep.")]
 Epochs = Annotated[int, typer.Option("--epochs", help="Of the adversaries' training.")]
+Train = Annotated[
+    Optional[str], typer.Option("--train", help="Labelled texts that adversaries learn from; default: the train part.")
+]
+Keep = Annotated[
+    Optional[Path], typer.Option("--keep", help="Folder for what is done: the same command goes on from there.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Html = Annotated[Optional[Path], typer.Option("--html", help="Write a page with plots and the verdict.")]
 
@@ -42,6 +48,8 @@ def audit(
     adversary: Adversaries = None,
     lambdas: Lambdas = None,
     epochs: Epochs = 15,
+    train: Train = None,
+    keep: Keep = None,
     data_dir: DataDir = None,
     skip_broken: Skip = False,
     seed: options.Seed = 0,
@@ -67,7 +75,7 @@ def audit(
         found = audited(
             loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,
             texts=text or (), adversaries=adversary or (), lambdas=lambdas or (1.0,), epochs=epochs, seed=seed,
-            skip_broken=skip_broken,
+            skip_broken=skip_broken, train=train, keep=keep,
         )  # fmt: skip
     if html is not None:
         from raison.show.audit import audit_page

@@ -115,14 +115,18 @@ def heard() -> Iterator[None]:
 def command_line(verb: Callable[..., None], subject: list[str], chosen: dict[str, Any]) -> str:
     """The command that makes this again, with generic paths."""
     from inspect import signature
+    from typing import get_type_hints
 
     usual = {name: item.default for name, item in signature(verb).parameters.items()}
+    hints = get_type_hints(verb, include_extras=True)
     words = ["raison", "train", verb.__name__, *subject, "--out", "FOLDER"]
     for name, value in chosen.items():
         if value == usual[name]:
             continue
-        flag = f"--{name.replace('_', '-')}"
-        words += [flag] if value is True else [flag, str(value)]
+        option = hints[name].__metadata__[0]  # typer takes the first name for a default at first
+        spelled = next(word for word in (option.default, *option.param_decls) if str(word).startswith("--"))
+        yes, _, no = spelled.partition("/")  # of a choice both are named: --freeze/--tune
+        words += [yes] if value is True else [no] if value is False else [yes, str(value)]
     return shlex.join(words)
 
 

@@ -77,7 +77,8 @@ class DeepLIFT(Method):
             if told["completeness_gap"] > GAP:
                 notes = [
                     *notes,
-                    f"The scores miss {told['completeness_gap']:.0%} of the change: the dtype is too narrow.",
+                    f"The scores miss {told['completeness_gap']:.0%} of the change"
+                    + (", since gradients do not add up to it." if notes else ": the dtype is too narrow."),
                 ]
             if notes:
                 told["notes"] = notes

@@ -45,12 +45,21 @@ def weighed(weights: Any, mask: Any = None) -> tuple[np.ndarray, np.ndarray]:
     weights = np.asarray(weights, np.float64)
     if weights.ndim < 1:
         raise InputError("Weights are given per token: a list, not a single number.")
-    real = np.ones(weights.shape, bool) if mask is None else np.broadcast_to(np.asarray(mask, bool), weights.shape)
+    real = np.ones(weights.shape, bool) if mask is None else over(weights, mask)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("Weights can't be negative, NaN or infinite.")
     weights = np.where(real, weights, 0.0)
     total = weights.sum(-1, keepdims=True)
     return np.divide(weights, total, out=np.full_like(weights, np.nan), where=total > 0), real
+
+
+def over(weights: np.ndarray, mask: Any) -> np.ndarray:
+    """The mask in the shape of the weights."""
+    given = np.asarray(mask, bool)
+    try:
+        return np.broadcast_to(given, weights.shape)
+    except ValueError:
+        raise InputError(f"A mask of the shape {given.shape} does not fit weights of {weights.shape}.") from None
 
 
 def plain(value: np.ndarray) -> Any:
@@ -173,9 +182,11 @@ def permuted_attention(weights: Any, mask: Any = None, *, seed: int = 0) -> np.n
     The order depends on the seed and on the number of the row; average over ten seeds or more.
     """
     given = np.asarray(weights, np.float64)
-    real = np.ones(given.shape, bool) if mask is None else np.broadcast_to(np.asarray(mask, bool), given.shape)
+    real = np.ones(given.shape, bool) if mask is None else over(given, mask)
     if given.ndim < 1 or (given[~real] != 0).any():
         raise InputError("Attention outside the mask would be lost: it must be 0 on what is no real token.")
+    if not given.size:
+        return given
     whole("seed", seed, 0)
     result = np.zeros_like(given)
     rows = zip(given.reshape(-1, given.shape[-1]), real.reshape(-1, given.shape[-1]), strict=True)

@@ -118,6 +118,8 @@ class Codec:
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
         sequence = np.array([-1 if s is None else s for s in found.sequence_ids], dtype=np.int64)
+        for number, source in enumerate([text] if pair is None else [text, pair]):
+            widen(spans, np.flatnonzero(sequence == number), source)
         marked = sequence < 0  # added by the tokenizer; "[SEP]" typed by a user is text
         types = np.array(found.type_ids, dtype=np.int64) if self.typed else None
         return Pieces(
@@ -148,6 +150,27 @@ class Codec:
         if self.typed:
             types = np.array(self.own.create_token_type_ids_from_sequences(*parts) if special else sequence)
         return Pieces(ids, start, end, follow(sequence), sequence < 0, types)
+
+
+def widen(spans: np.ndarray, places: np.ndarray, text: str) -> None:
+    """A normalizer may write several characters as one: a number as any number, a letter and its accent as one letter.
+
+    The library then tells the last digit, or the bare letter; here the token gets the characters beside it that no
+    other token has.
+    """
+    if not len(places):
+        return
+    accented = not text.isascii()
+    before = 0
+    for place, following in zip(places, [*spans[places[1:], 0], len(text)], strict=True):
+        start, end = spans[place]
+        if before < start < end and text[start].isdigit():
+            while before < start and text[start - 1].isdigit():
+                start -= 1
+        while accented and start < end < following and unicodedata.combining(text[end]):
+            end += 1
+        spans[place] = start, end
+        before = max(before, end)
 
 
 def follow(sequence: np.ndarray) -> np.ndarray:

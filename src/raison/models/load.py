@@ -173,7 +173,10 @@ def tokenizer_of(name: str, options: dict[str, Any]) -> Any:
 def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     """Say early, in a sentence, what a model folder lacks."""
     if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder.name!r} has no config.json, so it is not a transformers model folder.")
+        name = folder.resolve().name
+        if (folder / "run-0").is_dir():  # several seeds, each with a model
+            raise ModelError(f"{name!r} holds several runs: name one of them, such as {name}/run-0.")
+        raise ModelError(f"{name!r} has no config.json, so it is not a transformers model folder.")
     safe = any(folder.glob("*.safetensors"))
     pickled = [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt")]
     if not safe and pickled and not allow_pickle:

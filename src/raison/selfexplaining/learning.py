@@ -32,7 +32,7 @@ from raison.spec import between, whole
 from raison.training.classes import f1_of
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.labelled import Line, Lines, data_mark, examples_by_part, labels_of, lines_of, padded
+from raison.training.labelled import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of, padded
 from raison.training.material import Feed
 from raison.training.repeated import REPORT, repeated
 from raison.training.seeds import generator
@@ -165,10 +165,16 @@ def train_classifier(
     )  # fmt: skip
 
     def same(report: dict[str, Any]) -> bool:
-        kept = ("tying", "mlm", "lr", "batch", "epochs")
-        return report["data"] == data_mark(data) and all(report[key] == getattr(taught, key) for key in kept)
+        return bool(report["data"] == data_mark(data) and report["asked"] == asked(data, made, taught, limit))
 
     return repeated(one, Path(out), runs, seed, same)
+
+
+def asked(data: Any, design: Design, lesson: Lesson, limit: int | None) -> dict[str, Any]:
+    """What makes an experiment what it is, beside its seed."""
+    told = {"design": asdict(design), "lesson": asdict(lesson), "limit": limit, "content": content_of(data)}
+    found: dict[str, Any] = json.loads(json.dumps(told))
+    return found
 
 
 def design_width(design: Any) -> int | None:
@@ -200,6 +206,7 @@ def trained(
 ) -> dict[str, Any]:
     """One run: a folder with weights, config, vocabulary and training.json."""
     prepared(folder, REPORT)
+    wanted = asked(data, design, lesson, limit)
     parts, left = examples_by_part(
         data, data_dir=data_dir, limit=limit, held=lesson.held, seed=seed, skip_broken=skip_broken
     )
@@ -229,6 +236,7 @@ def trained(
         "what": "classifier",
         "data": data_mark(data),
         "seed": seed,
+        "asked": wanted,
         "design": asdict(design),
         **asdict(lesson),
         **origin,

@@ -19,7 +19,7 @@ from raison.spec import Spec
 
 __all__ = ["Normalizer", "normalizer_of", "normalizers"]
 
-normalizers: Registry[Any] = Registry("normalizer", "raison.selfexplaining", "normalizers")
+normalizers: Registry[Any] = Registry("normalizer", "raison.selfexplaining", listed=False)
 N = TypeVar("N", bound="type[Normalizer]")
 AWAY = -1e9  # of a score that may not count; finite, since sorting and cumulative sums meet it
 
@@ -45,7 +45,8 @@ class Normalizer(ABC):
     def __call__(self, scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
         # a row with nothing real is weighed as if all were, and gets nothing: bisection would find 0 / 0
         there = real | ~real.any(-1, keepdim=True)
-        return self.weigh(scores.masked_fill(~there, AWAY)) * real
+        precise = scores.float() if scores.dtype == torch.float16 else scores  # which can't hold what is away
+        return self.weigh(precise.masked_fill(~there, AWAY)).to(scores.dtype) * real
 
     @abstractmethod
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
@@ -98,8 +99,11 @@ class Sparsegen(Normalizer):
             raise InputError(f"λ of sparsegen is a number below 1 (0 is sparsemax, near 1 one token), not {self.lam}.")
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
-        # scores that are away stay there: divided by a large 1 − λ they would come near enough to count
-        found: torch.Tensor = library().sparsemax(torch.where(scores == AWAY, scores, scores / (1 - self.lam)), dim=-1)
+        away = scores == AWAY  # stays there: divided by a large 1 − λ it would come near enough to count
+        if self.lam > 0:  # divided by a small one, even the best score might fall as low: it stays at 0
+            scores = scores - scores.max(-1, keepdim=True).values.detach()
+        moved = torch.where(away, AWAY, scores / (1 - self.lam))
+        found: torch.Tensor = library().sparsemax(moved, dim=-1)
         return found
 
 

@@ -27,7 +27,7 @@ from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.labelled import Line, Lines, data_mark, examples_by_part, labels_of, lines_of
+from raison.training.labelled import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
 from raison.training.material import Feed
 from raison.training.repeated import REPORT, repeated
 from raison.training.seeds import generator
@@ -134,6 +134,7 @@ def train_rationalizer(
     def same(report: dict[str, Any]) -> bool:
         now: dict[str, Any] = {
             "data": data_mark(data),
+            "content": content_of(data),
             "variant": variant,
             "asked": plain(chosen),
             "regimen": plain(asdict(taught)),
@@ -205,6 +206,7 @@ def trained(
         "model": name,
         "variant": variant,
         "data": data_mark(data),
+        "content": content_of(data),
         "limit": limit,
         "regression": regression,
         "seed": seed,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,12 @@ from raison.registry import datasets
 from raison.selfexplaining.adapter import Attentive
 from raison.selfexplaining.classifier import TYPE
 from raison.spec import whole
+from raison.studies.auditing.kept import Kept
 from raison.studies.auditing.looked import Looked, shown, train_part, with_names
 from raison.studies.auditing.report import Audit, Shown, Spread
+from raison.training.fit import SEEDS
+from raison.training.labelled import content_of, data_mark
+from raison.training.repeated import REPORT
 from raison.types import Example
 
 __all__ = ["Audit", "Shown", "Spread", "audit"]
@@ -37,6 +43,8 @@ def audit(
     adversaries: Sequence[str] = (),
     lambdas: Sequence[float] = (1.0,),
     epochs: int = 15,
+    train: Any = None,
+    keep: str | os.PathLike[str] | None = None,
     seed: int = 0,
     skip_broken: bool = False,
 ) -> Audit:
@@ -46,10 +54,11 @@ def audit(
     attention over words (replaced attention, hidden states, words alone, adversaries) is not defined. Importance,
     influence and adversaries of single texts are measured on `deep` of the texts, drawn by the seed. `show` of them,
     and all `texts`, are shown word by word. `adversaries` (frozen, unfrozen) are trained on the data set's train part,
-    once for each of the `lambdas`.
+    or on the labelled texts of `train`, once for each of the `lambdas`. In the folder `keep` every part is kept as soon
+    as it is done, and the same audit goes on from there.
     """
     whole("permutations", permutations, 1)
-    whole("seed", seed, 0)
+    whole("seed", seed, 0, SEEDS)
     if deep is not None:
         whole("deep", deep, 1)
     if bad := [lam for lam in lambdas if not 0 <= lam < float("inf")]:
@@ -66,8 +75,10 @@ def audit(
     data = os.fspath(data) if isinstance(data, os.PathLike) else data
     if wrong := [kind for kind in adversaries if kind not in ("frozen", "unfrozen")]:
         raise InputError(f"An adversary is frozen or unfrozen, not {wrong[0]!r}.")
-    if adversaries:
-        train_part(data)  # said before the long work
+    # whatever is wrong with them is said before the long work
+    taught = train_part(opened, data, train, data_dir, skip_broken) if adversaries else []
+    if texts:
+        opened.encode([Example(text) for text in texts], truncate=True)
     found, broken = labelled(data, split, limit, data_dir, skip_broken)
     examples = with_names(opened, found)
     encodings = opened.encode([Example(e.text, e.pair) for e in examples], truncate=True)
@@ -79,29 +90,53 @@ def audit(
         looked.notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
     if broken:
         looked.notes.append(f"{broken} broken records were left out.")
-    if len(few) < len(examples):
-        looked.notes.append(f"Importance, influence and single adversaries: {len(few)} of {len(examples)} texts.")
     own = isinstance(opened, Attentive)
+    if len(few) < len(examples):
+        what = "Importance, influence and other attention" if own else "Importance, influence and information"
+        looked.notes.append(f"{what}: {len(few)} of {len(examples)} texts.")
+    if own and taught_on(opened, data):
+        looked.notes.append("The model was trained on this file: on texts that it has not seen it may do otherwise.")
     if getattr(opened.hf.config, "model_type", "") != TYPE or opened.hf.design.encoder == "transformer":
         looked.notes.append("A word is left out by hiding it: the others keep their positions, where P2 moves them up.")
+    kept = Kept(
+        None if keep is None else Path(keep),
+        {
+            "model": every.mark(),
+            "data": data_mark(data),
+            "settings": {
+                "deep": deep, "permutations": permutations, "show": show, "texts": list(texts), "epochs": epochs,
+                "seed": seed, "train": len(taught),
+            },
+        },
+    )  # fmt: skip
     return Audit(
         model=opened.name,
-        data=str(data) if isinstance(data, str) else "texts in memory",
+        data=data_mark(data) if isinstance(data, str) else "texts in memory",
         count=len(examples),
         accuracy=every.accuracy(every.said),
         f1=every.f1(every.said),
         f1_of=opened.labels[1] if len(opened.labels) == 2 else "all classes",
         commonest=float(np.bincount(every.gold).max() / len(every.gold)),
-        replaced=every.replaced(permutations) if own else {},
-        agreement=looked.agreement(),
-        entropy=looked.entropy(),
-        token_probability=every.token_probability() if own else None,
-        information=(every if own else looked).information(),
-        instance=looked.instance() if own else None,
-        adversaries=every.adversaries(data, data_dir, adversaries, lambdas, epochs) if adversaries else (),
-        texts=(*shown(opened, texts, seed), *looked.shown(show)),
+        replaced=kept("replaced", lambda: every.replaced(permutations)) if own else {},
+        agreement=kept("agreement", looked.agreement),
+        entropy=kept("entropy", looked.entropy),
+        token_probability=kept("alone", every.token_probability) if own else None,
+        information=kept("information", (every if own else looked).information),
+        instance=kept("instance", looked.instance) if own else None,
+        adversaries=every.adversaries(taught, adversaries, lambdas, epochs, kept) if adversaries else (),
+        texts=kept("texts", lambda: (*shown(opened, texts, seed), *looked.shown(show))),
         notes=tuple(looked.notes),
     )
+
+
+def taught_on(model: Any, data: Any) -> bool:
+    """Whether the model was trained on this very file."""
+    path = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return bool(content_of(data)) and told["asked"]["content"] == content_of(data)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def labelled(

@@ -38,7 +38,7 @@ class Trial:
 
 
 Experiment = Callable[[Trial], Evaluation]
-experiments: Registry[Experiment] = Registry("experiment", "raison.studies.experiments")
+experiments: Registry[Experiment] = Registry("experiment", "raison.studies.experiments", listed=False)
 
 
 def experiment(name: str) -> Callable[[Experiment], Experiment]:

@@ -35,7 +35,7 @@ __all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "drawn", "keep_rules", "pa
 HEADS = ("alike", "each")
 COINS = ("apart", "one")
 
-keep_rules: Registry[Any] = Registry("keep rule", "raison.training", "keeps")
+keep_rules: Registry[Any] = Registry("keep rule", "raison.training", listed=False)
 R = TypeVar("R", bound="type[Rule]")
 
 

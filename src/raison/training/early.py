@@ -19,21 +19,27 @@ BEST = "best.pt"
 LITTLE = 1000  # numbers: what is not trained by gradients may be set otherwise, and is kept where it is small
 
 
+def rank(seen: dict[str, Any], key: str) -> tuple[float, float]:
+    """A few texts give the same score epoch after epoch, while the loss still falls; up to what can be seen of it."""
+    return seen[key], -round(seen.get("loss", 0.0), 2)
+
+
 @dataclass
 class Best:
-    """The weights of the epoch where `key` was largest, in a run with these settings."""
+    """The weights of the epoch where `key` was largest, in a run with these settings; among equals, of least loss."""
 
     folder: Path
     settings: dict[str, Any]
     key: str
     patience: int  # epochs without a better one after which a run ends
     value: float = -np.inf
+    loss: float = np.inf  # in hundredths
 
     def __post_init__(self) -> None:
         if not (self.folder / CHECKPOINT).exists():
             self.forget()  # of a run that was killed early: this one begins anew
         if self.path.exists():
-            self.value = self.read()["value"]
+            self.value, self.loss = (self.read()[name] for name in ("value", "loss"))
 
     @property
     def path(self) -> Path:
@@ -44,30 +50,32 @@ class Best:
 
         def seen() -> dict[str, Any]:
             found = look()
-            if found[self.key] is not None and found[self.key] > self.value:
-                self.value = found[self.key]
+            if found[self.key] is not None and rank(found, self.key) > (self.value, -self.loss):
+                self.value, self.loss = found[self.key], -rank(found, self.key)[1]
                 still = {name for name, p in model.named_parameters() if not p.requires_grad and p.numel() > LITTLE}
                 weights = {name: value for name, value in model.state_dict().items() if name not in still}
                 with saved(self.path) as half:
-                    torch.save({"value": self.value, "weights": weights, "settings": self.settings}, half)
+                    told = {"value": self.value, "loss": self.loss, "weights": weights, "settings": self.settings}
+                    torch.save(told, half)
             return found
 
         return seen
 
     def enough(self, history: list[dict[str, Any]]) -> bool:
-        values = [one[self.key] for one in history if one[self.key] is not None]  # None: it does not count yet
-        return len(values) - 1 - int(np.argmax(values)) >= self.patience if values else False
+        ranks = [rank(one, self.key) for one in history if one[self.key] is not None]  # None: it does not count yet
+        return len(ranks) - 1 - ranks.index(max(ranks)) >= self.patience if ranks else False
 
     def read(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = torch.load(self.path, weights_only=True)
-            same = found["settings"] == self.settings
+            settings = found["settings"]
         except Exception:  # torch has no one error for a file that it can't read
-            same = False
-        if not same:
+            raise InputError(f"{self.path} is damaged: delete it and {CHECKPOINT} beside it to start anew.") from None
+        names = [*self.settings, *settings]
+        if other := [name for name in names if settings.get(name, ...) != self.settings.get(name, ...)]:
             raise InputError(
-                f"{self.path} is damaged or of a run with other settings: delete it and {CHECKPOINT} beside it to "
-                "start anew."
+                f"{self.path} was made with another {other[0]}: delete it and {CHECKPOINT} beside it, or give its "
+                "settings to go on with it."
             )
         return found
 

@@ -30,6 +30,8 @@ __all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines
 
 CHECKPOINT = "checkpoint.pt"
 SCHEDULES = ("linear", "constant")
+SEEDS = 2**31 - 1  # the largest seed
+MODELS = ("model.safetensors", "adapter_model.safetensors", "pytorch_model.bin", "config.json")
 PRIME = 1_000_003  # more parts than a run has: seeds of two runs do not meet
 
 
@@ -65,7 +67,7 @@ class Course:
     def __post_init__(self) -> None:
         whole("steps", self.steps, 1)
         whole("accumulate", self.accumulate, 1)
-        whole("seed", self.seed, 0)
+        whole("seed", self.seed, 0, SEEDS)
         whole("every", self.every, 0)
         one_of("schedule", self.schedule, SCHEDULES)
         for name in ("warm", "clip", "decay", "save_every"):
@@ -287,8 +289,10 @@ def writing(folder: Path) -> Iterator[None]:
 
 def prepared(folder: Path, report: str) -> None:
     """A folder to write to; the `report` in it comes last, so where it stands a model is finished."""
-    if (folder / report).exists():
-        raise InputError(f"{str(folder)!r} has a finished model: delete it, or choose another out (--out).")
+    there = [name for name in (report, *MODELS) if (folder / name).exists()]
+    if there and (there[0] == report or not (folder / CHECKPOINT).exists()):  # with a checkpoint they are this run's
+        what = "a finished model" if there[0] == report else f"somebody's model ({there[0]})"
+        raise InputError(f"{str(folder)!r} has {what}: delete it, or choose another out (--out).")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

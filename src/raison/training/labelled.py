@@ -22,7 +22,7 @@ from raison.registry import datasets
 from raison.training.material import named
 from raison.types import Example
 
-__all__ = ["Line", "Lines", "data_mark", "examples_by_part", "labels_of", "lines_of", "padded"]
+__all__ = ["Line", "Lines", "content_of", "data_mark", "examples_by_part", "labels_of", "lines_of", "padded"]
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,14 @@ def padded(lines: Sequence[Line], pad: int = 0) -> tuple[torch.Tensor, torch.Ten
         ids[row, : len(line)] = torch.tensor(line.ids)
     there = torch.arange(width) < torch.tensor([len(line) for line in lines])[:, None]
     return ids, there, torch.tensor([line.label for line in lines])
+
+
+def content_of(data: Any) -> str:
+    """The content of a file, so that another one of the same name is not taken for it; nothing of other data."""
+    if not isinstance(data, (str, Path)):
+        return ""
+    place = Path(parted(str(data))[0]).expanduser()
+    return hashlib.sha256(place.read_bytes()).hexdigest()[:16] if place.is_file() else ""
 
 
 def data_mark(data: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from raison import progress
 from raison.errors import InputError
 from raison.spec import whole
-from raison.training.fit import saved
+from raison.training.fit import SEEDS, saved
 
 __all__ = ["REPORT", "RUNS", "repeated"]
 
@@ -33,7 +33,7 @@ def repeated(
     whether it is of this experiment.
     """
     whole("runs", runs, 1)
-    whole("seed", seed, 0)
+    whole("seed", seed, 0, SEEDS)
     if runs == 1:
         return one(folder, seed)
     reports = []

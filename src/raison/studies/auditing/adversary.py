@@ -8,6 +8,7 @@ that of all classes.
 from __future__ import annotations
 
 import copy
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from raison.selfexplaining.adapter import Attentive
 from raison.selfexplaining.classifier import AttentionClassifier
 from raison.selfexplaining.learning import fresh, measured
 from raison.studies.auditing.divergence import jsd, tvd
-from raison.training.fit import Course, fit
+from raison.training.fit import Course, Stopped, fit
 from raison.training.labelled import Line, padded
 from raison.training.material import Feed
 
@@ -51,8 +52,15 @@ def trained_adversary(
     batch: int = 32,
     lr: float = 1e-3,
     seed: int = 0,
+    folder: Path | None = None,
 ) -> Adversary:
-    """Train an adversary on the base model's own answers and attention, and measure it on the test texts."""
+    """Train an adversary on the base model's own answers and attention, and measure it on the test texts.
+
+    Checkpoints are in the `folder` while it learns; where there is none, a run that is stopped is lost.
+    """
+    batch = min(batch, len(train))
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
     base: AttentionClassifier = model.hf
     if kind == "frozen":
         other = copy.deepcopy(base)
@@ -83,20 +91,27 @@ def trained_adversary(
 
     steps = epochs * (len(train) // batch)
     feed = Feed(train, batch, seed)  # type: ignore[arg-type]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as nowhere:
         course = Course(
-            out=Path(folder),
+            out=Path(nowhere) if folder is None else folder,
             steps=steps,
             seed=seed,
             schedule="constant",
             warm=0.0,
             clip=5.0,
             decay=1e-5,
-            save_every=1e9,
+            save_every=1e9 if folder is None else 60.0,
         )
-        fit(other, [{"params": moving, "peak": lr}], feed, loss, course)
+        try:
+            fit(other, [{"params": moving, "peak": lr}], feed, loss, course)
+        except Stopped as error:
+            if folder is None:
+                raise Stopped("Stopped; nothing of this audit is kept: with --keep FOLDER it could go on.") from error
+            raise
     apart, moved = compared(base, other, test)
     said = measured(other, test)
+    if folder is not None:
+        shutil.rmtree(folder)
     return Adversary(kind, lam, apart, moved, said["accuracy"], said["f1"])
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,7 @@ from raison.studies.auditing.importance import (
     states_of,
 )
 from raison.studies.auditing.instance import FAR, instance_divergence
+from raison.studies.auditing.kept import Kept
 from raison.studies.auditing.report import Shown, Spread
 from raison.training.classes import f1_of
 from raison.training.labelled import lines_of
@@ -54,7 +58,9 @@ class Looked:
         self.model, self.examples, self.encodings, self.seed = model, examples, encodings, seed
         self.real = [real_tokens(encoding, model) for encoding in encodings]
         self.gold = np.array([model.labels.index(e.label) for e in examples])
-        self.said = np.array([p.target.ids[0] for p in model.predict(encodings)])
+        predictions = model.predict(encodings)
+        self.said = np.array([p.target.ids[0] for p in predictions])
+        self.sure = [p.value for p in predictions]
         self.notes: list[str] = []
         self._kept: dict[str, list[np.ndarray]] = {}
 
@@ -62,6 +68,15 @@ class Looked:
         if name not in self._kept:
             self._kept[name] = made()
         return self._kept[name]
+
+    def mark(self) -> str:
+        """The model and the texts, known by what it says of them."""
+        made = hashlib.sha256()
+        for encoding, said, sure in zip(self.encodings, self.said, self.sure, strict=True):
+            made.update(np.asarray(encoding.ids, np.int64).tobytes())
+            made.update(f"{said} {sure:.5f}".encode())
+        made.update(self.gold.tobytes())
+        return made.hexdigest()[:16]
 
     def accuracy(self, said: np.ndarray) -> float:
         return float((said == self.gold).mean())
@@ -236,20 +251,20 @@ class Looked:
         return np.concatenate(ids).astype(int), np.concatenate(embedded), np.concatenate(states)
 
     def adversaries(
-        self, data: Any, data_dir: Any, kinds: Sequence[str], lambdas: Sequence[float], epochs: int
+        self, train: Sequence[Example], kinds: Sequence[str], lambdas: Sequence[float], epochs: int, kept: Kept
     ) -> tuple[Adversary, ...]:
-        """Trained adversaries, on the train part of the same data set."""
-        train = with_names(self.model, open_dataset(train_part(data), "train", None, data_dir).examples)
-        parts = {"train": train, "test": list(self.examples)}
+        """Adversaries that learn from the `train` texts."""
+        parts = {"train": list(train), "test": list(self.examples)}
         lines = lines_of(parts, self.model.tokenizer, self.model.labels, self.model.hf.design.longest).parts
         found = []
         for number, (kind, lam) in enumerate([(kind, lam) for kind in kinds for lam in lambdas]):
             progress.report(number, len(kinds) * len(lambdas), f"adversary: {kind}, λ = {lam:g}")
-            found.append(
-                trained_adversary(
-                    self.model, lines["train"], lines["test"], kind=kind, lam=lam, epochs=epochs, seed=self.seed
-                )
-            )
+            name = f"adversary-{kind}-{lam:g}"
+            learn = partial(
+                trained_adversary, self.model, lines["train"], lines["test"], kind=kind, lam=lam, epochs=epochs,
+                seed=self.seed, folder=kept.place(name),
+            )  # fmt: skip
+            found.append(kept(name, learn))
         return tuple(found)
 
     def shown(self, count: int) -> tuple[Shown, ...]:
@@ -292,12 +307,23 @@ def with_names(model: Any, examples: Sequence[Example]) -> list[Example]:
     return [replace(e, label=known[str(e.label)]) for e in examples]
 
 
-def train_part(data: Any) -> str:
-    """The data set whose train part adversaries learn from."""
-    name = parted(data)[0] if isinstance(data, str) else ""
-    if name not in datasets or "train" not in datasets[name].splits:
-        raise InputError("Adversaries are trained on the train part of a data set: name one that has it.")
-    return str(data)
+def train_part(model: Any, data: Any, train: Any, data_dir: Any, skip_broken: bool) -> list[Example]:
+    """What adversaries learn from: the texts that are given for it, or the train part of the data set."""
+    if train is not None and not isinstance(train, (str, os.PathLike)):
+        found = list(train)
+    else:
+        named = data if train is None else os.fspath(train)
+        name = parted(named)[0] if isinstance(named, str) else ""
+        able = name in datasets and "train" in datasets[name].splits
+        if train is None and not able:
+            raise InputError(
+                "Adversaries learn from texts that the model was trained on: name a data set with a train part, or "
+                "give them (--train)."
+            )
+        found = open_dataset(named, "train" if able else None, None, data_dir, skip_broken).examples
+    if not found or any(e.label is None for e in found):
+        raise InputError("Adversaries learn from labelled texts, and there are none, or some without a label.")
+    return with_names(model, found)
 
 
 def entropy_of(row: np.ndarray) -> float:

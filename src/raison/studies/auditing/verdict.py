@@ -82,13 +82,14 @@ def shuffled(row: Any) -> Told:
 
 
 def others(instance: Any) -> Told:
-    """Single texts: another attention with the same answer."""
+    """Single texts: another attention with the same answer. Solved exactly that exists for nine texts in ten of every
+    kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
     far = round(100 * float(np.mean(np.array(instance.values) > FAR)))
-    few = instance.count < 10
-    sign = 0 if few else int(far < 20) - int(far > 50)
+    sign = int(far < 50 and instance.count >= 10)
+    usual = "" if far < 50 else ", as it is with nearly every model"
     return (
         f"For {far}% of {instance.count} texts there is an attention that is very different (JSD above {FAR:g} of at "
-        "most 0.69) and gives the same answer.",
+        f"most 0.69) and gives the same answer{usual}.",
         sign,
     )
 
