@@ -86,8 +86,8 @@ def rationalize(
     """Find the smallest part of the text that alone makes the model predict the same (or `target`).
 
     `sufficient` says when a part is enough: "argmax" (the target stays the first choice), "probability(tau=0.9)",
-    "top(k=5)", "drop(nats=1)" or "penalty(weight=0.1)"; by default argmax, or probability where the target is not the
-    model's own choice. `generate` lets a language model write up to so many tokens, all of which are explained. Units
+    "top(k=5)", "drop(nats=1)", "penalty(weight=0.1)" or "share"; by default argmax, probability where the target is not
+    the model's own choice, and share where a model gives no probabilities. `generate` lets a language model write up to so many tokens, all of which are explained. Units
     are tokens for models that write and words for others. What was selected, in which order, and the certificate
     (diagnostics["certificate"]) are in the explanation; a list of texts or target="all" gives a list.
     """
@@ -385,7 +385,7 @@ SHELVES: dict[str, Registry[Any]] = {
 
 
 def ls(what: str = "methods") -> list[str]:
-    """Names of the methods, models, metrics or data sets that this installation knows."""
+    """Names of the methods, searches, rules, models, metrics or data sets that this installation knows."""
     if what == "models":
         from raison.models import catalog
 
