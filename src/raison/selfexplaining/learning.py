@@ -71,7 +71,9 @@ class Lesson:
         between("share", self.share, 0, 1)
         between("held", self.held, 0, 0.9)
         if self.mlm and self.freeze is False:
-            raise InputError("mlm tells words by the frozen embeddings, so they can't be trained: leave freeze (--tune) away.")
+            raise InputError(
+                "mlm tells words by the frozen embeddings, so they can't be trained: leave freeze away (--tune)."
+            )
 
 
 @dataclass(frozen=True)
