@@ -89,8 +89,8 @@ def rationalize(
     "top(k=5)", "drop(nats=1)", "penalty(weight=0.1)" or "share"; by default argmax, probability where the target is not
     the model's own choice, and share where a model gives no probabilities. `generate` lets a language model write up to
     so many tokens, all of which are explained. Units are tokens for models that write and words for others. What was
-    selected, in which order, and the certificate (diagnostics["certificate"]) are in the explanation; a list of texts or
-    target="all" gives a list.
+    selected, in which order, and the certificate (diagnostics["certificate"]) are in the explanation; a list of texts
+    or target="all" gives a list.
     """
     model = load(model)
     chosen = search_of(search, sufficient)
