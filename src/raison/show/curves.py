@@ -106,6 +106,6 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
             )
     if stages:
         names = [method.removeprefix("λ = ").partition(" of ")[0].replace("-", "−") for method in stages]
-        axes.set_xticks(range(len(stages)), names)
-        axes.tick_params(axis="x", labelrotation=0 if splits else 45, labelsize="small")
+        slant = {} if splits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        axes.set_xticks(range(len(stages)), names, fontsize="small", **slant)
     axes.set_xlabel("blocks that select" if splits else "" if plain else "λ" if stages else "%")

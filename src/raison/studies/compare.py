@@ -54,7 +54,9 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
     found = [
         paired(a, b, c, int(evaluation.settings.get("seed", 0))) for (a, b), (_, _, c) in zip(cells, pairs, strict=True)
     ]
-    corrected = holm([each.p for each in found])
+    corrected = np.ones(len(found))
+    there = [k for k, each in enumerate(found) if each.count]  # what was not measured is no test
+    corrected[there] = holm([found[k].p for k in there])
     verdicts = []
     for (one, other, column), (a, b), test, p in zip(pairs, cells, found, corrected, strict=True):
         first, second = values(a), values(b)

@@ -103,7 +103,7 @@ def tables(outcome: Outcome) -> list[str]:
             row.append(number(evaluation.cell(title, column.key), outcome.spread.get((title, column.key))))
         lines.append("| " + " | ".join(row) + " |")
     if outcome.verdicts:
-        lines += ["", "| claim | difference | p, corrected | here |", "|---|---|---|---|"]
+        lines += ["", "| claim | difference, 95 % interval | n | p, corrected | here |", "|---" * 5 + "|"]
         for claim, verdict in outcome.verdicts:
             column = next(c for c in evaluation.columns if c.key == claim.key)
             lines.append(verdict_line(claim, verdict, bool(column.higher)))
@@ -119,7 +119,9 @@ def number(cell: Cell, deviation: float | None) -> str:
 
 
 def held(claim: Claim, verdict: Verdict) -> str:
-    """Whether a claim holds: significantly, not decided, or the contrary."""
+    """Whether a claim holds: significantly, not decided, or the contrary; where there is something to compare."""
+    if not verdict.count:
+        return "not measured"
     if verdict.better == claim.first:
         return "holds"
     return "**the contrary holds**" if verdict.better == claim.second else "not decided"
@@ -131,10 +133,13 @@ def probability(p: float) -> str:
 
 def verdict_line(claim: Claim, verdict: Verdict, higher: bool) -> str:
     """A row of the table of claims."""
-    p = probability(verdict.corrected)
-    difference = 0.0 if verdict.difference is None else verdict.difference
-    told = f"{claim.text} ({claim.key})"
-    return f"| {told} | {difference:+.4f} ({'more' if higher else 'less'} is better) | {p} | {held(claim, verdict)} |"
+    told = f"{claim.text} ({claim.key}, {'more' if higher else 'less'} is better)"
+    if not verdict.count or verdict.difference is None:
+        return f"| {told} | – | {verdict.count} | – | {held(claim, verdict)} |"
+    gap = f"{verdict.difference:+.4f}"
+    if verdict.low is not None:
+        gap += f" ({verdict.low:+.4f} … {verdict.high:+.4f})"
+    return f"| {told} | {gap} | {verdict.count} | {probability(verdict.corrected)} | {held(claim, verdict)} |"
 
 
 def page_with(page: Path, suite: Suite, written: str) -> str:
