@@ -4,7 +4,7 @@
     python benchmarks/audit.py --quick      # a small text and few sentences; prints and writes no file
 
 One thread, CPU time, medians of one run. Bare: one forward pass, then one backward pass for every hidden state, by
-torch.autograd.grad on the plain module. Ours: the text once for every hidden state in one batch, and one backward pass.
+torch.autograd.grad on the plain module. Ours: one forward pass, and batched backward passes for many hidden states.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from raison.models.tap import Call, running
 from raison.selfexplaining.adapter import Attentive
@@ -24,7 +25,7 @@ from raison.types import Encoding
 
 __all__ = ["influence", "shares", "state_gradients", "state_removals"]
 
-ROWS = 4096  # rows of a pass, at most: copies of one text
+ROWS = 1 << 15  # tokens of a batched pass back, at most
 
 
 def shares(values: np.ndarray) -> np.ndarray:
@@ -76,36 +77,36 @@ def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.n
 def influence(model: Any, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
     """[p i] the share that each word has in each hidden state, of any classifier with word embeddings.
 
-    The text runs once for every hidden state (and facet), all in one batch, and one backward pass gives every row its
-    own gradient: as much work as one backward pass each, at the price of large matrix products.
+    The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
     real = real_tokens(encoding, model)
-    width = int(states_of(model, encoding, 1)[0].shape[-1])
+    states, leaf = states_of(model, encoding)
+    own = states[0].detach()
+    width = own.shape[-1]
     asked = [(p, f) for p in real for f in (range(width) if facets else (None,))]
     sizes = np.zeros((len(asked), len(real)))
-    most = max(1, ROWS // max(1, len(encoding)) * 8)
+    most = max(1, ROWS // max(1, len(encoding)))
     for start in range(0, len(asked), most):
         part = asked[start : start + most]
-        states, leaf = states_of(model, encoding, len(part))
         rows = torch.arange(len(part))
         places = torch.tensor([int(p) for p, _ in part])
-        chosen = states[rows, places]  # [rows d]
+        wanted = own.new_zeros(len(part), *states.shape)  # the slope of each row's number at all states
         if facets:
-            value = chosen[rows, torch.tensor([int(f) for _, f in part])]  # type: ignore[arg-type]
-        else:
-            value = chosen.norm(dim=-1)
-        (slope,) = torch.autograd.grad(value.sum(), leaf)
-        sizes[start : start + len(part)] = slope[:, real].norm(dim=-1).double().cpu().numpy()
+            wanted[rows, 0, places, torch.tensor([int(f) for _, f in part])] = 1.0  # type: ignore[arg-type]
+        else:  # of the length of a state
+            wanted[rows, 0, places] = functional.normalize(own[places], dim=-1)
+        (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
+        sizes[start : start + len(part)] = slope[:, 0, real].norm(dim=-1).double().cpu().numpy()
     if facets:
         sizes = np.sqrt(np.square(sizes).reshape(len(real), width, len(real)).sum(1))
     return shares(sizes)
 
 
-def states_of(model: Any, encoding: Encoding, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """[rows t d] the last hidden states of copies of a text, and the embeddings [rows t d] as leaves."""
+def states_of(model: Any, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
+    """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
     from raison.models.layout import Chunk, pieces
 
-    keep = np.ones((rows, len(encoding)), bool)
+    keep = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, keep, False)
     inputs, call = model.tensors(Chunk([piece], piece.lengths, "exact"), "mask")
     call.view, call.record = model.view, frozenset({"embeddings"})

@@ -244,7 +244,7 @@ class Looked:
                     states.append(numbers(told.read[row])[real])
         else:
             for encoding, real in zip(self.encodings, self.real, strict=True):
-                last, leaf = states_of(self.model, encoding, 1)
+                last, leaf = states_of(self.model, encoding)
                 ids.append(encoding.ids[real])
                 embedded.append(numbers(leaf[0])[real])
                 states.append(numbers(last[0])[real])
