@@ -1033,7 +1033,7 @@ def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
     page = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "datasets.md"
     first, second = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
     monkeypatch.chdir(tmp_path)
-    Path("reviews.csv").write_text("review,stars\na fine film,1\n")
+    Path("mine.csv").write_text("review,stars\na fine film,1\n")
     exec(compile(first, "first", "exec"), {})
     assert capsys.readouterr().out == "classification ('negative', 'positive') 1 a fine film\n"
     Path("moods").mkdir()
