@@ -115,7 +115,7 @@ def parts() -> dict[str, list[Job]]:
         "wide": quick(wide),
         "both": decisive(both, ("both-sparsemax-base", "both-sparsemax-tying")),
         "p2-sweep": decisive(swept_p2, [job.name for job in swept_p2 if job.name.endswith(ENDS)]),
-        "p3-layers": quick(layered),
+        "p3-layers": decisive(quick(layered), ("layers3-base", "layers3-tying", "layers3-mlm")),
         "p3-ablation": quick(ablated),
         "p2-others": [job for data in others[:2] for job in p2(data, ("softmax", "sparsemax"))],
         "p3-others": quick([job for data in others for job in p3(data)]),
