@@ -339,11 +339,13 @@ def test_a_verdict_says_what_is_not_decided():
     none = spread_of(float("nan"), count=0)
     replaced = {"permuted": {"f1 drop": float("nan"), "accuracy drop": 0.06}}
     only = Audit(
-        "m", "d", 3, 1.0, float("nan"), replaced=replaced, instance=none, agreement={"gradient of words": none}
+        "m", "d", 30, 1.0, float("nan"), replaced=replaced, instance=none, agreement={"gradient of words": none}
     )
     assert only.verdict()[0].endswith("accuracy falls by 6.0 points: answers depend on where attention looks.")
     assert len(only.verdict()) == 2 and only.verdict()[-1].endswith("only one test speaks for it.")
     assert "nan" not in " ".join(only.verdict())
+    three = replace(only, count=3).verdict()
+    assert "depend somewhat" in three[0] and three[-1].endswith("no test decides.")
     few = Audit("m", "d", 4, 1.0, 1.0, agreement={"gradient of words": spread_of(0.55, low=0.06, high=0.8, count=4)})
     assert few.verdict()[0].endswith("agrees in part with the words' importance by gradients (mean τ-b 0.55, 0.06 to "
                                      "0.80 on 4 texts).")  # fmt: skip

@@ -59,9 +59,7 @@ def between_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
     for claim, verdict in found:
         one, other = ": ".join(claim.first), ": ".join(claim.second)
         told = f"{claim.text} ({one} against {other}, {claim.key})"
-        gap = "–" if verdict.difference is None else f"{verdict.difference:+.4f}"
-        if verdict.low is not None:
-            gap += f" ({verdict.low:+.4f} … {verdict.high:+.4f})"
+        gap = difference(verdict)
         decided = {one: "holds", other: "**the contrary holds**"}.get(verdict.better, "not decided")
         lines.append(f"| {told} | {gap} | {verdict.count} | {probability(verdict.corrected)} | {decided} |")
     return lines
@@ -131,15 +129,17 @@ def probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def difference(verdict: Verdict) -> str:
+    """With its interval, where there is one."""
+    gap = "–" if verdict.difference is None else f"{verdict.difference:+.4f}"
+    return gap if verdict.low is None else f"{gap} ({verdict.low:+.4f} … {verdict.high:+.4f})"
+
+
 def verdict_line(claim: Claim, verdict: Verdict, higher: bool) -> str:
     """A row of the table of claims."""
     told = f"{claim.text} ({claim.key}, {'more' if higher else 'less'} is better)"
-    if not verdict.count or verdict.difference is None:
-        return f"| {told} | – | {verdict.count} | – | {held(claim, verdict)} |"
-    gap = f"{verdict.difference:+.4f}"
-    if verdict.low is not None:
-        gap += f" ({verdict.low:+.4f} … {verdict.high:+.4f})"
-    return f"| {told} | {gap} | {verdict.count} | {probability(verdict.corrected)} | {held(claim, verdict)} |"
+    p = probability(verdict.corrected) if verdict.count else "–"
+    return f"| {told} | {difference(verdict)} | {verdict.count} | {p} | {held(claim, verdict)} |"
 
 
 def page_with(page: Path, suite: Suite, written: str) -> str:

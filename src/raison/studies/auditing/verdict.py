@@ -15,6 +15,7 @@ from raison.studies.auditing.instance import FAR
 
 __all__ = ["verdict"]
 
+FEW = 10  # fewer texts decide nothing
 CHANCE = 0.02  # above the share of the commonest class: from there on a model has learned something
 Told = tuple[str, int]
 
@@ -47,15 +48,15 @@ def conclusion(signs: list[int]) -> str:
 
 def tests_of(found: Any) -> Iterator[Told]:
     if "permuted" in found.replaced:
-        yield shuffled(found.replaced["permuted"])
+        yield shuffled(found.replaced["permuted"], found.count)
     tau = found.agreement.get("gradient of words")
     if tau is not None and tau.count:
-        sign = decided(tau, 0.25, 0.5, 2)
+        sign = decided(tau, 0.25, 0.5)
         how = {1: "agrees with", 0: "agrees in part with", -1: "has little to do with"}[sign]
         yield f"Attention {how} the words' importance by gradients (mean τ-b {tau.mean:.2f}{spanned(tau)}).", sign
     mixed = found.entropy.get("influence")
     if mixed is not None and mixed.count:
-        sign = -decided(mixed, 0.4, 0.7, 2)
+        sign = -decided(mixed, 0.4, 0.7)
         how = {1: "belongs to a few words", 0: "mixes some words", -1: "mixes many words"}[sign]
         yield (
             f"A hidden state {how} (entropy of influence {mixed.mean:.2f}{spanned(mixed)}, where 1 is all alike).",
@@ -66,13 +67,13 @@ def tests_of(found: Any) -> Iterator[Told]:
     yield from trained(found)
 
 
-def shuffled(row: Any) -> Told:
+def shuffled(row: Any, count: int) -> Told:
     """Shuffled attention; where a class is missing F1 is not defined, and accuracy is."""
     name = "f1" if np.isfinite(row["f1 drop"]) else "accuracy"
     lost = round(100 * row[f"{name} drop"], 1) + 0.0  # no −0
     title = "F1" if name == "f1" else "accuracy"
     change = f"falls by {lost:.1f} points" if lost > 0 else f"rises by {-lost:.1f} points" if lost else "does not fall"
-    sign = int(lost >= 5) - int(lost < 2)
+    sign = (int(lost >= 5) - int(lost < 2)) if count >= FEW else 0
     how = {1: "depend", 0: "depend somewhat", -1: "hardly depend"}[sign]
     return (
         f"With its attention weights shuffled among the words {title} {change}: answers {how} on where attention "
@@ -85,7 +86,7 @@ def others(instance: Any) -> Told:
     """Single texts: another attention with the same answer. Solved exactly that exists for nine texts in ten of every
     kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
     far = round(100 * float(np.mean(np.array(instance.values) > FAR)))
-    sign = int(far < 50 and instance.count >= 10)
+    sign = int(far < 50 and instance.count >= FEW)
     usual = "" if far < 50 else ", as it is with nearly every model"
     return (
         f"For {far}% of {instance.count} texts there is an attention that is very different (JSD above {FAR:g} of at "
@@ -106,9 +107,9 @@ def trained(found: Any) -> Iterator[Told]:
     yield f"A trained attention that is as different as it can be (JSD {best.jsd:.2f}) {cost}.", sign
 
 
-def decided(spread: Any, weak: float, strong: float, digits: int) -> int:
+def decided(spread: Any, weak: float, strong: float) -> int:
     """1 at `strong` or above, −1 below `weak`; 0 between, and where the interval reaches over both."""
-    mean = round(spread.mean, digits)
+    mean = round(spread.mean, 2)
     if mean >= strong:
         return int(spread.low >= weak)
     return -int(spread.high < strong) if mean < weak else 0
