@@ -24,7 +24,8 @@ from raison.models.load import load
 from raison.selfexplaining.learning import train_classifier
 from raison.studies.audit import audit
 from raison.studies.evaluate import evaluate
-from raison.studies.experiments.audits import LINES, line_of, read_lines
+from raison.studies.experiments.audits import line_of
+from raison.studies.experiments.lines import add_line, read_lines
 from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
@@ -187,8 +188,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         line["numbers"] = {
             k: v for k, v in line["numbers"].items() if not k.startswith(("tau_", "entropy_", "instance_"))
         }
-    with (arguments.out / LINES).open("a", encoding="utf-8") as file:  # at once, so that parts can be run side by side
-        file.write(json.dumps(line) + "\n")
+    add_line(arguments.out, line)
 
 
 def main() -> int:

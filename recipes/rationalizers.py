@@ -2,10 +2,11 @@
 
     python recipes/rationalizers.py --data DATA_DIR --out FOLDER [--part NAME ...] [--seeds N]
 
-Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with judged.json beside its weights: what it
-says and selects of every test text. What is there is not made again, so the command can be stopped and given again.
+Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with a line in FOLDER/numbers.jsonl: what it
+says and selects of every test text. What has a line is not made again, so the command can be stopped and given again.
 Parts can be run alone, and side by side; all of them take about ten core-hours. `raison reproduce P1-variants --model
-rationalizers=FOLDER` (and P1-…) reads them.
+rationalizers=FOLDER` (and P1-…) reads the lines; those of docs/reproduction.md are in
+benchmarks/results/rationalizers.jsonl.xz, which can be given in place of FOLDER.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from raison.models.load import load
 from raison.selfexplaining.frame import NAMED
 from raison.selfexplaining.objectives import Weights
 from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
-from raison.training.fit import saved
+from raison.studies.experiments.lines import add_line, read_lines
 from raison.training.labelled import marked
 from raison.types import Example
 
@@ -114,7 +115,7 @@ def without(train: Sequence[Example], test: Sequence[Example]) -> list[Example]:
 
 def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     """Train one model, as far as it is not there."""
-    folder = Path(arguments.out) / job.data / job.name / f"seed-{seed}"
+    folder: Path = arguments.out / job.data / job.name / f"seed-{seed}"
     if (folder / "training.json").exists():
         return folder
     data, _ = material(job, arguments.data)
@@ -131,10 +132,10 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     return folder
 
 
-def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> list[dict[str, Any]]:
+def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> dict[str, list[int]]:
     """Counts of every text: tokens, tokens kept, marked by people, and both."""
     encodings = model.encode([Example(e.text, e.pair) for e in examples], truncate=True)
-    rows = []
+    rows: list[dict[str, int]] = []
     for number, (example, encoding) in enumerate(zip(examples, encodings, strict=True)):
         real = encoding.start >= 0
         own = np.asarray(chosen(encoding, number), bool) & real
@@ -152,37 +153,46 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
                 "lost": int(sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()),
             }
         )
-    return rows
+    return {key: [row[key] for row in rows] for key in rows[0]}
 
 
-def judged(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+def f1_of(picked: dict[str, list[int]]) -> float:
+    """Of all texts together in which people marked something."""
+    both, kept, marked = (
+        sum(n for n, known in zip(picked[key], picked["marked"], strict=True) if known)
+        for key in ("both", "kept", "marked")
+    )
+    return 2 * both / max(1, kept + marked)
+
+
+def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """What the model says and selects of every test text."""
     folder = made(job, seed, arguments)
-    path = folder / "judged.json"
-    if path.exists() or job.variant == "ordinary":
-        return
     _, examples = material(job, arguments.data)
     model = load(folder)
     plain = [Example(e.text, e.pair) for e in examples]
     encodings = model.encode(plain, truncate=True)
     own = model.choices(encodings)
-    rows = kept_of(model, examples, lambda encoding, number: own[number].kept)
-    said = model.predict(encodings)
-    for row, prediction, example, choice in zip(rows, said, examples, own, strict=True):
-        row["empty"] = choice.empty
-        row["said"] = prediction.value if job.data == "scores" else prediction.target.text
-        row["label"] = example.label
-    told: dict[str, Any] = {"texts": rows, "every token": every_token(model, encodings, examples, job)}
+    picked = kept_of(model, examples, lambda encoding, number: own[number].kept)
+    picked["empty"] = [int(choice.empty) for choice in own]
+    answers = model.predict(encodings)
+    if job.data == "scores":
+        errors = [(p.value - float(e.label)) ** 2 for p, e in zip(answers, examples, strict=True)]
+        return {"said": [round(error, 6) for error in errors], "picked": {"own": picked}, "more": {}}
+    more = {"every_token": every_token(model, encodings, examples)}
     if job.data == "sst":
-        told["robust"] = robust(model, examples, arguments.data, seed)
-    write(path, told)
-    right = np.mean([row["said"] == row["label"] for row in rows])
-    both, all_ = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows if r["marked"])
-    print(f"{job.data} {job.name} {seed}: accuracy {right:.3f}, F1 {2 * both / max(1, all_):.3f}", flush=True)
+        more |= robust(model, examples, arguments.data, seed)
+    said = right(answers, examples)
+    print(f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {f1_of(picked):.3f}", flush=True)
+    return {"said": said, "picked": {"own": picked}, "more": more}
 
 
-def every_token(model: Any, encodings: Sequence[Any], examples: Sequence[Example], job: Job) -> list[float]:
-    """What the same predictor does of each text when it reads all tokens: 1 if right; of a regression its answer."""
+def right(answers: Sequence[Any], examples: Sequence[Example]) -> list[int]:
+    return [int(p.target.text == e.label) for p, e in zip(answers, examples, strict=True)]
+
+
+def every_token(model: Any, encodings: Sequence[Any], examples: Sequence[Example]) -> list[int]:
+    """1 where the same predictor is right when it reads all tokens."""
     import torch
 
     found = []
@@ -191,10 +201,7 @@ def every_token(model: Any, encodings: Sequence[Any], examples: Sequence[Example
         types = None if encoding.types is None else torch.tensor(encoding.types)[None]
         with torch.inference_mode():
             logits = model.hf(ids, token_type_ids=types, rationale=torch.ones_like(ids)).logits[0]
-        if job.data == "scores":
-            found.append(float(logits[0]))
-        else:
-            found.append(float(model.labels[int(logits.argmax())] == example.label))
+        found.append(int(model.labels[int(logits.argmax())] == example.label))
     return found
 
 
@@ -236,32 +243,23 @@ def robust(model: Any, examples: Sequence[Example], data_dir: Path, seed: int) -
     found = {}
     for kind, changed in disturbed(examples, data_dir, seed).items():
         encodings = model.encode([Example(e.text) for e in changed], truncate=True)
-        said = model.predict(encodings)
-        found[kind] = [int(p.target.text == e.label) for p, e in zip(said, changed, strict=True)]
+        found[kind] = right(model.predict(encodings), changed)
     return found
 
 
-def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> None:
+def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Rationales of the ordinary model by methods of attribution, as long as a rationalizer's."""
+    lengths = lengths_of(arguments.out, job.data, seed)
     folder = made(job, seed, arguments)
-    path = folder / "judged.json"
-    if path.exists():
-        return
     from ordinary import open_ordinary
 
     _, examples = material(job, arguments.data)
     model = open_ordinary(BASE, folder)
     plain = [Example(e.text) for e in examples]
-    said = model.predict(model.encode(plain, truncate=True))
-    told: dict[str, Any] = {
-        "said": [p.target.text for p in said],
-        "label": [e.label for e in examples],
-        "robust": robust(model, examples, arguments.data, seed),
-        "methods": {},
-    }
+    said = right(model.predict(model.encode(plain, truncate=True)), examples)
+    print(f"ordinary {seed}: accuracy {np.mean(said):.3f}", flush=True)
     rng = np.random.default_rng(seed)
-    lengths = lengths_of(folder, examples)
-    told["methods"]["random"] = kept_of(model, examples, lambda encoding, n: drawn(encoding, rng, lengths[n]))
+    picked = {"random": kept_of(model, examples, lambda encoding, n: drawn(encoding, rng, lengths[n]))}
     sizes: list[np.ndarray] = []  # of gradients: what fills a search's rationale up
     for name, cheap in POST_HOC.items():
         chosen = examples if cheap else examples[:FEW]
@@ -273,21 +271,20 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> None:
             found = explain(model, texts, name, units="token", truncate=True)
         if name == "gradient_norm":
             sizes = [np.asarray(each.scores, float) for each in found]
-        told["methods"][name] = kept_of(
+        picked[name] = kept_of(
             model, chosen, lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n])
         )
-        rows = told["methods"][name]
-        both, all_ = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows if r["marked"])
-        print(f"ordinary {name} {seed}: F1 {2 * both / all_:.3f}", flush=True)
-    write(path, told)
+        print(f"ordinary {name} {seed}: F1 {f1_of(picked[name]):.3f}", flush=True)
+    return {"said": said, "picked": picked, "more": robust(model, examples, arguments.data, seed)}
 
 
-def lengths_of(folder: Path, examples: Sequence[Example]) -> list[int]:
+def lengths_of(place: Path, data: str, seed: int) -> list[int]:
     """How many tokens the whole-encoder rationalizer of the same seed keeps of each text."""
-    beside = folder.parents[1] / "whole" / folder.name / "judged.json"
-    if not beside.is_file():
+    beside = read_lines(place).get((data, "whole"), {}).get(seed)
+    if beside is None:
         raise InputError("Rationales of equal length need those of the part main: run that first.")
-    return [int(row["kept"]) for row in json.loads(beside.read_text(encoding="utf-8"))["texts"]]
+    kept: list[int] = beside["picked"]["own"]["kept"]
+    return kept
 
 
 def drawn(encoding: Any, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -309,13 +306,15 @@ def best(encoding: Any, explanation: Any, count: int, gradients: np.ndarray) -> 
     return chosen
 
 
-def write(path: Path, told: dict[str, Any]) -> None:
-    with saved(path) as half:
-        half.write_text(json.dumps(told) + "\n", encoding="utf-8")
-
-
 def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
-    (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
+    """One model, as far as it is not there, and its line at the end."""
+    if seed in read_lines(arguments.out).get((job.data, job.name), {}):
+        return
+    told = (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
+    report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
+    counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
+    line = {"data": job.data, "name": job.name, "seed": seed, "regression": job.data == "scores", "counts": counts}
+    add_line(arguments.out, {**line, **told})
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ from raison.studies.auditing.adversary import Adversary, answers, reattended, tr
 from raison.studies.auditing.divergence import jsd, tvd
 from raison.studies.auditing.importance import influence, real_tokens, state_gradients, state_removals
 from raison.studies.auditing.instance import CLOSE, STARTS, corners, instance_divergence, pairs, searched, shares_of
+from raison.studies.auditing.looked import chosen_short
 from raison.testing import tiny_hf
 from raison.training.classes import f1_of
 from raison.training.labelled import Line, padded
@@ -118,6 +119,12 @@ def test_influence_in_parts_is_the_same(monkeypatch):
 
 
 # -- adversaries -----------------------------------------------------------------------------------------------
+
+
+def test_facets_are_of_texts_that_do_not_take_minutes():
+    assert chosen_short([*range(10, 50)]) == list(range(10, 18))  # not the shortest
+    assert chosen_short([200, 30, 200, 64, 65]) == [1, 3] and chosen_short([202, 190, 202]) == [1]
+    assert chosen_short([20] * 10 + [200] * 90) == list(range(2, 10)) and chosen_short([]) == []
 
 
 def test_divergences_are_those_of_the_metrics():

@@ -11,7 +11,8 @@ import pytest
 
 from raison.errors import InputError
 from raison.show.curves import draw_curves
-from raison.studies.experiments.audits import LINES, line_of, read_lines, swept, with_adversary
+from raison.studies.experiments.audits import line_of, swept, with_adversary
+from raison.studies.experiments.lines import LINES, read_lines
 from raison.studies.page import section
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites

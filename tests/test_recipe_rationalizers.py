@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
+import lzma
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from raison.errors import InputError
+from raison.models.load import load
+from raison.studies.experiments.lines import LINES, read_lines
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
 from raison.testing import tiny_hf
@@ -64,32 +66,36 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
     monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"])
     assert recipe.main() == 0
-    told = json.loads((tmp_path / "out" / "sst" / "whole" / "seed-1" / "judged.json").read_text())
-    assert len(told["texts"]) == 20 and len(told["robust"]["front"]) == 20
-    row = told["texts"][0]
+    lines = read_lines(tmp_path / "out")
+    told = lines["sst", "whole"][1]
+    assert len(told["said"]) == 20 and len(told["more"]["front"]) == 20 == len(told["more"]["every_token"])
+    row = {key: values[0] for key, values in told["picked"]["own"].items()}
     assert row["both"] <= min(row["kept"], row["marked"]) and 0 < row["kept"] <= row["words"] and not row["cut"]
-    ordinary = json.loads((tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "judged.json").read_text())
-    assert len(ordinary["methods"]["gradient_norm"]) == 20 and len(ordinary["methods"]["refined"]) == 5
-    whole = json.loads((tmp_path / "out" / "sst" / "whole" / "seed-0" / "judged.json").read_text())["texts"]
-    for name, rows in ordinary["methods"].items():  # as long as those of the rationalizer of the same seed
-        assert [r["kept"] for r in rows] == [r["kept"] for r in whole[: len(rows)]], name
+    ordinary = lines["sst", "ordinary"][0]
+    assert len(ordinary["picked"]["gradient_norm"]["kept"]) == 20 and len(ordinary["picked"]["refined"]["kept"]) == 5
+    whole = lines["sst", "whole"][0]["picked"]["own"]["kept"]
+    for name, picked in ordinary["picked"].items():  # as long as those of the rationalizer of the same seed
+        assert picked["kept"] == whole[: len(picked["kept"])], name
     said = capsys.readouterr().out
     assert "sst whole 1: accuracy" in said and "ordinary refined 0: F1" in said
     assert recipe.main() == 0 and "accuracy" not in capsys.readouterr().out  # nothing is made again
 
-    outcomes = reproduce("P1-post-hoc", models={"rationalizers": str(tmp_path / "out")})[1]
+    packed = tmp_path / "packed.jsonl.xz"
+    packed.write_bytes(lzma.compress((tmp_path / "out" / LINES).read_bytes()))
+    outcomes = reproduce("P1-post-hoc", models={"rationalizers": str(packed)})[1]
     found = outcomes[0].evaluation
-    folders = [tmp_path / "out" / "sst" / "whole" / f"seed-{k}" / "judged.json" for k in (0, 1)]
-    rows = [row for folder in folders for row in json.loads(folder.read_text())["texts"]]
-    both, total = sum(r["both"] for r in rows), sum(r["kept"] + r["marked"] for r in rows)
-    assert found.cell("whole-encoder predictor", "rationale_f1").value == pytest.approx(2 * both / total)
-    right = np.mean([r["said"] == r["label"] for r in rows])
+    seeds = [lines["sst", "whole"][k] for k in (0, 1)]
+    both, kept, marked = (sum(sum(s["picked"]["own"][key]) for s in seeds) for key in ("both", "kept", "marked"))
+    assert found.cell("whole-encoder predictor", "rationale_f1").value == pytest.approx(2 * both / (kept + marked))
+    right = np.mean([s["said"] for s in seeds])
     assert found.cell("whole-encoder predictor", "accuracy").value == pytest.approx(right)
+    model = load(tmp_path / "out" / "sst" / "whole" / "seed-1")  # as somebody asks it who knows no recipe
+    answers = model.predict(model.encode([Example(e.text) for e in data[:20]]))
+    assert seeds[1]["said"] == [int(p.target.text == e.label) for p, e in zip(answers, data, strict=False)]
     assert found.cell("refined search", "rationale_f1").value is not None
     robust = reproduce("P1-robustness", models={"rationalizers": str(tmp_path / "out")})[1][0].evaluation
-    folders = [tmp_path / "out" / "sst" / "ordinary" / f"seed-{k}" / "judged.json" for k in (0, 1)]
-    right = [json.loads(folder.read_text())["robust"]["front"] for folder in folders]
-    assert robust.cell("ordinary model", "front").value == pytest.approx(np.mean(right))
+    front = [lines["sst", "ordinary"][k]["more"]["front"] for k in (0, 1)]
+    assert robust.cell("ordinary model", "front").value == pytest.approx(np.mean(front))
     assert "Not made yet: RNP, two encoders." in robust.notes
 
 
@@ -111,6 +117,12 @@ def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
     assert found["front"][0].text.endswith(examples[0].text) and found["behind"][0].text.startswith(examples[0].text)
 
 
+def test_a_damaged_file_of_lines_is_told(tmp_path):
+    (tmp_path / "lines.jsonl.xz").write_bytes(b"no such thing")
+    with pytest.raises(InputError, match="is damaged: it can't be read as lines of numbers"):
+        reproduce("P1-variants", models={"rationalizers": str(tmp_path / "lines.jsonl.xz")})
+
+
 def test_without_models_a_suite_says_what_to_do(tmp_path):
-    with pytest.raises(InputError, match=r"holds no rationalizers: make them with recipes/rationalizers.py"):
+    with pytest.raises(InputError, match=r"holds no rationalizers of sst: make them with recipes/rationalizers.py"):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path)})

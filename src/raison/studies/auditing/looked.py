@@ -47,6 +47,7 @@ from raison.types import Encoding, Example
 __all__ = ["Looked", "shown", "train_part", "with_names"]
 
 FACETED = 8  # texts whose influence is measured facet by facet as well, which costs as many passes as a state is wide
+SHORT = 64  # tokens of such a text, if there are such: the passes of a longer one take minutes
 WORDS = 1000  # word types whose states are clustered
 PAIRS = 20_000  # embeddings with their states, at most
 
@@ -187,8 +188,7 @@ class Looked:
             influences.append(mean_entropy(influence(precise, encoding)))
             progress.report(number + 1, len(self.encodings), "influence of words on hidden states")
         found["influence"] = influences
-        short = sorted(range(len(self.encodings)), key=lambda k: len(self.encodings[k]))
-        middle = short[len(short) // 4 :][:FACETED] if isinstance(self.model, Attentive) else []
+        middle = chosen_short([len(each) for each in self.encodings]) if isinstance(self.model, Attentive) else []
         found["influence, by facet"] = [
             mean_entropy(influence(precise, self.encodings[k], facets=True)) for k in middle
         ]
@@ -336,3 +336,11 @@ def mean_entropy(rows: np.ndarray) -> float:
     values = [entropy_of(row) for row in rows]
     known = [v for v in values if np.isfinite(v)]
     return float(np.mean(known)) if known else float("nan")
+
+
+def chosen_short(lengths: Sequence[int]) -> list[int]:
+    """A few texts, neither the shortest nor long ones; where all are long, the shortest."""
+    order = sorted(range(len(lengths)), key=lambda k: lengths[k])
+    reach = sum(length <= SHORT for length in lengths)
+    start = max(0, min(len(order) // 4, reach - FACETED))
+    return order[start:reach][:FACETED] or order[:1]

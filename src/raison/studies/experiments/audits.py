@@ -1,12 +1,10 @@
 """Tables of P2 and P3 from audits of many classifiers: recipes/attention.py trains and audits them, a line for each.
 
-A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds. The lines are
-few enough to be kept with the project, so that a page can be written again without a day of training.
+A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
 from raison.studies.experiment import NotMade, Number, Trial, experiment, found
+from raison.studies.experiments.lines import read_lines
 
-__all__ = ["LINES", "audits", "line_of", "numbers_of", "read_lines"]
-
-LINES = "numbers.jsonl"  # in the folder that the recipe fills
+__all__ = ["audits", "line_of", "numbers_of"]
 
 # of a number without a good and a bad side: what speaks for attention that explains
 COLUMNS = (
@@ -125,21 +121,6 @@ def trial_named(trial: Trial) -> Any:
 
 class Many:
     name = "many classifiers"
-
-
-def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
-    """(data, kind of model) -> seed -> its line; `place` is the file, or the folder that it is in."""
-    file = place / LINES if place.is_dir() else place
-    if not file.is_file():
-        return {}
-    found_: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-    for line in file.read_text(encoding="utf-8").split("\n")[:-1]:  # what has no end was being written: made again
-        try:
-            told = json.loads(line)
-            found_.setdefault((told["data"], told["name"]), {})[told["seed"]] = told
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{str(file)!r} has a damaged line: {line[:60]!r}.") from None
-    return found_
 
 
 def line_of(told: Mapping[str, Any], data: str, name: str, seed: int) -> dict[str, Any]:

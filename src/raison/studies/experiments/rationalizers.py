@@ -1,4 +1,4 @@
-"""Tables of P1 from rationalizers of many kinds: recipes/rationalizers.py trains and judges them, a folder for each.
+"""Tables of P1 from rationalizers of many kinds: recipes/rationalizers.py trains and judges them, a line for each.
 
 A method of such a suite is the name of a kind of model (`plmr`), or `ordinary:METHOD`, rationales of equal length that
 a method finds in an ordinary model. What is resampled and compared are test texts; the numbers of a text are those of
@@ -7,7 +7,6 @@ all seeds together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from raison.evaluation import Column, Evaluation, Seen
 from raison.metrics.base import Share
 from raison.studies.experiment import NotMade, Number, Trial, experiment, found
+from raison.studies.experiments.lines import read_lines
 
 __all__ = ["rationalizers"]
 
@@ -39,27 +39,20 @@ COLUMNS = (
 KEYS = tuple(column.key for column in COLUMNS)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One seed of one kind of model: its texts, what it is said to do beside, and its report of training."""
-
-    texts: list[dict[str, Any]]
-    robust: dict[str, list[int]]
-    every: list[float]  # 1 where the same predictor is right when it reads all tokens
-    training: dict[str, Any]
-
-
 @experiment("rationalizers")
 def rationalizers(trial: Trial) -> Evaluation:
     """What the models say and select, text by text; the setting `columns` says which numbers."""
-    folder = Path(str(trial.model)) / trial.run.data
+    place = Path(str(trial.model))
+    made = {name: rows for (data, name), rows in read_lines(place).items() if data == trial.run.data}
     wanted = trial.run.settings.get("columns", KEYS[:7])
     columns = [column for column in COLUMNS if column.key in wanted]
-    read = {title: judgements(folder, name) for title, name in trial.methods.items()}
+    read = {title: judgements(made, name) for title, name in trial.methods.items()}
     there = {title: seeds for title, seeds in read.items() if seeds}
     if not there:
-        raise NotMade(f"{str(folder)!r} holds no rationalizers: make them with recipes/rationalizers.py.")
-    count = max(len(seed.texts) for seeds in there.values() for seed in seeds)
+        raise NotMade(
+            f"{str(place)!r} holds no rationalizers of {trial.run.data}: make them with recipes/rationalizers.py."
+        )
+    count = max(len(seed.said) for seeds in there.values() for seed in seeds)
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     for title in trial.methods:
         rows = [numbers_of(read[title], number) if read[title] else {} for number in range(count)]
@@ -77,53 +70,49 @@ class Many:
     name = "many rationalizers"
 
 
-def judgements(folder: Path, name: str) -> list[Judged]:
+@dataclass(frozen=True)
+class Judged:
+    """One seed of a kind of model, text by text: what it says, and how much it keeps of what people marked."""
+
+    said: Sequence[float]  # 1 where it is right; of a regression its squared error
+    picked: Mapping[str, Sequence[int]]  # words, kept, marked, both, and more: counts of tokens
+    line: Mapping[str, Any]
+
+    def at(self, key: str, number: int) -> float | None:
+        values = self.line["more"].get(key, ())
+        return values[number] if number < len(values) else None
+
+
+def judgements(made: Mapping[str, Mapping[int, Any]], name: str) -> list[Judged]:
     """All seeds of a kind of model, or of a method on the ordinary ones."""
     kind, _, method = name.partition(":")
-    found_ = []
-    for path in sorted((folder / kind).glob("seed-*/judged.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        training = json.loads(path.with_name("training.json").read_text(encoding="utf-8"))
-        if kind == "ordinary":
-            answers = [{"said": s, "label": g} for s, g in zip(told["said"], told["label"], strict=True)]
-            picked = told["methods"].get(method, []) if method else []
-            texts = [{**row, **(picked[k] if k < len(picked) else {})} for k, row in enumerate(answers)]
-        else:
-            texts = told["texts"]
-        found_.append(Judged(texts, told.get("robust", {}), told.get("every token", []), training))
-    return found_
+    lines = [line for _, line in sorted(made.get(kind, {}).items())]
+    return [Judged(line["said"], line["picked"].get(method or "own", {}), line) for line in lines]
 
 
 def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
     """The numbers of one text over all seeds."""
-    rows = [seed.texts[number] for seed in seeds if number < len(seed.texts)]
-    if not rows:
+    told = [seed for seed in seeds if number < len(seed.said)]
+    if not told:
         return {}
-    made: dict[str, Number] = {}
-    if isinstance(rows[0]["said"], str):
-        made["accuracy"] = float(np.mean([row["said"] == row["label"] for row in rows]))
-    else:
-        made["error"] = float(np.mean([(row["said"] - float(row["label"])) ** 2 for row in rows]))
-    picked = [row for row in rows if "kept" in row]
-    if picked:
-        kept, words = (sum(row[key] for row in picked) for key in ("kept", "words"))
+    answered = "error" if told[0].line["regression"] else "accuracy"
+    made: dict[str, Number] = {answered: float(np.mean([seed.said[number] for seed in told]))}
+    rows = [{key: values[number] for key, values in seed.picked.items() if number < len(values)} for seed in told]
+    if rows := [row for row in rows if row]:
+        words, kept, marked, both, lost = (
+            sum(row.get(key, 0) for row in rows) for key in ("words", "kept", "marked", "both", "lost")
+        )
         made["sparsity"] = Share(kept, words)
-        made["empty"] = float(np.mean([row.get("empty", row["kept"] == 0) for row in picked]))
-        made["full"] = float(np.mean([row["kept"] == row["words"] > 1 for row in picked]))
-        if marked := sum(row["marked"] for row in picked):
-            both = sum(row["both"] for row in picked)
+        made["empty"] = float(np.mean([row.get("empty", row["kept"] == 0) for row in rows]))
+        made["full"] = float(np.mean([row["kept"] == row["words"] > 1 for row in rows]))
+        if marked:
             made["rationale_f1"] = Share(2 * both, kept + marked)
             made["precision"], made["recall"] = Share(both, kept), Share(both, marked)
-        lost = sum(row.get("lost", 0) for row in picked)
         if marked or lost:
             made["lost"] = Share(lost, marked + lost)
-    for key in ("front", "behind", "words"):
-        right = [seed.robust[key][number] for seed in seeds if number < len(seed.robust.get(key, []))]
-        if right:
+    for key in ("front", "behind", "words", "every_token"):
+        if right := [value for seed in told if (value := seed.at(key, number)) is not None]:
             made[key] = float(np.mean(right))
-    every = [seed.every[number] for seed in seeds if number < len(seed.every)]
-    if every and "accuracy" in made:
-        made["every_token"] = float(np.mean(every))
     return made
 
 
@@ -131,8 +120,10 @@ def spread_of(title: str, seeds: Sequence[Judged]) -> str:
     """How far seeds lie apart, in a sentence."""
     if len(seeds) < 2:
         return ""
-    accuracy = [seed.training["test"]["accuracy"] for seed in seeds if "accuracy" in seed.training.get("test", {})]
-    f1 = [seed.training["test"]["rationale f1"] for seed in seeds if "rationale f1" in seed.training.get("test", {})]
+    accuracy = [float(np.mean(seed.said)) for seed in seeds if not seed.line["regression"]]
+    counts = [np.array([seed.picked[key] for key in ("both", "kept", "marked")]) for seed in seeds if seed.picked]
+    sums = [rows[:, rows[2] > 0].sum(1) for rows in counts]
+    f1 = [2 * both / (kept + marked) for both, kept, marked in sums if marked]
     told = [f"accuracy {min(accuracy):.3f} to {max(accuracy):.3f}"] if accuracy else []
     told += [f"F1 {min(f1):.3f} to {max(f1):.3f}"] if f1 else []
     return f"{title}: seeds differ, {', '.join(told)}." if told else ""
@@ -140,7 +131,7 @@ def spread_of(title: str, seeds: Sequence[Judged]) -> str:
 
 def counted(title: str, seeds: Sequence[Judged]) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
-    counts = seeds[0].training.get("counts", {})
+    counts = seeds[0].line["counts"]
     left = counts.get("train, left out: in dev or test as well", 0)
     cut = counts.get("test, cut", 0)
     return f"{left} training texts were left out since they stand in dev or test as well; {cut} test texts were cut."
