@@ -78,11 +78,12 @@ def test_levels_fall_to_what_was_asked():
 
 @pytest.mark.parametrize("family", ENCODERS)
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f"{f['predictor']}-{f['hide']}")
-def test_nothing_leaks_past_the_rationale(family, frame):
+@pytest.mark.parametrize("graph", [False, True], ids=["answer", "gradients"])
+def test_nothing_leaks_past_the_rationale(family, frame, graph):
     """With the rationale fixed, no other token changes the logits at all, not even in the last bit."""
     model, tokenizer = built(family, **frame)
     inputs = batch_of(tokenizer)
-    with torch.no_grad():
+    with torch.set_grad_enabled(graph):  # with gradients hidden tokens are masked, without they are left out
         random = torch.Generator().manual_seed(1)
         own = model(**inputs)
         assert torch.equal(model(**inputs, rationale=own.rationale).logits, own.logits)
@@ -134,6 +135,24 @@ def test_masks_are_nested_and_have_gradients(family, frame):
 
 
 @pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("predictor", ["rest", "whole", "apart"])
+def test_what_is_hidden_is_not_computed_where_blocks_know_no_places(family, predictor, monkeypatch):
+    model, tokenizer = built(family, predictor=predictor)
+    inputs = batch_of(tokenizer)
+    widths = []
+    run = type(model).run
+    monkeypatch.setattr(type(model), "run", lambda self, *given: widths.append(given[3].shape[1]) or run(self, *given))
+    kept = torch.zeros_like(inputs["input_ids"])
+    kept[0, 5:7], kept[1, 2], kept[2, 1] = 1, 1, 1
+    masked = model(**inputs, rationale=kept).logits
+    with torch.no_grad():
+        moved = model(**inputs, rationale=kept).logits
+    assert model.movable == (family != "modernbert")  # rotary angles
+    assert widths == [kept.shape[1], 3 if model.movable else kept.shape[1]]  # [CLS] and two words
+    torch.testing.assert_close(moved, masked.detach(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
 def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
     """Attention shared anew among what is kept = the others masked."""
     for frame in FRAMES:
@@ -145,6 +164,33 @@ def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
             model.train()
             shared = model(**inputs, rationale=decided_).logits
         torch.testing.assert_close(shared, masked, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("predictor", ["rest", "whole", "apart"])
+def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
+    """What is tried has the gradient that it has among all, as many times as it stands for others."""
+
+    def slopes(share: float, moved: bool) -> torch.Tensor:
+        model, tokenizer = built(predictor=predictor, tried=share)
+        model.__dict__["movable"] = moved
+        model.train()
+        inputs, tokens = model.read(**batch_of(tokenizer))
+        torch.manual_seed(5)
+        found = model.generate(inputs, tokens)
+        kept = (torch.arange(tokens.real.shape[1]) % 4 == 2) & tokens.real
+        kept = kept.double().requires_grad_()
+        reader = model.encoder if model.reader is None else model.reader
+        (slope,) = torch.autograd.grad(model.predict(inputs, tokens, found.entered, kept, reader)[:, 0].sum(), kept)
+        return slope * tokens.real
+
+    every = slopes(1.0, False)
+    torch.testing.assert_close(slopes(1.0, True), every, rtol=1e-9, atol=1e-12)
+    half = slopes(0.5, True)
+    hidden = (torch.arange(every.shape[1]) % 4 != 2).expand(every.shape) & (every != 0)
+    assert 0.2 < (half[hidden] != 0).double().mean() < 0.8
+    torch.testing.assert_close(half[~hidden], every[~hidden], rtol=1e-9, atol=1e-12)
+    tried = hidden & (half != 0)
+    torch.testing.assert_close(half[tried], 2 * every[tried], rtol=1e-9, atol=1e-12)
 
 
 def test_a_draw_is_hard_and_its_gradient_soft():

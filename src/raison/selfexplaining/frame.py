@@ -8,7 +8,7 @@ from typing import Any
 
 from raison.errors import InputError
 from raison.filled import filled
-from raison.spec import one_of, whole
+from raison.spec import between, one_of, whole
 
 __all__ = ["FULL_TEXTS", "HIDINGS", "NAMED", "PREDICTORS", "READINGS", "Frame", "levels"]
 
@@ -38,6 +38,7 @@ class Frame:
     encoder: str = "pretrained"  # or gru: two-way GRUs over word embeddings (RNP as it was)
     width: int = 200  # of a gru, both directions together
     dropout: float = 0.1  # of what the heads read
+    tried: float = 0.5  # of the hidden tokens: the share of which a step of training asks what seeing them would change
 
     def __post_init__(self) -> None:
         whole("blocks", self.blocks, 1)
@@ -55,6 +56,7 @@ class Frame:
         for share in given:
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
                 raise InputError(f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}.")
+        between("tried", self.tried, 0, 1)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         if self.pruning > self.blocks:

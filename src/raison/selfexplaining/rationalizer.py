@@ -13,6 +13,7 @@ import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from transformers.utils import ModelOutput
 from raison.selfexplaining.frame import Frame
 from raison.selfexplaining.recurrent import Recurrent
 from raison.selfexplaining.selecting import Head, decided, reached_by, sampled, seeing, texts_of
-from raison.selfexplaining.stages import blocks_of, normed, stretch
+from raison.selfexplaining.stages import blocks_of, normed, placeless, stretch
 
 __all__ = ["Rationalizer", "RationalizerConfig", "Selected"]
 
@@ -173,7 +174,7 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         for number in range(frame.pruning if count is None else count):
             if number:
                 block = frame.blocks - frame.pruning + number
-                states = self.run(block, block + 1, inputs, kept + others, states, tokens.there).left[-1]
+                states = self.run(block, block + 1, inputs, kept + others, states).left[-1]
             logits = self.head(states)
             margin = logits[..., 1] - logits[..., 0]
             if self.training:
@@ -201,7 +202,6 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         inputs: dict[str, Any],
         seen: torch.Tensor,
         states: torch.Tensor | None,
-        there: torch.Tensor,
         encoder: Any = None,
         factors: Sequence[torch.Tensor] | None = None,
     ) -> Any:
@@ -230,8 +230,17 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         factors = None
         if self.frame.hide == "zero":  # P1's code: the first token is 0 at first, and stays from then on
             factors = [kept] + [seen] * (self.depth - first - 1)
-        told = self.run(first, self.depth, inputs, seen, entered, tokens.there, reader, factors).output
+        if self.frame.hide == "attention" and (self.training or not torch.is_grad_enabled()) and self.movable:
+            seen, read = tried(seen, tokens.real, self.frame.tried)
+            entered, seen, read = together(read, entered, seen)
+            inputs = {"attention_mask": read.long()}
+        told = self.run(first, self.depth, inputs, seen, entered, reader, factors).output
         return self.answer(told, seen)
+
+    @cached_property
+    def movable(self) -> bool:
+        """Tokens can be moved together, so that those which nobody reads are not computed."""
+        return placeless(self.encoder)
 
     def answer(self, states: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """[b c] the classifier on the mean state of what is seen, or on the first."""
@@ -318,6 +327,29 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             return {"input_ids": ids}
         known = inspect.signature(self.encoder.forward).parameters
         return {key: value for key, value in given.items() if value is not None and key in known}
+
+
+def tried(seen: torch.Tensor, real: torch.Tensor, share: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weights [b t] of what is seen, and which tokens have to be read for them and their gradients.
+
+    A hidden token changes no other, so each can be tried alone: a random share is, with a gradient that is as much
+    larger as they are fewer, which is right on average.
+    """
+    shown = seen > 0
+    if not seen.requires_grad:
+        return seen, shown
+    drawn = real & ~shown & (torch.rand(seen.shape, device=seen.device) < share)
+    slope = shown.to(seen) + drawn.to(seen) / share
+    return seen.detach() + (seen - seen.detach()) * slope, shown | drawn
+
+
+def together(
+    read: torch.Tensor, states: torch.Tensor, seen: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """States [b t d] and weights [b t] of the tokens that are read, in their order, and where a shorter row ends."""
+    order = read.long().argsort(dim=1, descending=True, stable=True)[:, : int(read.sum(1).max())]
+    wide = order[..., None].expand(-1, -1, states.shape[-1])
+    return states.gather(1, wide), seen.gather(1, order), read.gather(1, order)
 
 
 def without_words(encoder: nn.Module) -> Any:

@@ -18,7 +18,7 @@ from torch import nn
 
 from raison.errors import Unsupported
 
-__all__ = ["Stretch", "blocks_of", "normed", "stretch"]
+__all__ = ["Stretch", "blocks_of", "normed", "placeless", "stretch"]
 
 
 def blocks_of(encoder: nn.Module, name: str = "") -> tuple[str, nn.ModuleList]:
@@ -120,6 +120,24 @@ def normed(encoder: nn.Module, states: torch.Tensor, inputs: dict[str, Any]) -> 
     given = {**{key: value for key, value in inputs.items() if key != "input_ids"}, "inputs_embeds": blank}
     found: torch.Tensor = shell(encoder, path, [Through(states, blocks[0])])(**given).last_hidden_state
     return found
+
+
+@torch.no_grad()
+def placeless(encoder: nn.Module) -> bool:
+    """Whether blocks know no places but those in the states, so that tokens can be moved together: it is tried.
+
+    Rotary angles, relative positions and windows are told by places in the batch.
+    """
+    width = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+    weight: Any = next(encoder.parameters())
+    states = torch.sin(torch.arange(3 * width, device=weight.device).float()).to(weight.dtype).reshape(1, 3, width)
+    turned = torch.tensor([2, 0, 1], device=weight.device)
+    seen = {"attention_mask": torch.ones(1, 3, dtype=torch.long, device=weight.device)}
+    training = encoder.training
+    encoder.eval()  # dropout is no place
+    first, other = (stretch(encoder, 0, 1, seen, states=each).left[0] for each in (states, states[:, turned]))
+    encoder.train(training)
+    return bool(torch.allclose(first[:, turned], other, rtol=1e-3, atol=1e-4))
 
 
 def shell(encoder: nn.Module, path: str, gates: Sequence[nn.Module]) -> Any:
