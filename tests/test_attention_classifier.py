@@ -386,6 +386,11 @@ def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
     (tmp_path / "b").mkdir()
     torch.save({"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "b" / BEST)  # of a run that was killed early
     assert train_classifier(reviews(120), out=tmp_path / "b", design={"width": 8}, lesson=lesson)["dev"] == clean["dev"]
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "checkpoint.pt").write_bytes(b"")
+    torch.save({"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "c" / BEST)  # as another version wrote it
+    with pytest.raises(InputError, match=r"best.pt is damaged or of another version: delete it and checkpoint.pt"):
+        train_classifier(reviews(120), out=tmp_path / "c", design={"width": 8}, lesson=lesson)
 
 
 def test_vectors_of_a_file(tmp_path):

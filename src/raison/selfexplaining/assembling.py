@@ -76,7 +76,10 @@ def assembled(
 ) -> Rationalizer:
     """A rationalizer around an encoder; its heads are a function of the seed."""
     if tokenizer.cls_token_id is None and frame.encoder != "gru":
-        raise Unsupported("The tokenizer puts no token in front of a text, so nothing would be left to read.")
+        raise Unsupported(
+            "The tokenizer puts no token in front of a text, so nothing would be left of an empty rationale: use "
+            "an encoder such as minilm or BERT."
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if frame.encoder == "gru":

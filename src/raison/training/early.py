@@ -68,9 +68,11 @@ class Best:
     def read(self) -> dict[str, Any]:
         try:
             found: dict[str, Any] = torch.load(self.path, weights_only=True)
-            settings = found["settings"]
+            settings, _, _, _ = (found[name] for name in ("settings", "value", "loss", "weights"))
         except Exception:  # torch has no one error for a file that it can't read
-            raise InputError(f"{self.path} is damaged: delete it and {CHECKPOINT} beside it to start anew.") from None
+            raise InputError(
+                f"{self.path} is damaged or of another version: delete it and {CHECKPOINT} beside it to start anew."
+            ) from None
         names = [*self.settings, *settings]
         if other := [name for name in names if settings.get(name, ...) != self.settings.get(name, ...)]:
             raise InputError(
