@@ -99,7 +99,9 @@ def test_a_suite_reads_what_there_is(tmp_path):
             lines.append(line_of(told(replaced=drop), "sst", name, seed))
     # the last line was being written when somebody pulled the plug
     (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"data": "sst"')
-    outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})[1]
+    suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})
+    alone = outcomes[1].evaluation.cell("base", "f1")
+    assert f" {alone.value:.3f} |" in section(suite, outcomes, "x") and alone.low is None  # one seed has no interval
     first = outcomes[0].evaluation
     assert first.cell("base", "permuted").value == pytest.approx(0.06)
     assert first.cell("tying", "permuted").value == pytest.approx(0.205)

@@ -113,7 +113,8 @@ def number(cell: Cell, deviation: float | None) -> str:
     if cell.value is None:
         return "–"
     seeds = f" ± {deviation:.3f}" if deviation is not None else ""
-    return f"{cell.value:.3f}{seeds} ({cell.low:.3f} … {cell.high:.3f})"
+    sure = "" if cell.low is None else f" ({cell.low:.3f} … {cell.high:.3f})"  # of one seed there is none
+    return f"{cell.value:.3f}{seeds}{sure}"
 
 
 def held(claim: Claim, verdict: Verdict) -> str:
