@@ -92,7 +92,8 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
     rates |= {method: float(place) for place, method in enumerate(stages)}
     points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
     x = [rate for rate, _ in points]
-    low, high, middle = ([getattr(c, end) for _, c in points] for end in ("low", "high", "value"))
+    middle = [c.value for _, c in points]
+    low, high = ([c.value if c.low is None else getattr(c, end) for _, c in points] for end in ("low", "high"))
     if plain:
         axes.vlines(x, low, high, color=HUES[0], linewidth=1.4)
     else:
@@ -101,9 +102,11 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
     for method, cell in cells.items():
         if method not in rates and cell.value is not None:
             axes.axhline(cell.value, color=QUIET, linewidth=0.8, linestyle="--")
-            axes.annotate(
-                method, (max(x, default=0), cell.value), ha="right", va="bottom", color=QUIET, fontsize="small"
-            )
+            ends = sorted(zip(x, middle, strict=True)) or [(0.0, cell.value)]
+            away = lambda end, level=cell.value: abs(end[1] - level)  # noqa: E731
+            place = max((ends[-1], ends[0]), key=away)[0]  # where the curve is not in the way
+            side = "left" if place == ends[0][0] else "right"
+            axes.annotate(method, (place, cell.value), ha=side, va="bottom", color=QUIET, fontsize="small")
     if stages:
         names = [method.removeprefix("λ = ").partition(" of ")[0].replace("-", "−") for method in stages]
         slant = {} if splits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
