@@ -6,7 +6,8 @@ Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with a
 says and selects of every test text. What has a line is not made again, so the command can be stopped and given again.
 Parts can be run alone, and side by side; all of them take about ten core-hours. `raison reproduce P1-variants --model
 rationalizers=FOLDER` (and P1-…) reads the lines; those of docs/reproduction.md are in
-benchmarks/results/rationalizers.jsonl.xz, which can be given in place of FOLDER.
+benchmarks/results/rationalizers.jsonl.xz, which can be given in place of FOLDER (not for P1-homogeneity, which reads
+models).
 """
 
 from __future__ import annotations
@@ -92,25 +93,23 @@ def parts() -> dict[str, list[Job]]:
     }
 
 
-def material(job: Job, data_dir: Path) -> tuple[Any, list[Example]]:
-    """What to train on, and the test texts."""
+def material(job: Job, data_dir: Path) -> tuple[Any, list[Example], int]:
+    """What to train on, the test texts, and how many training texts were left out here since they stand there too."""
     if job.data == "pairs":  # the data set at hand has no train part: most of its dev part is one
         test = open_dataset("qqp", "test", 1500, data_dir).examples
         asked = {normalised(text) for e in test for text in (e.text, e.pair)}
         read = open_dataset("qqp", "dev", 6000, data_dir).examples
-        return [e for e in read if not {normalised(e.text), normalised(e.pair)} & asked], test
+        kept = [e for e in read if not {normalised(e.text), normalised(e.pair)} & asked]
+        return kept, test, len(read) - len(kept)
     if job.data == "scores":
         scored = lambda split: [  # noqa: E731
             replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(GRADES, split, data=data_dir).examples
         ]
-        return without(scored("train"), scored("test")), scored("test")
+        train, test = scored("train"), scored("test")
+        copies = set(overlap(train, test))
+        return [e for number, e in enumerate(train) if number not in copies], test, len(copies)
     name = {"sst": SST, "movies": MOVIES, "edited": EDITED}[job.data]
-    return name, open_dataset(name, "test", data=data_dir).examples
-
-
-def without(train: Sequence[Example], test: Sequence[Example]) -> list[Example]:
-    copies = set(overlap(train, test))
-    return [e for number, e in enumerate(train) if number not in copies]
+    return name, open_dataset(name, "test", data=data_dir).examples, 0
 
 
 def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
@@ -118,7 +117,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     folder: Path = arguments.out / job.data / job.name / f"seed-{seed}"
     if (folder / "training.json").exists():
         return folder
-    data, _ = material(job, arguments.data)
+    data, _, _ = material(job, arguments.data)
     regimen = Regimen(**{"epochs": 4, "bfloat16": True, **job.regimen}, weights=Weights(**job.weights))
     if job.variant == "ordinary":
         from ordinary import train_ordinary
@@ -168,7 +167,7 @@ def f1_of(picked: dict[str, list[int]]) -> float:
 def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """What the model says and selects of every test text."""
     folder = made(job, seed, arguments)
-    _, examples = material(job, arguments.data)
+    _, examples, _ = material(job, arguments.data)
     model = load(folder)
     plain = [Example(e.text, e.pair) for e in examples]
     encodings = model.encode(plain, truncate=True)
@@ -253,7 +252,7 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
     folder = made(job, seed, arguments)
     from ordinary import open_ordinary
 
-    _, examples = material(job, arguments.data)
+    _, examples, _ = material(job, arguments.data)
     model = open_ordinary(BASE, folder)
     plain = [Example(e.text) for e in examples]
     said = right(model.predict(model.encode(plain, truncate=True)), examples)
@@ -313,7 +312,8 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     told = (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
     counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
-    line = {"data": job.data, "name": job.name, "seed": seed, "regression": job.data == "scores", "counts": counts}
+    left = counts.get("train, left out: in dev or test as well", 0) + material(job, arguments.data)[2]
+    line = {"data": job.data, "name": job.name, "seed": seed, "regression": job.data == "scores", "left": left}
     add_line(arguments.out, {**line, **told})
 
 

@@ -17,7 +17,7 @@ from raison.cli.app import app, assemble
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models.base import Question
 from raison.selfexplaining.assembling import assembled
-from raison.selfexplaining.batching import added_by
+from raison.selfexplaining.batching import added_by, as_words
 from raison.selfexplaining.calibration import calibrate
 from raison.selfexplaining.frame import NAMED, Frame, levels
 from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
@@ -30,6 +30,7 @@ from raison.selfexplaining.selective import selective
 from raison.selfexplaining.stages import blocks_of, stretch
 from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
+from raison.training.labelled import lines_of
 from raison.types import Example
 from test_attention_classifier import reviews
 
@@ -161,9 +162,12 @@ def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
         with torch.no_grad():
             decided_ = model(**inputs).rationale
             masked = model(**inputs, rationale=decided_).logits
-            model.train()
-            shared = model(**inputs, rationale=decided_).logits
-        torch.testing.assert_close(shared, masked, rtol=1e-6, atol=1e-6)
+        model.train()
+        model.frame = replace(model.frame, tried=1.0)
+        for moved in (model.movable, False):
+            model.__dict__["movable"] = moved
+            shared = model(**inputs, rationale=decided_.clone().requires_grad_()).logits.detach()
+            torch.testing.assert_close(shared, masked, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("predictor", ["rest", "whole", "apart"])
@@ -595,7 +599,9 @@ def test_several_seeds(tmp_path):
 def test_troubles_are_told():
     good = {"empty": 0.0, "full": 0.0, "accuracy": 0.8, "full text accuracy": 0.85}
     assert troubles(good, 0.5) == []
-    assert "44% of the rationales are empty" in troubles({**good, "empty": 0.44}, 0.5)[0]
+    assert troubles({**good, "accuracy": 1.0}, 0.99) == []  # more than the commonest label, as far as there is room
+    assert troubles({**good, "accuracy": 1.0}, 1.0) == []
+    assert "44% of the rationales would be empty" in troubles({**good, "empty": 0.44}, 0.5)[0]
     assert "the whole text" in troubles({**good, "full": 0.5}, 0.5)[0]
     assert "commonest label" in troubles({**good, "accuracy": 0.51}, 0.5)[0]
     assert "interlocking" in troubles({**good, "accuracy": 0.65}, 0.5)[0]
@@ -669,6 +675,22 @@ def test_encoders_that_would_read_hidden_tokens_are_refused(tmp_path):
         with pytest.raises(Unsupported, match="can't be hidden from"):
             frame = Frame.of({"blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "none"})
             assembled(encoder, tokenizer, frame, ["no", "yes"], 0)
+    from transformers import MegatronBertConfig, MegatronBertModel, SqueezeBertConfig, SqueezeBertModel
+
+    tokenizer = encoder_of("bert")[1]
+    small = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    small |= {"intermediate_size": 64, "max_position_embeddings": 64}
+    frame = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
+    torch.manual_seed(0)
+    old = MegatronBertModel(
+        MegatronBertConfig(**small)
+    ).eval()  # blocks that know no places, with attention of their own
+    for chosen in (frame, {}):  # before anything is measured
+        with pytest.raises(Unsupported, match="can't be hidden from MegatronBertModel"):
+            train_rationalizer(old, reviews(50), out=tmp_path / "o", tokenizer=tokenizer, frame=chosen)
+    odd = SqueezeBertModel(SqueezeBertConfig(**small, embedding_size=32)).eval()
+    with pytest.raises(Unsupported, match="can't be (split|hidden)"):
+        train_rationalizer(odd, reviews(50), out=tmp_path / "o", tokenizer=tokenizer)
     hf, tokenizer = tiny_hf("gpt2", "classification")
     with pytest.raises(Unsupported, match=r"no encoder"):
         train_rationalizer(
@@ -685,6 +707,52 @@ def test_a_typed_special_token_is_an_unknown_word():
     special = np.isin(typed.ids, hf.config.special)
     assert special.sum() == np.isin(plain.ids, hf.config.special).sum() == 2
     assert (typed.ids == tokenizer.unk_token_id).sum() == 2
+    rows = lines_of(
+        {"train": [Example("A dull [SEP] story with [CLS] actors", label="x")]}, tokenizer, ["x"], 64,
+        lambda pieces: as_words(pieces.ids, pieces.start, hf.config.special, tokenizer),
+    )  # fmt: skip
+    assert rows.parts["train"][0].ids == tuple(typed.ids.tolist())  # and it learns from what it will read
+
+
+def test_a_short_text_with_one_token_is_no_failure():
+    """Of four words a fifth is less than one: that each keeps one, and no more, is all that can be done."""
+    for count, share, room in ((4, 0.2, False), (10, 0.1, False), (10, 0.3, True)):
+        model, tokenizer = built("bert", predictor="whole", sparsity=(share,))
+        words = [k for k in range(len(tokenizer)) if k not in model.config.special]
+        ids = torch.tensor(np.random.default_rng(0).choice(words, (64, count)))
+        ends = torch.tensor([[tokenizer.cls_token_id], [tokenizer.sep_token_id]]).expand(2, 64)
+        inputs = {"input_ids": torch.cat([ends[0][:, None], ids, ends[1][:, None]], 1)}
+        calibrate(model, lambda inputs=inputs: [inputs])
+        told = model(**inputs)
+        assert (told.rationale.sum(1) >= 1).all()
+        forced = told.margins[-1].masked_fill(~told.real, -torch.inf).max(1).values <= 0
+        assert torch.equal(told.empty, forced & room)
+
+
+def test_modes_of_single_modules_stay(tmp_path):
+    model, _ = built("bert")
+    model.train()
+    model.encoder.encoder.layer[0].eval()
+    before = [module.training for module in model.modules()]
+    assert model.movable and [module.training for module in model.modules()] == before
+
+
+def test_damaged_weights_and_configs_are_told_in_a_sentence(tmp_path):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    broken = copy.deepcopy(hf).float()
+    with torch.no_grad():
+        next(iter(broken.bert.encoder.parameters()))[0] = float("nan")
+    with pytest.raises(ModelError, match="hold NaN or infinite numbers"):
+        train_rationalizer(broken, reviews(64), out=tmp_path / "n", tokenizer=tokenizer)
+    start(tmp_path / "m", regimen=replace(SMALL, epochs=2), data=reviews(64))
+    with pytest.raises(Unsupported, match="'m' is a rationalizer already"):
+        train_rationalizer(str(tmp_path / "m"), reviews(64), out=tmp_path / "again")
+    path = tmp_path / "m" / "config.json"
+    config = json.loads(path.read_text())
+    for key, value in (("base", 3), ("special", 3), ("special", [])):
+        path.write_text(json.dumps({**config, key: value}))
+        with pytest.raises(ModelError):
+            raison.load(tmp_path / "m")
 
 
 def test_padding_in_the_place_of_a_word_is_no_word():

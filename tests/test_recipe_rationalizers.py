@@ -11,7 +11,7 @@ import pytest
 
 from raison.errors import InputError
 from raison.models.load import load
-from raison.studies.experiments.lines import LINES, read_lines
+from raison.studies.experiments.lines import LINES, add_line, read_lines
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
 from raison.testing import tiny_hf
@@ -53,7 +53,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     data = [with_gold(e) for e in reviews(120)]
     monkeypatch.setattr(recipe, "BASE", str(tmp_path / "base"))
     monkeypatch.setattr(recipe, "FEW", 5)
-    monkeypatch.setattr(recipe, "material", lambda job, place: (data, data[:20]))
+    monkeypatch.setattr(recipe, "material", lambda job, place: (data, data[:20], 0))
     in_front = lambda examples, place, seed: [replace(e, text="it is " + e.text) for e in examples]  # noqa: E731
     monkeypatch.setattr(recipe, "disturbed", lambda *given: {"front": in_front(*given)})
     quick = {"epochs": 2, "batch": 16, "bfloat16": False, "lr": 1e-3}
@@ -121,6 +121,34 @@ def test_a_damaged_file_of_lines_is_told(tmp_path):
     (tmp_path / "lines.jsonl.xz").write_bytes(b"no such thing")
     with pytest.raises(InputError, match="is damaged: it can't be read as lines of numbers"):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path / "lines.jsonl.xz")})
+
+
+def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
+    line = {"data": "sst", "name": "plmr", "seed": 0}
+    (tmp_path / LINES).write_text('{"data": "sst", "na')  # somebody pulled the plug
+    add_line(tmp_path, line)
+    with (tmp_path / LINES).open("a") as file:
+        file.write('{"data": "sst"')
+    add_line(tmp_path, {**line, "seed": 1})
+    assert read_lines(tmp_path) == {("sst", "plmr"): {0: line, 1: {**line, "seed": 1}}}
+    with pytest.raises(InputError, match="are not what recipes/rationalizers.py writes"):
+        reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
+    with pytest.raises(InputError, match="is no folder, and states are read from models"):
+        reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path / LINES)})
+
+
+def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):
+    counts = {"words": [4, 5, 6], "kept": [1, 2, 3], "marked": [1, 0, 2], "both": [1, 0, 1], "cut": [0, 1, 1]}
+    for name in ("plmr", "whole", "rnp", "ordinary"):
+        more = {"front": [1, 0, 0], "behind": [1, 1, 0], "words": [0, 0, 0]}
+        line = {"data": "sst", "name": name, "seed": 0, "regression": False, "left": 7, "said": [1, 1, 0]}
+        add_line(tmp_path, {**line, "picked": {"own": counts}, "more": more})
+    found = reproduce("P1-robustness", models={"rationalizers": str(tmp_path)})[1][0].evaluation
+    assert found.cell("PLMR", "front_lost").value == pytest.approx(1 / 3)
+    assert found.cell("PLMR", "words_lost").value == pytest.approx(2 / 3)
+    assert any("7 training texts were left out" in note and "2 test texts were cut" in note for note in found.notes)
+    fewer = reproduce("P1-robustness", models={"rationalizers": str(tmp_path)}, limit=2)[1][0].evaluation
+    assert len(fewer.texts) == 2 and fewer.cell("PLMR", "front_lost").value == pytest.approx(1 / 2)
 
 
 def test_without_models_a_suite_says_what_to_do(tmp_path):

@@ -31,7 +31,7 @@ AFFORDABLE = 600  # tokens: a window up to this size is crossed with a real text
 
 def probe(model: Adapter) -> Adapter:
     """Find out what the model offers; raise `ModelError` if it can't be used at all."""
-    check_weights(model)
+    check_weights(model.hf, model.name)
     try:
         encoding, target = subject(model)
         gap = difference(model, encoding, target)
@@ -57,15 +57,13 @@ def probe(model: Adapter) -> Adapter:
     return model
 
 
-def check_weights(model: Adapter) -> None:
-    for name, parameter in model.hf.named_parameters():
+def check_weights(hf: torch.nn.Module, called: str) -> None:
+    for name, parameter in hf.named_parameters():
         if parameter.device.type == "meta":
-            raise ModelError(
-                f"Some weights of {model.name} are offloaded ({name}): load the whole model to explain it."
-            )
+            raise ModelError(f"Some weights of {called} are offloaded ({name}): load the whole model to explain it.")
         if not torch.isfinite(parameter).all():
             raise ModelError(
-                f"The weights of {model.name} hold NaN or infinite numbers ({name}): use an intact checkpoint."
+                f"The weights of {called} hold NaN or infinite numbers ({name}): use an intact checkpoint."
             )
 
 

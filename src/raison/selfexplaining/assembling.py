@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from raison.training.labelled import Lines
 
 __all__ = ["assembled", "defaulted", "framed", "room"]
 
+ENCODERS = "use an encoder such as BERT, RoBERTa, DistilBERT, ELECTRA or ModernBERT"
 SIZE = 7  # words of the text that an encoder is tried on
 LOOKED = 300  # texts that homogeneity is measured on
 
@@ -43,13 +45,17 @@ def framed(
     depth = len(blocks_of(encoder, name)[1])
     alike = None
     if settings.get("blocks") is None:
+        trial = Frame(
+            blocks=1, pruning=1, predictor="whole", full_text="predictor", hide=settings.get("hide", "attention")
+        )
+        assembled(encoder, tokenizer, trial, ("one", "other"), seed=0)  # what can't be split is refused before
         order = np.random.default_rng(4).permutation(len(lines.parts["train"]))
         sample = [lines.parts["train"][k] for k in order[:LOOKED]]
         special = torch.tensor(added_by(tokenizer))
         batches = []
         for _, batch in sorted_batches(sample, pad_of(tokenizer)):
             real = batch["attention_mask"].bool() & ~torch.isin(batch["input_ids"], special)
-            takes = {"input_ids", "attention_mask"}
+            takes = inspect.signature(encoder.forward).parameters
             batches.append({**{k: v for k, v in batch.items() if k in takes}, "real": real})
         alike = homogeneity(encoder.eval(), batches)
         settings["blocks"] = split_of(alike, rest=settings.get("predictor", "rest") == "rest")
@@ -125,40 +131,55 @@ def assembled(
     return made
 
 
-@torch.no_grad()
 def check_hiding(model: Rationalizer, tokenizer: Any) -> None:
-    """Refuse an encoder in which hidden tokens would be read: it is tried, not believed.
-
-    With the rationale fixed, other words in all other places must not move the answer, in evaluation and in training
-    (dropout apart); and a token must see those behind it, as an encoder's do.
-    """
+    """Refuse an encoder in which hidden tokens would be read: it is tried, not believed."""
     name = type(model.encoder).__name__
+    frame = model.frame
+    model.frame = replace(frame, tried=1.0)  # of a step of training, every hidden token
+    try:
+        hides = hidden_stay_hidden(model, tokenizer)
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise Unsupported(f"{name} can't be split into generator and predictor ({reason}): {ENCODERS}.") from error
+    finally:
+        model.frame = frame
+        model.training = False
+    if hides is None:
+        raise Unsupported(f"{name} reads from left to right only, so it is no encoder: use one such as minilm.")
+    if not hides:
+        raise Unsupported(
+            f"Tokens can't be hidden from {name} (its attention can't be reached, or it reads neighbours in other "
+            f"ways), so a rationale would not be all that it reads: {ENCODERS}."
+        )
+
+
+def hidden_stay_hidden(model: Rationalizer, tokenizer: Any) -> bool | None:
+    """With the rationale fixed, other words in all other places must not move the answer, in evaluation with and
+    without gradients and in training (dropout apart); and a token must see those behind it, as an encoder's do: else
+    None."""
     size = getattr(model.encoder.config, "vocab_size", None) or len(tokenizer)
     marks = set(model.config.special)
     ordinary = [k for k in range(size) if k not in marks][: 2 * SIZE]
     if len(ordinary) < 2:
-        return
+        return True
     ends = [tokenizer.cls_token_id], [i for i in (tokenizer.sep_token_id,) if i is not None]
     one, other = ([ordinary[(k * step) % len(ordinary)] for k in range(SIZE)] for step in (1, 3))
     kept = torch.tensor([[0, *[int(k % 3 == 1) for k in range(SIZE)], *[0 for _ in ends[1]]]])
     mixed = [a if k % 3 == 1 else b for k, (a, b) in enumerate(zip(one, other, strict=True))]
     first, second = (torch.tensor([[*ends[0], *words, *ends[1]]]) for words in (one, mixed))
     model.eval()
-    for training in (False, True):
+    for training, graph in ((False, False), (False, True), (True, True)):
         model.training = training  # of the frame alone: dropout stays off inside
-        one_answer, other_answer = (model(ids, rationale=kept).logits for ids in (first, second))
-        model.training = False
+        with torch.set_grad_enabled(graph):
+            fixed = kept.to(model.head.linear.weight).requires_grad_(graph)
+            one_answer, other_answer = (model(ids, rationale=fixed).logits.detach() for ids in (first, second))
         if not torch.allclose(one_answer, other_answer, rtol=1e-4, atol=1e-5):
-            raise Unsupported(
-                f"Tokens can't be hidden from {name} (its attention can't be reached, or it reads neighbours in other "
-                "ways), so a rationale would not be all that it reads: use an encoder such as BERT, RoBERTa, "
-                "DistilBERT, ELECTRA or ModernBERT."
-            )
+            return False
     changed = first.clone()
     changed[0, -2] = other[-1] if other[-1] != one[-1] else ordinary[-1]
-    before, after = (stretch(model.encoder, 0, 1, {"input_ids": ids}).left[0][0, 1] for ids in (first, changed))
-    if torch.equal(before, after):
-        raise Unsupported(f"{name} reads from left to right only, so it is no encoder: use one such as minilm.")
+    with torch.no_grad():
+        before, after = (stretch(model.encoder, 0, 1, {"input_ids": ids}).left[0][0, 1] for ids in (first, changed))
+    return None if torch.equal(before, after) else True
 
 
 def towers(model: Rationalizer) -> list[Any]:

@@ -56,8 +56,8 @@ def line_at(margins: torch.Tensor, wanted: int) -> float:
     if not len(finite):
         return 0.0
     above = wanted - (len(able) - len(finite))  # of those that have a choice
-    if above <= 0:
-        return float(finite[0]) + 1.0
+    if above <= 0:  # as low as can be, so that few texts have nothing above it
+        return float(finite[0]) + 1e-6 * max(1.0, abs(float(finite[0])))
     if above >= len(finite):
         return float(finite[-1]) - 1.0
     last, following = float(finite[above - 1]), float(finite[above])

@@ -10,7 +10,9 @@ from typing import Any
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
 from raison.models.catalog.quiet import quiet
-from raison.models.load import check_folder, looks_local
+from raison.models.load import check_folder, kind_of, looks_local
+from raison.models.probe import check_weights
+from raison.selfexplaining.rationalizer import TYPE
 from raison.selfexplaining.stages import blocks_of
 
 __all__ = ["opened_encoder"]
@@ -23,19 +25,20 @@ def opened_encoder(model: Any, tokenizer: Any = None) -> tuple[Any, Any, str]:
             raise InputError(f"A {type(model).__name__} is no encoder: pass a name, a folder or a transformers model.")
         if tokenizer is None:
             raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
-        return (
-            copy.deepcopy(inside(model)),
-            tokenizer,
-            getattr(model.config, "_name_or_path", "") or type(model).__name__,
-        )
+        called = getattr(model.config, "_name_or_path", "") or type(model).__name__
+        check_weights(model, called)
+        return copy.deepcopy(inside(model)), tokenizer, called
     name = str(model)
     path = Path(name).expanduser()
+    if kind_of(path) == TYPE:
+        raise Unsupported(f"{path.name!r} is a rationalizer already: name the encoder that it was made from.")
     if not path.exists() and name in catalog.entries():
         hf, own = catalog.entries()[name].open()
         encoder = inside(hf)
     else:
         encoder, own = from_place(name, path, tokenizer)
     blocks_of(encoder, path.name)  # said now: what can't be split is no use
+    check_weights(encoder, path.name)
     return encoder, tokenizer or own, path.name if path.is_dir() else name
 
 

@@ -69,11 +69,11 @@ def troubles(found: dict[str, float], most: float) -> list[str]:
     """What goes wrong, in sentences; `most` is the accuracy of always saying the commonest label."""
     said = []
     if found["empty"] > FAILED:
-        said.append(f"{found['empty']:.0%} of the rationales are empty")
+        said.append(f"{found['empty']:.0%} of the rationales would be empty")
     if found["full"] > FAILED:
         said.append(f"{found['full']:.0%} of the rationales are the whole text")
     best = max(found.get("full text accuracy", 0.0), found.get("every token accuracy", 0.0))
-    if "accuracy" in found and found["accuracy"] < most + 0.02:
+    if "accuracy" in found and found["accuracy"] < most + min(0.02, (1 - most) / 2):
         said.append("the predictor says no more than the commonest label")
     elif "accuracy" in found and best - found["accuracy"] > 0.15:
         said.append(

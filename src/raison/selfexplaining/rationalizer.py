@@ -29,6 +29,7 @@ from raison.selfexplaining.stages import blocks_of, normed, placeless, stretch
 __all__ = ["Rationalizer", "RationalizerConfig", "Selected"]
 
 TYPE = "raison_rationalizer"
+ROOM = 2  # tokens that the asked share gives a text; of fewer it is no failure that none stands out
 
 
 class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
@@ -57,6 +58,10 @@ class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
         for name in ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention"):
             if name in self.encoder:
                 more.setdefault(name, self.encoder[name])
+        if not isinstance(base, str):
+            raise ValueError(f"the base is the name of a model, not {base!r}")
+        if not isinstance(self.special, list) or any(type(i) is not int for i in self.special):
+            raise ValueError(f"special tokens are a list of numbers, not {special!r}")
         if separator is not None and (isinstance(separator, bool) or not isinstance(separator, int)):
             raise ValueError(f"the separator is the number of a token, not {separator!r}")
         super().__init__(**{"pad_token_id": self.encoder.get("pad_token_id"), **more})
@@ -70,7 +75,7 @@ class Selected(ModelOutput):  # type: ignore[misc]
     rationale: torch.Tensor | None = None  # [b t] what the predictor read, 0 or 1
     masks: tuple[torch.Tensor, ...] | None = None  # M_i [b t] behind each pruning block
     margins: tuple[torch.Tensor, ...] | None = None  # [b t] how much more is said for keeping than for dropping
-    empty: torch.Tensor | None = None  # [b] nothing would be left, had the likeliest token not been kept
+    empty: torch.Tensor | None = None  # [b] two tokens might stay, and but for the rule that one does, none would
     real: torch.Tensor | None = None  # [b t] tokens that may be selected
     side: torch.Tensor | None = None  # [b t] which text of a pair
     full_logits: torch.Tensor | None = None  # [b c] from the full text
@@ -125,6 +130,8 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             inner.pooler = None  # nobody reads it
         width = int(inner.config.hidden_size)
         if frame.encoder == "pretrained":
+            if not config.special:
+                raise ValueError("no special tokens are named, so [CLS] and its like would be taken for words")
             self.depth = len(blocks_of(self.encoder)[1])
             frame.fits(self.depth, type(self.encoder).__name__)
         self.reader = without_words(inner) if frame.predictor == "apart" else None
@@ -182,8 +189,9 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             else:
                 margin = margin + self.shift(number, tokens)
                 among, side = kept.bool(), tokens.side if len(frame.sparsity) > 1 else None
-                for part, real in zip(texts_of(among, side), texts_of(tokens.real, side), strict=True):
-                    empty = empty | (~((margin > 0) & part).any(-1) & real.any(-1))
+                texts = texts_of(among, side), texts_of(tokens.real, side), frame.sparsity
+                for part, real, share in zip(*texts, strict=True):
+                    empty = empty | (~((margin > 0) & part).any(-1) & (real.sum(-1) * share >= ROOM))
                 chosen = decided(margin, among, frame.least_one, side).to(kept)
             kept = chosen * kept
             masks.append(kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ import torch
 
 from raison.errors import InputError
 from raison.models.catalog.quiet import quiet
+from raison.models.codec import Pieces
 from raison.selfexplaining.assembling import assembled, defaulted, framed, room
-from raison.selfexplaining.batching import marks, pad_of, sorted_batches, tensors
+from raison.selfexplaining.batching import added_by, as_words, marks, pad_of, sorted_batches, tensors
 from raison.selfexplaining.calibration import calibrate
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.frame import NAMED, Frame
@@ -186,12 +187,17 @@ def trained(
         data, data_dir=data_dir, limit=limit, held=regimen.held, seed=seed, skip_broken=skip_broken
     )
     labels = () if regression else labels_of(parts)
-    lines = lines_of(parts, words, labels, min(regimen.longest, room(encoder)))
+    special = added_by(words)
+    read: Callable[[Pieces], np.ndarray] = lambda pieces: as_words(pieces.ids, pieces.start, special, words)  # noqa: E731
+    lines = lines_of(parts, words, labels, min(regimen.longest, room(encoder)), read)
     if len(lines.parts["train"]) < regimen.batch:
         raise InputError(
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {regimen.batch}: give more "
             "texts, or a smaller batch."
         )
+    steps = regimen.epochs * (len(lines.parts["train"]) // regimen.batch)
+    if round(regimen.warm * steps / regimen.epochs) >= steps:
+        raise InputError(f"After {regimen.warm:g} epochs of warm-up no step of {steps} is left: give more epochs.")
     pair = any(e.pair is not None for e in parts["train"])
     frame, alike = framed(encoder, words, chosen, lines, pair, name)
     base = name

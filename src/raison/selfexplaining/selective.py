@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.errors import InputError, ModelError
+from raison.errors import ModelError
 from raison.models.catalog.quiet import quiet
 from raison.models.classification import Classifier
 from raison.models.families import family_of
@@ -21,6 +21,7 @@ from raison.models.lora import merged
 from raison.models.probe import probe
 from raison.models.tap import running
 from raison.registry import loaders
+from raison.selfexplaining.batching import as_words
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.rationalizer import TYPE, Rationalizer, RationalizerConfig
 from raison.types import Encoding, Example
@@ -37,7 +38,7 @@ class Choice:
 
     kept: np.ndarray  # [t] True for what the predictor read
     odds: np.ndarray  # [t] how likely each token was to be kept, special tokens 0
-    empty: bool  # nothing would be left, had the likeliest token not been kept
+    empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
 class Selective(Classifier):
@@ -52,17 +53,9 @@ class Selective(Classifier):
         return own if trained is None else trained if own is None else min(own, trained)
 
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
-        """A special token that somebody typed is an unknown word: else it would be read unselected."""
+        """As it was trained: a special token that somebody typed is an unknown word."""
         found = super().encode_one(example, truncate=truncate)
-        typed = (found.start >= 0) & np.isin(found.ids, self.hf.config.special)
-        if not typed.any():
-            return found
-        unknown = self.tokenizer.unk_token_id
-        if unknown is None:
-            raise InputError(
-                "The text holds special tokens of the model, which a rationalizer can't read: remove them."
-            )
-        return replace(found, ids=np.where(typed, unknown, found.ids))
+        return replace(found, ids=as_words(found.ids, found.start, self.hf.config.special, self.tokenizer))
 
     def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
         """What was selected of each text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,10 +110,16 @@ def labels_of(parts: dict[str, list[Example]]) -> tuple[str, ...]:
     return tuple(sorted(counts))
 
 
-def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[str], longest: int) -> Lines:
+def lines_of(
+    parts: dict[str, list[Example]],
+    tokenizer: Any,
+    labels: Sequence[str],
+    longest: int,
+    read: Callable[[Pieces], np.ndarray] = lambda pieces: pieces.ids,
+) -> Lines:
     """Token numbers of all texts; one that is too long is cut where explaining it would cut it.
 
-    Without `labels` the label is a number that a regression is to say.
+    Without `labels` the label is a number that a regression is to say. `read` gives the numbers that a model reads.
     """
     codec = Codec(tokenizer)
     numbers = {label: number for number, label in enumerate(labels)}
@@ -128,7 +134,7 @@ def lines_of(parts: dict[str, list[Example]], tokenizer: Any, labels: Sequence[s
                 pieces = cut(pieces, len(pieces.ids) - longest, False)
             label = numbers[str(example.label)] if numbers else number_of(example)
             types = () if pieces.types is None else tuple(pieces.types.tolist())
-            made[name].append(Line(tuple(pieces.ids.tolist()), label, types, marked(pieces, example)))
+            made[name].append(Line(tuple(read(pieces).tolist()), label, types, marked(pieces, example)))
         counts[name] = len(part)
     return Lines(made, tuple(labels), counts)
 

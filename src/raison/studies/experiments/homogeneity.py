@@ -14,6 +14,7 @@ from raison.datasets.opening import open_dataset
 from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
 from raison.models.load import load
+from raison.selfexplaining.batching import added_by
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.homogeneity import homogeneity
 from raison.studies.experiment import Number, Trial, experiment, found
@@ -36,6 +37,8 @@ COLUMNS = (
 def alike(trial: Trial) -> Evaluation:
     """Spread and cosine of token states; a method is a name that raison knows, or a folder below the given one."""
     place = Path(str(trial.model))
+    if not place.is_dir():
+        raise InputError(f"{str(place)!r} is no folder, and states are read from models: make them by the recipe.")
     texts = open_dataset(trial.run.data, trial.run.split, trial.count, trial.data_dir).examples
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     curves: dict[str, dict[str, list[float]]] = {"spread_curve": {}, "cosine_curve": {}}
@@ -59,7 +62,7 @@ def alike(trial: Trial) -> Evaluation:
 def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray, np.ndarray]:
     """[n l] of each text: the spread and the cosine, of the embeddings and behind each block."""
     encoder, tokenizer = encoder_of(place, name)
-    special = torch.tensor(sorted({i for i in tokenizer.all_special_ids if i is not None}))
+    special = torch.tensor(added_by(tokenizer))
     spreads, cosines = [], []
     for example in texts:
         inputs: dict[str, Any] = tokenizer(example.text, return_tensors="pt", truncation=True, max_length=256)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ LINES = "numbers.jsonl"  # in the folder that a recipe fills
 
 
 def add_line(folder: Path, line: dict[str, Any]) -> None:
-    """Write a line at once, so that parts of a recipe can be run side by side."""
-    with (folder / LINES).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    """Write a line at once, so that parts of a recipe can be run side by side; half a line before it goes away."""
+    with (folder / LINES).open("ab+", buffering=0) as file:  # unbuffered: one write
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read(1) != b"\n":  # somebody pulled the plug
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(f"{json.dumps(line)}\n".encode())
 
 
 def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:

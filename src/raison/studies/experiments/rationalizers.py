@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
 from raison.metrics.base import Share
 from raison.studies.experiment import NotMade, Number, Trial, experiment, found
@@ -27,16 +28,20 @@ COLUMNS = (
     Column("precision", "of the tokens that were kept", True, True),
     Column("recall", "of the tokens that people marked", True, True),
     Column("sparsity", "share of the tokens that is kept", None, True),
-    Column("empty", "texts of which nothing would be kept", False),
+    Column("empty", "texts of which nothing would be kept, where two tokens might", False),
     Column("full", "texts of which everything is kept", False),
     Column("every_token", "accuracy of the same predictor when it reads all tokens", True),
     Column("front", "accuracy with a sentence of an encyclopedia in front", True),
     Column("behind", "accuracy with such a sentence behind", True),
     Column("words", "accuracy with 30 % of the neutral words replaced", True),
+    Column("front_lost", "accuracy that such a sentence in front costs", False),
+    Column("behind_lost", "likewise behind", False),
+    Column("words_lost", "accuracy that other neutral words cost", False),
     Column("error", "squared error of a regression", False),
     Column("lost", "marked tokens that were cut off with the end of a long text", None, True),
 )
 KEYS = tuple(column.key for column in COLUMNS)
+WRITTEN = ("said", "picked", "more", "left", "regression")  # what a line has beside its name
 
 
 @experiment("rationalizers")
@@ -52,7 +57,7 @@ def rationalizers(trial: Trial) -> Evaluation:
         raise NotMade(
             f"{str(place)!r} holds no rationalizers of {trial.run.data}: make them with recipes/rationalizers.py."
         )
-    count = max(len(seed.said) for seeds in there.values() for seed in seeds)
+    count = min(trial.count, max(len(seed.said) for seeds in there.values() for seed in seeds))
     numbers: dict[str, list[Mapping[str, Number]]] = {}
     for title in trial.methods:
         rows = [numbers_of(read[title], number) if read[title] else {} for number in range(count)]
@@ -87,6 +92,8 @@ def judgements(made: Mapping[str, Mapping[int, Any]], name: str) -> list[Judged]
     """All seeds of a kind of model, or of a method on the ordinary ones."""
     kind, _, method = name.partition(":")
     lines = [line for _, line in sorted(made.get(kind, {}).items())]
+    if any(key not in line for line in lines for key in WRITTEN):
+        raise InputError(f"The lines of {kind!r} are not what recipes/rationalizers.py writes: make them again.")
     return [Judged(line["said"], line["picked"].get(method or "own", {}), line) for line in lines]
 
 
@@ -113,6 +120,9 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
     for key in ("front", "behind", "words", "every_token"):
         if right := [value for seed in told if (value := seed.at(key, number)) is not None]:
             made[key] = float(np.mean(right))
+    for key in ("front", "behind", "words"):
+        if key in made:
+            made[f"{key}_lost"] = float(made[answered]) - float(made[key])  # type: ignore[arg-type]
     return made
 
 
@@ -131,7 +141,5 @@ def spread_of(title: str, seeds: Sequence[Judged]) -> str:
 
 def counted(title: str, seeds: Sequence[Judged]) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
-    counts = seeds[0].line["counts"]
-    left = counts.get("train, left out: in dev or test as well", 0)
-    cut = counts.get("test, cut", 0)
+    left, cut = seeds[0].line["left"], sum(seeds[0].picked.get("cut", ()))
     return f"{left} training texts were left out since they stand in dev or test as well; {cut} test texts were cut."
