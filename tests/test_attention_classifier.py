@@ -23,6 +23,7 @@ from raison.cli.app import app, assemble
 from raison.errors import InputError, ModelError
 from raison.metrics.attention import normalised_entropy
 from raison.models.base import Question
+from raison.selfexplaining import regularizers
 from raison.selfexplaining.adapter import adapted
 from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfig
 from raison.selfexplaining.design import Design
@@ -294,6 +295,21 @@ def test_mlm_asks_about_real_words_and_tells_them_by_the_table():
     wanted = -told[torch.arange(len(states)), batch[asked]].mean()
     torch.testing.assert_close(found, wanted)
     assert float(mlm_loss(model, batch, there, 1e-9, generator(4))) == 0
+
+
+@pytest.mark.parametrize("cached", [1, 500, 1 << 20])
+def test_a_loss_told_a_few_rows_at_a_time_is_the_cross_entropy(cached, monkeypatch):
+    monkeypatch.setattr(regularizers, "CACHED", cached)
+    random = generator(1)
+    table, states = torch.randn(90, 7, generator=random).double(), 9 * torch.randn(23, 7, generator=random).double()
+    wanted = torch.randint(90, (23,), generator=random)
+    found, literal = (states.clone().requires_grad_() for _ in range(2))
+    loss = regularizers.Named.apply(found, table, wanted)
+    expected = torch.nn.functional.cross_entropy(literal @ table.T, wanted)
+    (3 * loss).backward()
+    (3 * expected).backward()
+    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(found.grad, literal.grad, rtol=1e-10, atol=1e-12)
 
 
 # -- training ------------------------------------------------------------------------------------------------
