@@ -95,7 +95,7 @@ def parts() -> dict[str, list[Job]]:
         for count in (2, 3)
         for name in ("base", "concat", "tying", "mlm")
     ]
-    ablated = [Job("sst", f"tying-{delta:g}", {}, {**LONG, "tying": delta}) for delta in (1.0, 20.0, 30.0)]
+    ablated = [Job("sst", f"tying-{delta:g}", {}, {**LONG, "tying": delta}) for delta in (0.01, 0.1, 1.0, 20.0, 30.0)]
     ablated += [Job("sst", f"mlm-{eta:g}", {}, {**LONG, "mlm": eta}) for eta in (0.1, 0.3, 3.0, 5.0)]
     wide = [  # GloVe of more numbers, and the words of a pretrained encoder, 384 each
         *(
