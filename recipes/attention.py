@@ -107,7 +107,8 @@ def parts() -> dict[str, list[Job]]:
     ]
     swept_p2 = list(p2("sst", [f"sparsegen(lam={lam:g})" for lam in LAMBDAS if lam]))
     swept = [
-        Job("sst", f"swept-{name}", P3[name][0], {**LONG, **P3[name][1]}, SWEPT) for name in ("base", "tying", "mlm")
+        Job("sst", f"swept-{name}", P3[name][0], {**LONG, **P3[name][1]}, SWEPT, seeds=DECISIVE)
+        for name in ("base", "tying", "mlm")
     ]
     return {
         "p2-sst": [replace(job, seeds=DECISIVE) for job in p2("sst", ("softmax", "sparsemax"), (1.0,))],

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from raison.cli.app import app, assemble
 from raison.errors import InputError
 from raison.show.curves import draw_curves
 from raison.studies.experiments.audits import line_of, swept, with_adversary
@@ -89,6 +91,34 @@ def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
     assert "The picture's text is predicted 'no': a dud." in evaluation.notes
     draw_curves(evaluation, suite.figures, tmp_path / "x.svg")
     assert evaluation.settings["words"] == ["a", "dud"] and (tmp_path / "x.svg").stat().st_size > 5000
+
+
+def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
+    def against(seed: int) -> list[dict]:
+        return [
+            {"kind": kind, "lam": lam, "jsd": lam / 20, "tvd": lam / 10 + seed / 10 + far, "accuracy": 0.7}
+            for kind, far in (("frozen", 0.2), ("unfrozen", 0.0))
+            for lam in (0.1, 0.3, 1.0, 3.0, 10.0)
+        ]
+
+    lines = [
+        line_of(told(adversaries=against(seed)), "sst", f"swept-{name}", seed)
+        for name in ("base", "tying")
+        for seed in (0, 1)
+    ]
+    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = tmp_path / "page.md"
+    assemble()
+    result = CliRunner().invoke(
+        app, ["reproduce", "P3-figure1", "--model", f"audits={tmp_path / LINES}", "--page", str(page)]
+    )
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["P3-figure1.SST-10.svg"]
+    assert page.read_text().count("![") == 1
+    last = reproduce("P3-figure1", models={"audits": str(tmp_path)})[1][-1].evaluation
+    assert last.curves["tvd_curve"]["base, frozen"] == pytest.approx([0.26, 0.28, 0.35, 0.55, 1.25])
+    assert last.settings["across"]["tvd_curve"]["base, frozen"] == pytest.approx([0.005, 0.015, 0.05, 0.15, 0.5])
+    assert np.isnan(last.curves["tvd_curve"]["mlm, frozen"]).all()
 
 
 def test_a_suite_reads_what_there_is(tmp_path):

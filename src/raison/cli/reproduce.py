@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -79,13 +80,17 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     done = [outcome for outcome in outcomes if outcome.evaluation is not None]
     if not suite.figures or not done:
         return {}
-    pictures = [(f"{suite.name}.{each.run.name}", each.run.name, each.evaluation) for each in done]
+    pictures = [
+        (f"{suite.name}.{each.run.name}", each.run.name, each.evaluation)
+        for each in done
+        if all(key in each.evaluation.curves for key in suite.figures if key.endswith("_curve"))
+    ]
     if suite.together:
         pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]
     (page.parent / "figures").mkdir(exist_ok=True)
     found = {}
     for name, run, evaluation in pictures:
-        found[run] = f"figures/{name}.svg".replace(" ", "-")
+        found[run] = f"figures/{re.sub(r'[^A-Za-z0-9.]+', '-', name)}.svg"
         draw_curves(evaluation, suite.figures, page.parent / found[run])
     return found
 

@@ -23,6 +23,7 @@ ACROSS = {  # where it is not units
     "distance": "distance to another word, % of the longest",
     "spread": "depth, % of the blocks",
     "cosine": "depth, % of the blocks",
+    "tvd": "JSD of attention",
 }
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
@@ -67,10 +68,13 @@ def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
     counted = key.endswith("_at_k_curve")
     words = evaluation.settings.get("words") if key == "alone_curve" else None
+    placed = evaluation.settings.get("across", {}).get(key)
     for k, (method, curve) in enumerate(evaluation.curves[key].items()):
         style = DASHES[k // len(HUES) % len(DASHES)]
         across = np.arange(1, len(curve) + 1) if counted or words else 100 * shares_of(key, len(curve))
-        axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4)
+        if placed:
+            across, style = placed[method], f"o{style}"
+        axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4, markersize=3)
     if key.startswith("calibration"):
         axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"

@@ -77,9 +77,24 @@ def audits(trial: Trial) -> Evaluation:
     if trial.run.settings.get("shown"):
         curves["alone_curve"], words, said = word_by_word({title: rows.get(0, {}) for title, rows in there.items()})
         about += said
+    across: dict[str, dict[str, list[float]]] = {}
+    if lams := trial.run.settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
+        paths = {title: [means(read[title], kind, lam) for lam in lams] for title, (_, _, kind) in names.items()}
+        curves["tvd_curve"] = {title: [tvd for _, tvd in path] for title, path in paths.items()}
+        across["tvd_curve"] = {title: [jsd for jsd, _ in path] for title, path in paths.items()}
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
     seen = tuple(Seen(str(seed), f"seed {seed}") for seed in seeds)
-    return replace(evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words})
+    return replace(
+        evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words, "across": across}
+    )
+
+
+def means(rows: Mapping[int, Mapping[str, Any]], kind: str, lam: float) -> tuple[float, float]:
+    """JSD and TVD of the adversaries of a kind, over seeds."""
+    against = [each for line in rows.values() for each in line["adversaries"]]
+    pairs = [(each["jsd"], each["tvd"]) for each in against if (each["kind"], each["lam"]) == (kind, lam)]
+    jsd, tvd = np.mean(pairs, axis=0) if pairs else (float("nan"), float("nan"))
+    return float(jsd), float(tvd)
 
 
 def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[float]], list[str], list[str]]:
