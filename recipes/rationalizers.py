@@ -17,6 +17,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from raison.selfexplaining.frame import NAMED
 from raison.selfexplaining.objectives import Weights
 from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
 from raison.studies.experiments.lines import add_line, read_lines
+from raison.studies.experiments.rationalizers import pooled_f1
 from raison.training.labelled import marked
 from raison.types import Example
 
@@ -93,22 +95,23 @@ def parts() -> dict[str, list[Job]]:
     }
 
 
-def material(job: Job, data_dir: Path) -> tuple[Any, list[Example], int]:
+@cache
+def material(data: str, data_dir: Path) -> tuple[Any, list[Example], int]:
     """What to train on, the test texts, and how many training texts were left out here since they stand there too."""
-    if job.data == "pairs":  # the data set at hand has no train part: most of its dev part is one
+    if data == "pairs":  # the data set at hand has no train part: most of its dev part is one
         test = open_dataset("qqp", "test", 1500, data_dir).examples
         asked = {normalised(text) for e in test for text in (e.text, e.pair)}
         read = open_dataset("qqp", "dev", 6000, data_dir).examples
         kept = [e for e in read if not {normalised(e.text), normalised(e.pair)} & asked]
         return kept, test, len(read) - len(kept)
-    if job.data == "scores":
+    if data == "scores":
         scored = lambda split: [  # noqa: E731
             replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(GRADES, split, data=data_dir).examples
         ]
         train, test = scored("train"), scored("test")
         copies = set(overlap(train, test))
         return [e for number, e in enumerate(train) if number not in copies], test, len(copies)
-    name = {"sst": SST, "movies": MOVIES, "edited": EDITED}[job.data]
+    name = {"sst": SST, "movies": MOVIES, "edited": EDITED}[data]
     return name, open_dataset(name, "test", data=data_dir).examples, 0
 
 
@@ -117,7 +120,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     folder: Path = arguments.out / job.data / job.name / f"seed-{seed}"
     if (folder / "training.json").exists():
         return folder
-    data, _, _ = material(job, arguments.data)
+    data, _, _ = material(job.data, arguments.data)
     regimen = Regimen(**{"epochs": 4, "bfloat16": True, **job.regimen}, weights=Weights(**job.weights))
     if job.variant == "ordinary":
         from ordinary import train_ordinary
@@ -155,19 +158,10 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
     return {key: [row[key] for row in rows] for key in rows[0]}
 
 
-def f1_of(picked: dict[str, list[int]]) -> float:
-    """Of all texts together in which people marked something."""
-    both, kept, marked = (
-        sum(n for n, known in zip(picked[key], picked["marked"], strict=True) if known)
-        for key in ("both", "kept", "marked")
-    )
-    return 2 * both / max(1, kept + marked)
-
-
 def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """What the model says and selects of every test text."""
     folder = made(job, seed, arguments)
-    _, examples, _ = material(job, arguments.data)
+    _, examples, _ = material(job.data, arguments.data)
     model = load(folder)
     plain = [Example(e.text, e.pair) for e in examples]
     encodings = model.encode(plain, truncate=True)
@@ -182,7 +176,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]
     if job.data == "sst":
         more |= robust(model, examples, arguments.data, seed)
     said = right(answers, examples)
-    print(f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {f1_of(picked):.3f}", flush=True)
+    print(f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1(picked):.3f}", flush=True)
     return {"said": said, "picked": {"own": picked}, "more": more}
 
 
@@ -252,7 +246,7 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
     folder = made(job, seed, arguments)
     from ordinary import open_ordinary
 
-    _, examples, _ = material(job, arguments.data)
+    _, examples, _ = material(job.data, arguments.data)
     model = open_ordinary(BASE, folder)
     plain = [Example(e.text) for e in examples]
     said = right(model.predict(model.encode(plain, truncate=True)), examples)
@@ -273,7 +267,7 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
         picked[name] = kept_of(
             model, chosen, lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n])
         )
-        print(f"ordinary {name} {seed}: F1 {f1_of(picked[name]):.3f}", flush=True)
+        print(f"ordinary {name} {seed}: F1 {pooled_f1(picked[name]):.3f}", flush=True)
     return {"said": said, "picked": picked, "more": robust(model, examples, arguments.data, seed)}
 
 
@@ -312,7 +306,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     told = (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
     counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
-    left = counts.get("train, left out: in dev or test as well", 0) + material(job, arguments.data)[2]
+    left = counts.get("train, left out: in dev or test as well", 0) + material(job.data, arguments.data)[2]
     line = {"data": job.data, "name": job.name, "seed": seed, "regression": job.data == "scores", "left": left}
     add_line(arguments.out, {**line, **told})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import lzma
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +136,35 @@ def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
     with pytest.raises(InputError, match="is no folder, and states are read from models"):
         reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path / LINES)})
+
+
+def test_a_full_disk_is_told_and_costs_one_line(tmp_path, monkeypatch):
+    line = {"data": "sst", "name": "plmr", "seed": 0}
+    add_line(tmp_path, line)
+    real = Path.open
+
+    class Full:
+        def __init__(self, file):
+            self.file, self.name = file, "numbers.jsonl"
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *given):
+            self.file.close()
+
+        def write(self, made):
+            return self.file.write(made[:9])  # what still had room
+
+    monkeypatch.setattr(Path, "open", lambda self, *given, **more: Full(real(self, *given, **more)))
+    with pytest.raises(InputError, match="can't be written to 'numbers.jsonl': make room"):
+        add_line(tmp_path, {**line, "seed": 1})
+    monkeypatch.undo()
+    add_line(tmp_path, {**line, "seed": 2})
+    assert sorted(read_lines(tmp_path)["sst", "plmr"]) == [0, 2]
 
 
 def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):

@@ -26,7 +26,13 @@ def add_line(folder: Path, line: dict[str, Any]) -> None:
         if size and file.read(1) != b"\n":  # somebody pulled the plug
             file.seek(0)
             file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(f"{json.dumps(line)}\n".encode())
+        made = f"{json.dumps(line)}\n".encode()
+        try:
+            whole = file.write(made) == len(made)
+        except OSError:
+            whole = False
+        if not whole:  # what was written of it goes away with the next line
+            raise InputError(f"A line can't be written to {file.name!r}: make room, and give the command again.")
 
 
 def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:

@@ -20,7 +20,7 @@ from raison.metrics.base import Share
 from raison.studies.experiment import NotMade, Number, Trial, experiment, found
 from raison.studies.experiments.lines import read_lines
 
-__all__ = ["rationalizers"]
+__all__ = ["pooled_f1", "rationalizers"]
 
 COLUMNS = (
     Column("accuracy", "on the test part", True),
@@ -126,14 +126,19 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
     return made
 
 
+def pooled_f1(picked: Mapping[str, Sequence[int]]) -> float:
+    """Of all texts together in which people marked something."""
+    rows = np.array([picked[key] for key in ("both", "kept", "marked")])
+    both, kept, marked = rows[:, rows[2] > 0].sum(1)
+    return float(2 * both / max(1, kept + marked))
+
+
 def spread_of(title: str, seeds: Sequence[Judged]) -> str:
     """How far seeds lie apart, in a sentence."""
     if len(seeds) < 2:
         return ""
     accuracy = [float(np.mean(seed.said)) for seed in seeds if not seed.line["regression"]]
-    counts = [np.array([seed.picked[key] for key in ("both", "kept", "marked")]) for seed in seeds if seed.picked]
-    sums = [rows[:, rows[2] > 0].sum(1) for rows in counts]
-    f1 = [2 * both / (kept + marked) for both, kept, marked in sums if marked]
+    f1 = [pooled_f1(seed.picked) for seed in seeds if any(seed.picked.get("marked", ()))]
     told = [f"accuracy {min(accuracy):.3f} to {max(accuracy):.3f}"] if accuracy else []
     told += [f"F1 {min(f1):.3f} to {max(f1):.3f}"] if f1 else []
     return f"{title}: seeds differ, {', '.join(told)}." if told else ""
