@@ -613,7 +613,8 @@ def test_troubles_are_told():
 def test_bad_settings_are_told_in_one_sentence(tmp_path):
     for frame, sentence in (
         ({"sparsity": 0}, "between 0 and 1"), ({"sparsity": 1.0}, "between 0 and 1"),
-        ({"sparsity": (0.2, 0.2, 0.2)}, "one share, or two"), ({"blocks": 7}, "can have 1 to 1 of them, not 7"),
+        ({"sparsity": (0.2, 0.2, 0.2)}, "one share, or two"), ({"blocks": 7}, "can have 1 to 2 of them, not 7"),
+        ({"blocks": 7, "predictor": "rest"}, "can have 1 to 1 of them, not 7"),
         ({"predictor": "half"}, "predictor is rest"), ({"hide": "paint"}, "hide is"), ({"nonsense": 1}, "no setting"),
         ({"blocks": 1, "pruning": 2}, "can't drop tokens"),
         ({"full_text": "mid_cls", "blocks": 1, "pruning": 1}, "mid_cls"),

@@ -104,7 +104,7 @@ def train_rationalizer(
     *,
     out: str | Path,
     frame: dict[str, Any] | None = None,
-    variant: str = "plmr",
+    variant: str = "whole",
     regimen: Regimen | None = None,
     tokenizer: Any = None,
     seed: int = 0,
