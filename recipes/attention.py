@@ -4,7 +4,7 @@
 
 Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with audit.json beside its weights and a line
 in FOLDER/numbers.jsonl; what has a line is not made again, so the command can be stopped and given again. Parts can be
-run alone (and side by side); without --part all are run, which takes about twelve core-hours. `raison reproduce
+run alone (and side by side); without --part all are run, which takes about fifteen core-hours. `raison reproduce
 P2-table1 --model audits=FOLDER` (and P2-…, P3-…) reads the lines; those of docs/reproduction.md are in
 benchmarks/results/attention.jsonl, which can be given in place of FOLDER.
 """
@@ -118,7 +118,7 @@ def parts() -> dict[str, list[Job]]:
         "both": decisive(both, ("both-sparsemax-base", "both-sparsemax-tying")),
         "p2-sweep": decisive(swept_p2, [job.name for job in swept_p2 if job.name.endswith(ENDS)]),
         "p3-layers": decisive(quick(layered), ("layers3-base", "layers3-tying", "layers3-mlm")),
-        "p3-ablation": quick(ablated),
+        "p3-ablation": decisive(quick(ablated), ["tying-0.1"]),
         "p2-others": [job for data in others[:2] for job in p2(data, ("softmax", "sparsemax"))],
         "p3-others": quick([job for data in others for job in p3(data)]),
         "adversaries": quick(swept),

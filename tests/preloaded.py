@@ -6,6 +6,7 @@ once and forks a process for each command; arguments, folder, environment, strea
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -44,8 +45,9 @@ def served(line: str) -> str:
 @cache
 def server_of(process: int) -> subprocess.Popen[str]:
     """One for each process that tests; it ends with the end of its input."""
-    command = [sys.executable, __file__]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(server.communicate)
+    return server
 
 
 def serve() -> None:

@@ -16,6 +16,7 @@ from raison.show.scale import HUES
 __all__ = ["draw_curves", "shares_of"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
+A_WORD = 0.19  # inches that a word takes below a panel
 ACROSS = {  # where it is not units
     "calibration": "true probability, %",
     "randomisation": "randomised blocks, %",
@@ -36,7 +37,8 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
         from matplotlib.figure import Figure
 
         named = any(key.endswith("_curve") for key in keys)
-        figure = Figure(figsize=(WIDE * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
+        wide = max(WIDE, A_WORD * len(evaluation.settings.get("words") or ()))
+        figure = Figure(figsize=(wide * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
         FigureCanvasAgg(figure)
         panels: list[Any] = []
         for k, key in enumerate(keys):  # what is of one kind (tau_words, tau_states) is seen on one scale

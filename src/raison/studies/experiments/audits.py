@@ -19,6 +19,7 @@ from raison.studies.experiments.lines import read_lines
 __all__ = ["audits", "line_of", "numbers_of"]
 
 # of a number without a good and a bad side: what speaks for attention that explains
+SHOWN = 32  # words of a text that a picture has room for
 COLUMNS = (
     Column("accuracy", "on the test part", True),
     Column("f1", "of the second class, test part", True),
@@ -105,8 +106,11 @@ def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list
         return {}, [], []
     first = next(iter(told.values()))
     same = {t: s for t, s in told.items() if (s["tokens"], s["predicted"]) == (first["tokens"], first["predicted"])}
-    said = f"The picture's text is predicted {first['predicted']!r}: {' '.join(first['tokens'])}."
-    return {title: list(shown["probability"]) for title, shown in same.items()}, list(first["tokens"]), [said]
+    words = list(first["tokens"][:SHOWN])
+    more = len(first["tokens"]) - len(words)
+    said = f"The picture's text is predicted {first['predicted']!r}: {' '.join(words)}"
+    said += f" … (and {more} words more)." if more else "."
+    return {title: list(shown["probability"][:SHOWN]) for title, shown in same.items()}, words, [said]
 
 
 def swept(entropies: Mapping[str, Sequence[Number]]) -> list[str]:
