@@ -67,6 +67,11 @@ def sentiment():
 
 
 @pytest.fixture(scope="session")
+def sentiment_rationalizer():
+    return opened("sentiment-rationalizer")
+
+
+@pytest.fixture(scope="session")
 def smollm2():
     return opened("smollm2")
 

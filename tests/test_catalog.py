@@ -376,8 +376,10 @@ def test_entries_import_neither_torch_nor_transformers():
         "print(sorted(e), [n for n in e if not e[n].hidden], {'torch', 'transformers'} & set(sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    names = ["minilm", "opus-mt-zh-en", "sentiment", "smollm2", "smollm2-compatible", "stories15m"]
-    assert out.strip() == f"{names} ['sentiment', 'smollm2', 'smollm2-compatible'] set()"
+    names = ["minilm", "opus-mt-zh-en", "sentiment", "sentiment-rationalizer"]
+    names += ["smollm2", "smollm2-compatible", "stories15m"]
+    shown = ["sentiment", "sentiment-rationalizer", "smollm2", "smollm2-compatible"]
+    assert out.strip() == f"{names} {shown} set()"
     for entry in entries().values():
         assert entry.description.endswith(".") and entry.licence and entry.size > 10**7
 

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import raison
 from lightly import light, rough
+from raison.datasets.opening import open_dataset
 from raison.models.base import Question
 from raison.registry import methods
 from raison.testing import check_model
 from raison.testing.checks import state_of, with_padding
+from raison.training.labelled import marked
 
 REVIEWS = [
     "A lovely film.",
@@ -134,6 +137,32 @@ def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
     encodings = sentiment.encode([raison.Example(text) for text, _ in rows])
     said = [p.target.ids[0] for p in sentiment.predict(encodings)]
     assert np.mean([s == int(label) for s, (_, label) in zip(said, rows, strict=True)]) >= 0.88
+
+
+@pytest.mark.registry
+def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
+    """As a user gets it: right and short, seldom empty, near to what people mark, and blind to all other words."""
+    model = sentiment_rationalizer
+    examples = [e for e in open_dataset("sst_trees(distance=1)", "test", 600, data_dir).examples if e.gold]
+    encodings = model.encode([raison.Example(e.text) for e in examples])
+    said = [p.target.text == e.label for p, e in zip(model.predict(encodings), examples, strict=True)]
+    own = model.choices(encodings)
+    word = np.concatenate([encoding.start >= 0 for encoding in encodings])
+    kept = np.concatenate([choice.kept for choice in own])[word]
+    gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]
+    assert np.mean(said) >= 0.82
+    assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
+    assert abs(kept.mean() - 0.25) <= 0.03
+    assert np.mean([choice.empty for choice in own]) < 0.01
+    assert np.mean([c.kept[e.start >= 0].all() for c, e in zip(own, encodings, strict=True) if len(e) > 3]) < 0.01
+    for encoding, choice in zip(encodings[:20], own, strict=False):
+        ids = torch.tensor(np.array([encoding.ids, encoding.ids]))
+        ids[1, torch.tensor(~choice.kept & (encoding.start >= 0))] = 2000
+        with torch.inference_mode():
+            logits = model.hf(ids, rationale=torch.tensor(choice.kept).expand(2, -1).long()).logits
+        assert torch.equal(logits[0], logits[1])
+    folder = Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "sentiment-rationalizer"
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
 
 
 @pytest.mark.registry

@@ -131,7 +131,8 @@ def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, 
     if any((path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         from transformers import AutoTokenizer
 
-        words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
+        with quiet():
+            words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
     stored, real = config.encoder.get("hidden_size"), encoder.config.hidden_size
     if stored != real:
         raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
