@@ -75,6 +75,7 @@ def parts() -> dict[str, list[Job]]:
     shaped = [
         Job("sst", "no_warm_up", regimen={"warm": 0.0}),
         Job("sst", "coherent", weights={"coherence": 10.0}),
+        Job("sst", "light_full_text", weights={"full": 0.3}),
         Job("sst", "supervised", "whole", weights={"human": 1.0}),
     ]
     splits = [
