@@ -803,6 +803,7 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     """A name of the catalog whose folder a loader owns; who wants a plain model is told so."""
     from raison.models import catalog
     from raison.models.load import plain_model
+    from raison.studies.audit import audit
 
     model, tokenizer = built()
     model.float().save_pretrained(tmp_path / "m")
@@ -814,6 +815,8 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     found = raison.load("chooser")
     assert found.name == "chooser" and "own" in found.offers and "chooser" in raison.ls("models")
     assert raison.explain(found, TEXTS[0]).model == "chooser"
+    with pytest.raises(Unsupported, match="chooser has no attention that could be audited"):
+        audit(found, reviews(8))
     with pytest.raises(ModelError, match="explains itself and no plain one"):
         plain_model("chooser", None, None, None, False, False)
     with pytest.raises(ModelError, match="reinstall raison"):

@@ -66,8 +66,11 @@ def audit(
     opened = load(model)
     if opened.task != "classification" or not hasattr(opened, "hf"):
         raise Unsupported(f"{opened.name} is no text classifier with an inside: an audit is about classifiers.")
-    if not {"own", "attention"} & opened.offers:
-        raise Unsupported(f"{opened.name} has no attention that could be audited.")
+    if not isinstance(opened, Attentive) and "attention" not in opened.offers:  # a rationalizer selects, for one
+        raise Unsupported(
+            f"{opened.name} has no attention that could be audited: name a model of `raison train classifier`, or a "
+            "Hugging Face encoder."
+        )
     if adversaries and not isinstance(opened, Attentive):
         raise Unsupported(
             "Adversaries are trained for raison's own attention classifiers: see raison train classifier."
