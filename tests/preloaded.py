@@ -16,6 +16,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+OFFLINE = {"HF_HUB_OFFLINE": "1"}  # whatever the user's own setting is: no test asks the hub
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 IMPORTED = "torch scipy.stats rich.console transformers.modeling_utils transformers.models.auto.modeling_auto".split()
 IMPORTED += "transformers.models.bert.modeling_bert transformers.models.llama.modeling_llama raison.api".split()
@@ -27,7 +28,13 @@ def run(args: tuple[str, ...], given: bytes, timeout: float) -> subprocess.Compl
         folder = Path(place)
         for name in STREAMS:
             (folder / name).write_bytes(given if name == "stdin" else b"")
-        asked = {"args": args, "cwd": os.getcwd(), "env": dict(os.environ), "streams": place, "timeout": timeout}
+        asked = {
+            "args": args,
+            "cwd": os.getcwd(),
+            "env": {**os.environ, **OFFLINE},
+            "streams": place,
+            "timeout": timeout,
+        }
         answer = served(json.dumps(asked))
         out, err = ((folder / name).read_bytes() for name in ("stdout", "stderr"))
     if answer == "late":
@@ -45,7 +52,8 @@ def served(line: str) -> str:
 @cache
 def server_of(process: int) -> subprocess.Popen[str]:
     """One for each process that tests; it ends with the end of its input."""
-    server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command, pipe = [sys.executable, __file__], subprocess.PIPE
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, **OFFLINE})
     atexit.register(server.communicate)
     return server
 

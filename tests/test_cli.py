@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,7 +19,8 @@ def raison(*args: str, stdin: str | bytes = "", fresh: bool = False) -> subproce
     """`fresh`: started by Python as a user's shell does it, which takes seconds to import what is needed."""
     given = stdin if isinstance(stdin, bytes) else stdin.encode()
     if fresh:
-        found = subprocess.run([sys.executable, "-m", "raison", *args], input=given, capture_output=True, timeout=120)
+        command, env = [sys.executable, "-m", "raison", *args], {**os.environ, **preloaded.OFFLINE}
+        found = subprocess.run(command, input=given, capture_output=True, env=env, timeout=120)
     else:
         found = preloaded.run(args, given, timeout=120)
     if isinstance(stdin, str):

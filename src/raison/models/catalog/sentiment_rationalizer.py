@@ -2,7 +2,7 @@
 
 The adapter is what `raison train rationalizer -m minilm --data "sst_trees(distance=1)" --sparsity 0.25 --lora 16
 --lr 2e-4 --epochs 5 --half --bfloat16 --out FOLDER` writes; its training.json holds the settings and how it went.
-It was trained from labels; the words that people marked were used to measure it only.
+The tokenizer is the base's and left out. It was trained from labels; the words that people marked only measured it.
 """
 
 from __future__ import annotations

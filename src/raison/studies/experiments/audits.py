@@ -18,8 +18,8 @@ from raison.studies.experiments.lines import read_lines
 
 __all__ = ["audits", "line_of", "numbers_of"]
 
-# of a number without a good and a bad side: what speaks for attention that explains
 SHOWN = 32  # words of a text that a picture has room for
+# of a number without a good and a bad side: what speaks for attention that explains
 COLUMNS = (
     Column("accuracy", "on the test part", True),
     Column("f1", "of the second class, test part", True),
