@@ -1,4 +1,7 @@
-"""An ordinary classifier to compare with: the same encoder, fine-tuned on all tokens, with a head on their mean."""
+"""An ordinary classifier to compare with: the same encoder, fine-tuned on all tokens, with a head on their mean.
+
+With `skip`, only the blocks behind the first so many: what the short predictor of a rationalizer could say at best.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,10 @@ __all__ = ["open_ordinary", "train_ordinary"]
 WEIGHTS = "weights.pt"
 
 
-def shaped(base: str, labels: Any, seed: int) -> tuple[Any, Any]:
+def shaped(base: str, labels: Any, seed: int, skip: int = 0) -> tuple[Any, Any]:
     encoder, tokenizer, _ = opened_encoder(base)
+    encoder.encoder.layer = encoder.encoder.layer[skip:]
+    encoder.config.num_hidden_layers -= skip
     encoder.config.id2label = dict(enumerate(labels))
     encoder.config.label2id = {label: number for number, label in enumerate(labels)}
     with torch.random.fork_rng(devices=[]):
@@ -39,15 +44,17 @@ def shaped(base: str, labels: Any, seed: int) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def train_ordinary(base: str, data: Any, *, out: Path, regimen: Regimen, seed: int, data_dir: Any) -> None:
+def train_ordinary(
+    base: str, data: Any, *, out: Path, regimen: Regimen, seed: int, data_dir: Any, skip: int = 0
+) -> None:
     """Labels, rates, epochs and early stopping as a rationalizer has them."""
     prepared(out, REPORT)
     parts, left = examples_by_part(data, data_dir=data_dir, limit=None, held=regimen.held, seed=seed)
     labels = labels_of(parts)
-    model, tokenizer = shaped(base, labels, seed)
+    model, tokenizer = shaped(base, labels, seed, skip)
     lines = lines_of(parts, tokenizer, labels, regimen.longest)
     each = len(lines.parts["train"]) // regimen.batch
-    settings = {"data": lines.content(), "seed": seed, "epochs": regimen.epochs, "lr": regimen.lr}
+    settings = {"data": lines.content(), "seed": seed, "epochs": regimen.epochs, "lr": regimen.lr, "skip": skip}
 
     def loss(model: Any, batch: Any, part: int) -> torch.Tensor:
         gold = torch.tensor([line.label for line in batch])
@@ -73,7 +80,7 @@ def train_ordinary(base: str, data: Any, *, out: Path, regimen: Regimen, seed: i
     feed = Feed(lines.parts["train"], regimen.batch, seed)  # type: ignore[arg-type]
     done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
-    report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "counts": left}
+    report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["CPU minutes"] = round(done.seconds / 60, 2)
     with saved(out / WEIGHTS) as half:
@@ -85,7 +92,7 @@ def train_ordinary(base: str, data: Any, *, out: Path, regimen: Regimen, seed: i
 
 
 def open_ordinary(base: str, folder: Path) -> Any:
-    labels = json.loads((folder / REPORT).read_text(encoding="utf-8"))["labels"]
-    model, tokenizer = shaped(base, labels, 0)
+    report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+    model, tokenizer = shaped(base, report["labels"], 0, report["skip"])
     model.load_state_dict(torch.load(folder / WEIGHTS, weights_only=True))
     return load(model.eval(), tokenizer)

@@ -73,6 +73,8 @@ class Job:
 def parts() -> dict[str, list[Job]]:
     variants = [Job("sst", name, name) for name in NAMED if name not in ("plmr", "whole")]
     shaped = [
+        Job("sst", "whole_no_full_text", "whole", {"full_text": "none"}),
+        Job("sst", "rnp_literal", "rnp", {"hide": "zero", "read": "first"}),
         Job("sst", "no_warm_up", regimen={"warm": 0.0}),
         Job("sst", "coherent", weights={"coherence": 10.0}),
         Job("sst", "light_full_text", weights={"full": 0.3}),
@@ -85,7 +87,7 @@ def parts() -> dict[str, list[Job]]:
     long = {"longest": 256, "batch": 16, "epochs": 4}
     return {
         "main": [Job("sst", "plmr"), Job("sst", "whole", "whole")],
-        "ordinary": [Job("sst", "ordinary", "ordinary")],
+        "ordinary": [Job("sst", "ordinary", "ordinary"), Job("sst", "short", "short", {"blocks": 4})],
         "variants": variants,
         "training": shaped,
         "splits": splits,
@@ -123,10 +125,11 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
         return folder
     data, _, _ = material(job.data, arguments.data)
     regimen = Regimen(**{"epochs": 4, "bfloat16": True, **job.regimen}, weights=Weights(**job.weights))
-    if job.variant == "ordinary":
+    if job.variant in ("ordinary", "short"):
         from ordinary import train_ordinary
 
-        train_ordinary(BASE, data, out=folder, regimen=regimen, seed=seed, data_dir=arguments.data)
+        skip = job.frame.get("blocks", 0)
+        train_ordinary(BASE, data, out=folder, regimen=regimen, seed=seed, data_dir=arguments.data, skip=skip)
         return folder
     train_rationalizer(
         BASE, data, out=folder, frame={"sparsity": SHARE, **job.frame}, variant=job.variant, regimen=regimen, seed=seed,
@@ -272,6 +275,18 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
     return {"said": said, "picked": picked, "more": robust(model, examples, arguments.data, seed)}
 
 
+def short(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the blocks of PLMR's predictor say when they are trained on all tokens: are they its limit?"""
+    folder = made(job, seed, arguments)
+    from ordinary import open_ordinary
+
+    _, examples, _ = material(job.data, arguments.data)
+    model = open_ordinary(BASE, folder)
+    said = right(model.predict(model.encode([Example(e.text) for e in examples], truncate=True)), examples)
+    print(f"short {seed}: accuracy {np.mean(said):.3f}", flush=True)
+    return {"said": said, "picked": {}, "more": {}}
+
+
 def lengths_of(place: Path, data: str, seed: int) -> list[int]:
     """How many tokens the whole-encoder rationalizer of the same seed keeps of each text."""
     beside = read_lines(place).get((data, "whole"), {}).get(seed)
@@ -304,7 +319,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
     if seed in read_lines(arguments.out).get((job.data, job.name), {}):
         return
-    told = (post_hoc if job.variant == "ordinary" else judged)(job, seed, arguments)
+    told = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(job, seed, arguments)
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
     counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
     left = counts.get("train, left out: in dev or test as well", 0) + material(job.data, arguments.data)[2]

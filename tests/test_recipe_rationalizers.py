@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from raison.errors import InputError
 from raison.models.load import load
@@ -63,6 +64,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
         recipe.Job("sst", "plmr", "plmr", frame, quick),
         recipe.Job("sst", "whole", "whole", frame, quick),
         recipe.Job("sst", "ordinary", "ordinary", {}, quick),
+        recipe.Job("sst", "short", "short", {"blocks": 1}, quick),
     ]
     monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
     monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"])
@@ -98,6 +100,13 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     front = [lines["sst", "ordinary"][k]["more"]["front"] for k in (0, 1)]
     assert robust.cell("ordinary model", "front").value == pytest.approx(np.mean(front))
     assert "Not made yet: RNP, two encoders." in robust.notes
+    variants = reproduce("P1-variants", models={"rationalizers": str(tmp_path / "out")})[1][0].evaluation
+    alone = np.mean([lines["sst", "short"][k]["said"] for k in (0, 1)])
+    assert variants.cell("PLMR's predictor alone, all tokens", "accuracy").value == pytest.approx(alone)
+    assert variants.cell("PLMR's predictor alone, all tokens", "rationale_f1").value is None
+    weights = torch.load(tmp_path / "out" / "sst" / "short" / "seed-0" / "weights.pt", weights_only=True)
+    blocks = {name.split(".")[3] for name in weights if ".layer." in name}
+    assert len(blocks) == hf.config.num_hidden_layers - 1
 
 
 def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
