@@ -20,6 +20,7 @@ from raison.metrics.statistics import (
     mean_interval,
     percentile,
     permutation_test,
+    pooled_gap_interval,
     pooled_interval,
     pooled_permutation_test,
     resampled,
@@ -71,6 +72,32 @@ def test_pooled_interval_is_scipys(generator):
     assert ours.estimate == pytest.approx(part.sum() / whole.sum())
     # other resamples: the bounds differ by chance alone
     np.testing.assert_allclose((ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low))
+
+
+def test_pooled_gap_interval_is_scipys(generator):
+    stats = pytest.importorskip("scipy.stats")
+    whole, other = (generator.integers(1, 30, 40).astype(float) for _ in range(2))
+    part = generator.binomial(whole.astype(int), 0.5).astype(float)
+    less = generator.binomial(other.astype(int), 0.3).astype(float)
+
+    def gap(p, w, q, v, axis=-1):
+        return p.sum(axis) / w.sum(axis) - q.sum(axis) / v.sum(axis)
+
+    theirs = stats.bootstrap(
+        (part, whole, less, other), gap, paired=True, n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+    )
+    ours = pooled_gap_interval(shares(part, whole), shares(less, other), resamples=20_000)
+    test = pooled_permutation_test(shares(part, whole), shares(less, other))
+    assert ours.estimate == pytest.approx(gap(part, whole, less, other)) == pytest.approx(test.difference)
+    np.testing.assert_allclose((ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low))
+
+
+def test_a_gap_of_pooled_ratios_without_enough_examples():
+    one = pooled_gap_interval([Share(1, 2), Share(0, 0)], [Share(1, 4), Share(1, 1)])
+    assert one.estimate == 0.25 and np.isnan(one.low) and (one.count, one.excluded) == (1, 1)
+    assert pooled_gap_interval([Share(0, 0)], [Share(1, 1)]).count == 0
+    same = pooled_gap_interval(shares([1, 2, 4], [2, 4, 8]), shares([1, 2, 4], [4, 8, 16]))
+    assert (same.low, same.high) == (0.25, 0.25)
 
 
 def test_resamples_literally(generator):

@@ -29,6 +29,7 @@ __all__ = [
     "mean_interval",
     "percentile",
     "permutation_test",
+    "pooled_gap_interval",
     "pooled_interval",
     "pooled_permutation_test",
     "superiority",
@@ -106,6 +107,35 @@ def interval(
     else:
         without = (part.sum() - part) / (total.sum() - total)  # the estimate without each example
         low, high = bca(found, estimate, without, level)
+    return Interval(estimate, low, high, n, excluded)
+
+
+def pooled_gap_interval(
+    first: Sequence[Share], second: Sequence[Share], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> Interval:
+    """BCa interval of the difference of two pooled ratios on the same examples, which are resampled together.
+
+    Pairs in which a whole is 0 are left out and counted.
+    """
+    (pa, wa), (pb, wb), kept = both(first, second)
+    n = len(pa)
+    if not n:
+        return Interval(nan, nan, nan, 0, len(kept))
+    gap = lambda p, w, q, v: p / w - q / v  # noqa: E731
+    sums = [float(each.sum()) for each in (pa, wa, pb, wb)]
+    estimate, excluded = gap(*sums), int((~kept).sum())
+    if n == 1:
+        return Interval(estimate, nan, nan, 1, excluded)
+    without = gap(*(total - each for total, each in zip(sums, (pa, wa, pb, wb), strict=True)))
+    if np.ptp(without) <= CLOSE:  # the same whatever is drawn, up to rounding
+        return Interval(estimate, estimate, estimate, n, excluded)
+    generator = np.random.default_rng(seed)
+    found = np.empty(resamples)
+    step = max(1, CELLS // n)
+    for start in range(0, resamples, step):
+        drawn = generator.integers(0, n, (min(step, resamples - start), n))
+        found[start : start + step] = gap(*(each[drawn].sum(1) for each in (pa, wa, pb, wb)))
+    low, high = bca(found, estimate, without, level)
     return Interval(estimate, low, high, n, excluded)
 
 
@@ -190,11 +220,7 @@ def pooled_permutation_test(
     As `permutation_test`, with the difference of Σ part / Σ whole as the statistic. Pairs in which a whole is 0 are
     left out and counted.
     """
-    if len(first) != len(second):
-        raise InputError(f"Paired numbers must be of the same examples, not {len(first)} and {len(second)}.")
-    (pa, wa), (pb, wb) = columns(first), columns(second)
-    kept = (wa > 0) & (wb > 0)
-    pa, wa, pb, wb = pa[kept], wa[kept], pb[kept], wb[kept]
+    (pa, wa), (pb, wb), kept = both(first, second)
     part, total = float((pa + pb).sum()), float((wa + wb).sum())
     if not kept.any():
         return Comparison(nan, 1.0, 0, len(kept), True)
@@ -207,6 +233,15 @@ def pooled_permutation_test(
     p, exact = swapped(np.stack([pa - pb, wa - wb], 1), statistic, 1.0, resamples, seed)
     difference = float(pa.sum() / wa.sum() - pb.sum() / wb.sum())
     return Comparison(difference, p, int(kept.sum()), int((~kept).sum()), exact)
+
+
+def both(first: Sequence[Share], second: Sequence[Share]) -> tuple[Any, Any, np.ndarray]:
+    """Parts and wholes of each side where both have a whole, and which pairs those are."""
+    if len(first) != len(second):
+        raise InputError(f"Paired numbers must be of the same examples, not {len(first)} and {len(second)}.")
+    (pa, wa), (pb, wb) = columns(first), columns(second)
+    kept = (wa > 0) & (wb > 0)
+    return (pa[kept], wa[kept]), (pb[kept], wb[kept]), kept
 
 
 def swapped(moved: np.ndarray, statistic: Any, scale: float, resamples: int, seed: int) -> tuple[float, bool]:

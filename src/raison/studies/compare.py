@@ -15,6 +15,7 @@ from raison.metrics.statistics import (
     holm,
     mean_interval,
     permutation_test,
+    pooled_gap_interval,
     pooled_permutation_test,
     superiority,
 )
@@ -30,7 +31,7 @@ class Verdict:
     one: str
     other: str
     difference: float | None  # one − other
-    low: float | None  # interval of the mean difference; None for pooled numbers
+    low: float | None  # interval of the difference
     high: float | None
     p: float  # two-sided, paired permutation test
     corrected: float  # by Holm's rule for all that was compared together
@@ -62,24 +63,26 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
         first, second = values(a), values(b)
         known = ~(np.isnan(first) | np.isnan(second))
         moved = first[known] - second[known]
-        gap = mean_interval(moved, seed=int(evaluation.settings.get("seed", 0)))
+        seed = int(evaluation.settings.get("seed", 0))
+        gap = pooled_gap_interval(shares(a), shares(b), seed=seed) if column.pooled else mean_interval(moved, seed=seed)
         effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
         leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
         likely = superiority(first[known], second[known]) if known.any() else np.nan
-        low, high = (None, None) if column.pooled else (number(gap.low), number(gap.high))
         told = (float(test.p), float(p), number(effect), number(likely), test.count, leads)
-        verdicts.append(Verdict(column.key, one, other, number(test.difference), low, high, *told))
+        verdicts.append(
+            Verdict(column.key, one, other, number(test.difference), number(gap.low), number(gap.high), *told)
+        )
     return verdicts
 
 
 def paired(one: Cell, other: Cell, column: Column, seed: int) -> Comparison:
     if column.pooled:
-        sides = [
-            [Share(part, whole) for part, whole in zip(cell.parts or (), cell.wholes or (), strict=True)]
-            for cell in (one, other)
-        ]
-        return pooled_permutation_test(*sides, seed=seed)
+        return pooled_permutation_test(shares(one), shares(other), seed=seed)
     return permutation_test(values(one), values(other), seed=seed)
+
+
+def shares(cell: Cell) -> list[Share]:
+    return [Share(part, whole) for part, whole in zip(cell.parts or (), cell.wholes or (), strict=True)]
 
 
 def values(cell: Cell) -> np.ndarray:
