@@ -52,9 +52,8 @@ def compare(evaluation: Evaluation, one: str, other: str) -> list[Verdict]:
 def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list[Verdict]:
     """Several comparisons, corrected together."""
     cells = [(evaluation.cell(one, c.key), evaluation.cell(other, c.key)) for one, other, c in pairs]
-    found = [
-        paired(a, b, c, int(evaluation.settings.get("seed", 0))) for (a, b), (_, _, c) in zip(cells, pairs, strict=True)
-    ]
+    seed = int(evaluation.settings.get("seed", 0))
+    found = [paired(a, b, column, seed) for (a, b), (_, _, column) in zip(cells, pairs, strict=True)]
     corrected = np.ones(len(found))
     there = [k for k, each in enumerate(found) if each.count]  # what was not measured is no test
     corrected[there] = holm([found[k].p for k in there])
@@ -63,7 +62,6 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
         first, second = values(a), values(b)
         known = ~(np.isnan(first) | np.isnan(second))
         moved = first[known] - second[known]
-        seed = int(evaluation.settings.get("seed", 0))
         gap = pooled_gap_interval(shares(a), shares(b), seed=seed) if column.pooled else mean_interval(moved, seed=seed)
         effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
         leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
