@@ -129,12 +129,7 @@ def pooled_gap_interval(
     without = gap(*(total - each for total, each in zip(sums, (pa, wa, pb, wb), strict=True)))
     if np.ptp(without) <= CLOSE:  # the same whatever is drawn, up to rounding
         return Interval(estimate, estimate, estimate, n, excluded)
-    generator = np.random.default_rng(seed)
-    found = np.empty(resamples)
-    step = max(1, CELLS // n)
-    for start in range(0, resamples, step):
-        drawn = generator.integers(0, n, (min(step, resamples - start), n))
-        found[start : start + step] = gap(*(each[drawn].sum(1) for each in (pa, wa, pb, wb)))
+    found = resampled(pa, wa, resamples, seed) - resampled(pb, wb, resamples, seed)  # a seed draws the same examples
     low, high = bca(found, estimate, without, level)
     return Interval(estimate, low, high, n, excluded)
 
