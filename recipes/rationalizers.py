@@ -158,6 +158,8 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
                 "both": int((own & gold).sum()),
                 "cut": int(encoding.truncated),
                 "lost": int(sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()),
+                "second_words": int((real & (encoding.segment == 1)).sum()),  # of a pair
+                "second_kept": int((own & (encoding.segment == 1)).sum()),
             }
         )
     return {key: [row[key] for row in rows] for key in rows[0]}
@@ -175,8 +177,11 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]
     picked["empty"] = [int(choice.empty) for choice in own]
     answers = model.predict(encodings)
     if job.data == "scores":
-        errors = [(p.value - float(e.label)) ** 2 for p, e in zip(answers, examples, strict=True)]
-        return {"said": [round(error, 6) for error in errors], "picked": {"own": picked}, "more": {}}
+        train = material(job.data, arguments.data)[0]
+        mean = float(np.mean([float(e.label) for e in train]))
+        errors = [round((p.value - float(e.label)) ** 2, 6) for p, e in zip(answers, examples, strict=True)]
+        of_mean = [round((mean - float(e.label)) ** 2, 6) for e in examples]
+        return {"said": errors, "picked": {"own": picked}, "more": {"of_mean": of_mean}}
     more = {"every_token": every_token(model, encodings, examples)}
     if job.data == "sst":
         more |= robust(model, examples, arguments.data, seed)

@@ -28,9 +28,11 @@ from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
 from raison.selfexplaining.selecting import attention, decided, sampled, seeing
 from raison.selfexplaining.selective import selective
 from raison.selfexplaining.stages import blocks_of, stretch
+from raison.show.wording import headline
 from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
-from raison.training.labelled import lines_of
+from raison.training import fit as fitting
+from raison.training.labelled import examples_by_part, lines_of
 from raison.types import Example
 from test_attention_classifier import reviews
 
@@ -460,6 +462,52 @@ def test_removing_what_was_not_read_by_the_predictor_alone_changes_nothing():
     assert float(np.ravel(masked.value)[0]) == pytest.approx(float(literal), abs=1e-9)
 
 
+@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("method", ["integrated_gradients(steps=64)", "deeplift", "smooth_grad", "gradient_shap"])
+def test_methods_that_move_embeddings_hold_the_choice(family, method):
+    """A choice made anew on the way would make the answer jump: sums would not be f(text) − f(baseline)."""
+    hf, tokenizer = built(family, predictor="whole")
+    with Float64():
+        model = selective(hf, tokenizer, "tiny")
+        (encoding,) = model.encode([Example(TEXTS[0])])
+        calibrate(hf, lambda: [{"input_ids": torch.tensor(encoding.ids)[None]}])
+        found = raison.explain(model, TEXTS[0], method, units="token")
+        (kept,) = model.selected([encoding])
+    inside = np.array([kept[found.units.of == u].any() for u in range(len(found.units))])
+    assert 0 < inside.sum() < len(inside)
+    assert np.all(found.scores[~inside] == 0) and np.all(found.scores[inside] != 0)
+    if "completeness_gap" in found.diagnostics:
+        assert abs(found.diagnostics["completeness_gap"]) < 0.01
+
+
+@pytest.mark.parametrize("hide", ["attention", "zero"])
+@pytest.mark.parametrize("graph", [False, True], ids=["answer", "gradients"])
+def test_padding_in_front_changes_nothing(hide, graph):
+    model, tokenizer = built("bert", hide=hide, read="first", full_text="predictor")
+    inputs = batch_of(tokenizer, TEXTS[1:2])
+    size = inputs["input_ids"].shape[1]
+    room = torch.full((1, 3), tokenizer.pad_token_id)
+    ids = torch.cat([room, inputs["input_ids"]], 1)
+    there = torch.cat([torch.zeros_like(room), inputs["attention_mask"]], 1)
+    places = torch.cat([torch.zeros_like(room), torch.arange(size)[None]], 1)
+    with torch.set_grad_enabled(graph):
+        plain = model(**inputs, full=True)
+        moved = model(ids, there, position_ids=places, full=True)
+    torch.testing.assert_close(moved.logits, plain.logits, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(moved.full_logits, plain.full_logits, rtol=1e-9, atol=1e-9)
+
+
+def test_odds_are_of_all_pruning_blocks():
+    hf, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2)
+    model = selective(hf, tokenizer, "tiny")
+    (encoding,) = model.encode([Example(TEXTS[0])])
+    (choice,) = model.choices([encoding])
+    with torch.no_grad():
+        told = hf(torch.tensor(encoding.ids)[None])
+    first, second = (1 / (1 + np.exp(-margin[0].numpy())) for margin in told.margins)
+    np.testing.assert_allclose(choice.odds, first * second * told.real[0].numpy(), atol=1e-9)
+
+
 # -- training --------------------------------------------------------------------------------------------------
 
 SMALL = Regimen(lr=1e-3, head_lr=3e-3, epochs=3, batch=16, warm=1.0, decay=0.0)
@@ -489,24 +537,26 @@ def test_training_from_labels_alone(tmp_path):
         start(tmp_path / "m")
 
 
-def test_a_stopped_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
-    straight = start(tmp_path / "straight")
-    from raison.training import fit as fitting
-
+def stop_after(monkeypatch, steps: int) -> None:
+    """Runs are stopped there; every step has a checkpoint."""
     calls = {"count": 0}
     plain = fitting.one_step
 
     def stopping(*args, **kwargs):
         calls["count"] += 1
-        if calls["count"] == 25:
+        if calls["count"] == steps + 1:
             raise fitting.Stopped("stopped")
         return plain(*args, **kwargs)
 
     monkeypatch.setattr(fitting, "one_step", stopping)
     monkeypatch.setattr(fitting.Watch, "due", lambda self: True)
-    with pytest.raises(fitting.Stopped):
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    straight = start(tmp_path / "straight")
+    with monkeypatch.context() as patched, pytest.raises(fitting.Stopped):
+        stop_after(patched, 24)
         start(tmp_path / "broken")
-    monkeypatch.setattr(fitting, "one_step", plain)
     resumed = start(tmp_path / "broken")
     assert [h["loss"] if "loss" in h else h["score"] for h in resumed["history"]] == [
         h["loss"] if "loss" in h else h["score"] for h in straight["history"]
@@ -529,8 +579,6 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     ).stat().st_size / 2
     model = raison.load(str(tmp_path / "a"))
     report = json.loads((tmp_path / "a" / "training.json").read_text())
-    from raison.training.labelled import examples_by_part, lines_of
-
     parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.1, seed=0)
     lines = lines_of(parts, tokenizer, ["negative", "positive"], 64)
     assert measured(model.hf, lines.parts["dev"], 0) == pytest.approx(report["dev"], abs=1e-6)
@@ -565,11 +613,77 @@ def test_pairs_and_regression(tmp_path):
             kept[side] += own[inside].sum()
             every[side] += inside.sum()
     assert kept / every == pytest.approx([0.2, 0.5], abs=0.1)
+    for part in (report["dev"], report["history"][-1]):  # each text's own share, not only both together
+        assert [part["sparsity, text 1"], part["sparsity, text 2"]] == pytest.approx([0.2, 0.5], abs=0.15)
     scored = [replace(e, label=str(len(e.text.split()) / 10)) for e in reviews(96)]
     found = start(tmp_path / "numbers", data=scored, regression=True, regimen=replace(SMALL, epochs=2))
     assert {"error", "correlation"} <= set(found["dev"]) and "accuracy" not in found["dev"]
     said = raison.explain(raison.load(str(tmp_path / "numbers")), "a lovely film")
     assert said.selected.any()
+
+
+def test_a_regression_learns_numbers_of_any_size(tmp_path):
+    """Shares of five stars, marks up to 90 and thousandths are learned alike, and told in their own units."""
+    shares = []
+    for middle, spread in ((0.0, 1.0), (75.0, 15.0), (1e-3, 1e-4)):
+        data = [replace(e, label=str(middle + spread * (1 if e.label == "positive" else -1))) for e in reviews(200)]
+        place = tmp_path / str(middle)
+        report = start(place, data=data, regression=True, regimen=replace(SMALL, epochs=5, patience=5))
+        dev = report["dev"]
+        assert dev["error of the mean"] == pytest.approx(spread**2, rel=0.1) and not report["troubles"]
+        shares.append(dev["error"] / dev["error of the mean"])
+        found = raison.explain(raison.load(str(place)), data[0].text)
+        said = found.diagnostics["prediction"]["value"]
+        assert abs(said - middle) < 2 * spread
+        assert headline(found) == [f"value {said:.4g}"]
+    assert shares[0] < 0.95 and shares == pytest.approx([shares[0]] * 3, rel=1e-3)
+
+
+def test_a_file_is_no_encoder(tmp_path):
+    (tmp_path / "words.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="is a file: name the folder of an encoder"):
+        train_rationalizer(tmp_path / "words.gguf", reviews(64), out=tmp_path / "m")
+
+
+def test_a_regression_of_one_number_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the number 3: a regression needs different ones"):
+        start(tmp_path / "m", data=[replace(e, label="3") for e in reviews(64)], regression=True)
+
+
+def test_a_class_of_one_text_stays_in_training(tmp_path):
+    data = [*reviews(60), *(replace(e, label=f"rare{k}") for k, e in enumerate(reviews(5, seed=9)))]
+    for seed in range(12):
+        parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.2, seed=seed)
+        assert {e.label for e in parts["train"]} == {e.label for e in data}
+        assert len(parts["dev"]) >= 8
+    with pytest.raises(InputError, match="no class has two"):
+        examples_by_part(
+            [replace(e, label=str(k)) for k, e in enumerate(reviews(9))], data_dir=None, limit=None, held=0.2, seed=0
+        )
+
+
+def test_other_weights_of_the_same_name_are_another_model(tmp_path, monkeypatch):
+    hf, tokenizer = tiny_hf("bert", "classification")
+    for name in ("one", "other"):
+        changed = copy.deepcopy(hf).float()
+        with torch.no_grad():
+            changed.get_input_embeddings().weight.add_(0.1 * (name == "other"))
+        changed.save_pretrained(tmp_path / name / "base")
+        tokenizer.save_pretrained(tmp_path / name / "base")
+    quick = replace(SMALL, epochs=2)
+    go = lambda name, out, **more: train_rationalizer(  # noqa: E731
+        tmp_path / name / "base", reviews(64), out=tmp_path / out, regimen=quick,
+        frame={"blocks": 1, "pruning": 1, "full_text": "predictor"}, **more,
+    )  # fmt: skip
+    with monkeypatch.context() as patched, pytest.raises(fitting.Stopped):
+        stop_after(patched, 3)
+        go("one", "m")
+    with pytest.raises(InputError, match="made with another model"):
+        go("other", "m")
+    assert go("one", "m")["epochs run"] == 2
+    go("one", "runs", runs=2)
+    with pytest.raises(InputError, match="another experiment"):
+        go("other", "runs", runs=2)
 
 
 def test_supervision_learns_what_people_marked(tmp_path):

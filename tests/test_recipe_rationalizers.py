@@ -109,6 +109,39 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     assert len(blocks) == hf.config.num_hidden_layers - 1
 
 
+def test_pairs_and_grades(tmp_path, monkeypatch, open_recipe):
+    open_recipe("parts")
+    recipe = open_recipe("rationalizers")
+    hf, tokenizer = tiny_hf("bert", "classification")
+    copy.deepcopy(hf).float().save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    pairs = [replace(e, pair=other.text) for e, other in zip(reviews(64), reviews(64, seed=1), strict=True)]
+    grades = [replace(e, label=str(0.75 if e.label == "positive" else 0.25)) for e in reviews(64)]
+    parts = {"pairs": (pairs, pairs[:20], 0), "scores": (grades, grades[:20], 0)}
+    monkeypatch.setattr(recipe, "BASE", str(tmp_path / "base"))
+    monkeypatch.setattr(recipe, "material", lambda job, place: parts[job])
+    quick = {"epochs": 2, "batch": 16, "bfloat16": False, "lr": 1e-3}
+    frame = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
+    jobs = [
+        recipe.Job("pairs", "whole", "whole", {**frame, "sparsity": (0.2, 0.5)}, quick, seeds=1),
+        recipe.Job("scores", "whole", "whole", frame, quick, seeds=1),
+    ]
+    monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
+    monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert recipe.main() == 0
+    of_pairs, of_grades = (o.evaluation for o in reproduce("P1-beyond", models={"rationalizers": tmp_path / "out"})[1])
+    model = load(tmp_path / "out" / "pairs" / "whole" / "seed-0")
+    encodings = model.encode([Example(e.text, e.pair) for e in pairs[:20]])
+    for number, key in enumerate(("sparsity_first", "sparsity_second")):
+        inside = [(e.segment == number) & (e.start >= 0) for e in encodings]
+        kept = sum(own[rows].sum() for own, rows in zip(model.selected(encodings), inside, strict=True))
+        share = of_pairs.cell("whole-encoder predictor", key).value
+        assert share == pytest.approx(kept / sum(rows.sum() for rows in inside))
+    row = of_grades.cell
+    assert row("whole-encoder predictor", "of_mean").value == pytest.approx(0.0625, abs=0.005)
+    assert row("whole-encoder predictor", "error").value != row("whole-encoder predictor", "of_mean").value
+
+
 def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
     open_recipe("parts")
     recipe = open_recipe("rationalizers")

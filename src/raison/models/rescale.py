@@ -79,10 +79,11 @@ def quotient(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor
 
 def shares(x: torch.Tensor, axis: int) -> torch.Tensor:
     """w with Σ_j w_j Δx_j = ΔL for L = ln Σ exp x: through exp, sum and logarithm, scaled so that nothing overflows."""
-    total = x.detach().logsumexp(axis, keepdim=True)
+    x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)  # a row that may see nothing has only the lowest number
+    total = x.logsumexp(axis, keepdim=True)
     top = torch.stack(halves(total)).amax(0)
     top = torch.cat([top, top])
-    powers, sums = (x.detach() - top).exp(), (total - top).exp()
+    powers, sums = (x - top).exp(), (total - top).exp()
     slope = lambda middle: (middle - top[: len(middle)]).exp()  # noqa: E731
     return secant(powers, x, slope) / secant(sums, total, slope)
 

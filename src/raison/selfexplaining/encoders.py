@@ -47,6 +47,8 @@ def from_place(name: str, path: Path, tokenizer: Any) -> tuple[Any, Any]:
 
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder {name!r}: check the path.")
+    if path.is_file():
+        raise ModelError(f"{name!r} is a file: name the folder of an encoder, such as BERT's, or one of the hub.")
     options: dict[str, Any] = {}
     if path.is_dir():
         check_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)

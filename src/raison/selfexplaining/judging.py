@@ -9,6 +9,7 @@ import torch
 
 from raison.selfexplaining.batching import marks, sorted_batches
 from raison.selfexplaining.rationalizer import Rationalizer
+from raison.selfexplaining.selecting import texts_of
 from raison.training.classes import f1_of
 from raison.training.labelled import Line, Lines
 
@@ -23,6 +24,7 @@ def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: st
     model.eval()
     said, gold, empty, full, right = [], [], [], [], []
     kept = first = words = 0.0
+    texts = torch.zeros(2, 2, dtype=torch.float64)  # kept and all tokens, of each text of a pair
     both = chosen = marked = 0.0
     for rows, inputs in sorted_batches(lines, pad):
         given = {"rationale": torch.ones_like(inputs["input_ids"])} if rationale == "all" else {}
@@ -37,6 +39,8 @@ def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: st
         full.append(((count == total_words) & (total_words > 1)).double())
         kept, words = kept + float(count.sum()), words + float(total_words.sum())
         first += float(told.masks[0].sum())
+        for number, text in enumerate(texts_of(told.real, told.side)):
+            texts[number] += torch.stack([(own & text).sum(), text.sum()])
         truth, known = marks(rows)
         inside = told.real & known[:, None]
         both += float((own & truth & inside).sum())
@@ -46,6 +50,8 @@ def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: st
     if right:
         found |= {f"full text {key}": value for key, value in quality(torch.cat(right), labels).items()}
     found |= {"sparsity": kept / max(words, 1), "sparsity of the first": first / max(words, 1)}
+    if texts[1, 1]:
+        found |= {f"sparsity, text {k + 1}": float(some / all_) for k, (some, all_) in enumerate(texts)}
     found |= {"empty": float(torch.cat(empty).mean()), "full": float(torch.cat(full).mean())}
     if marked:
         precision, recall = both / max(chosen, 1), both / marked
@@ -59,7 +65,8 @@ def quality(answers: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
         values = answers[:, 0]
         moved = values.std() > 0 and labels.std() > 0
         known = float(torch.corrcoef(torch.stack([values, labels]))[0, 1]) if len(labels) > 1 and moved else 0.0
-        return {"error": float((values - labels).square().mean()), "correlation": known}
+        error, of_mean = (values - labels).square().mean(), (labels - labels.mean()).square().mean()
+        return {"error": float(error), "error of the mean": float(of_mean), "correlation": known}
     said = answers.argmax(-1).numpy()
     gold = labels.long().numpy()
     return {"accuracy": float((said == gold).mean()), "f1": f1_of(said, gold, answers.shape[-1])}
@@ -82,6 +89,11 @@ def troubles(found: dict[str, float], most: float) -> list[str]:
         )
     if "correlation" in found and found["correlation"] < 0.05:
         said.append(f"what is told has nothing to do with the labels (correlation {found['correlation']:.2f})")
+    elif "error" in found and found["error"] >= found["error of the mean"]:
+        said.append(
+            f"always telling the mean would be as good (error {found['error']:.3g}, of the mean "
+            f"{found['error of the mean']:.3g})"
+        )
     return said
 
 

@@ -65,10 +65,10 @@ def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     return ((mask[:, 1:] - mask[:, :-1]).abs() * both).sum() / both.sum().clamp(min=1)
 
 
-def prediction_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy of classes; squared error of a regression."""
+def prediction_loss(logits: torch.Tensor, labels: torch.Tensor, spread: float = 1.0) -> torch.Tensor:
+    """Cross-entropy of classes; squared error of a regression, in units of its labels' `spread`."""
     if logits.shape[-1] == 1:
-        return functional.mse_loss(logits[:, 0], labels.to(logits))
+        return functional.mse_loss(logits[:, 0] / spread, labels.to(logits) / spread)
     return functional.cross_entropy(logits, labels.long())
 
 
@@ -97,14 +97,15 @@ def total(
     selecting: bool = True,
     gold: torch.Tensor | None = None,
     known: torch.Tensor | None = None,
+    spread: float = 1.0,
 ) -> torch.Tensor:
     """The loss of a batch; without `selecting` (warm-up) the selection itself is not judged."""
     assert told.logits is not None and told.masks is not None and told.real is not None
-    value = weights.rationale * prediction_loss(told.logits, labels)
+    value = weights.rationale * prediction_loss(told.logits, labels, spread)
     if told.full_logits is not None:
-        value = value + weights.full * prediction_loss(told.full_logits, labels)
+        value = value + weights.full * prediction_loss(told.full_logits, labels, spread)
     if told.soft_logits is not None:
-        value = value + weights.rationale * prediction_loss(told.soft_logits, labels)
+        value = value + weights.rationale * prediction_loss(told.soft_logits, labels, spread)
         if told.logits.shape[-1] > 1:
             value = value + weights.soft * divergence(told.soft_logits, told.logits)
     if selecting:

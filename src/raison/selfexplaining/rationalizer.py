@@ -21,6 +21,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
+from raison.models.tap import Call, current, running
 from raison.selfexplaining.frame import Frame
 from raison.selfexplaining.recurrent import Recurrent
 from raison.selfexplaining.selecting import Head, decided, reached_by, sampled, seeing, texts_of
@@ -46,6 +47,8 @@ class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
         base: str = "",
         typed: bool = False,
         longest: int | None = None,
+        middle: float = 0.0,
+        spread: float = 1.0,
         **more: Any,
     ):
         self.frame = frame if frame is not None else asdict(Frame())
@@ -54,6 +57,7 @@ class RationalizerConfig(PretrainedConfig):  # type: ignore[misc]
         self.separator = separator
         self.base = base  # the model that an adapter belongs to; empty where all weights are stored
         self.longest = longest  # tokens of a text that it was trained on at most
+        self.middle, self.spread = middle, spread  # mean and deviation of the numbers that a regression learned from
         self.typed = typed  # token types tell the two texts of a pair apart
         for name in ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention"):
             if name in self.encoder:
@@ -252,13 +256,17 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
 
     def answer(self, states: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """[b c] the classifier on the mean state of what is seen, or on the first."""
-        if self.frame.read == "first":
-            pooled = states[:, 0]
+        if self.frame.read == "first":  # of what is seen: padding may stand in front
+            first = (seen > 0).long().argmax(1)
+            pooled = states[torch.arange(len(states), device=states.device), first]
         else:
             if not self.training:  # what is not seen may be anything, even NaN
                 states = states.masked_fill(seen[..., None] == 0, 0.0)
             pooled = (states * seen[..., None]).sum(1) / seen.sum(1, keepdim=True).clamp(min=1e-6)
         logits: torch.Tensor = self.classifier(self.dropout(pooled))
+        if self.num_labels == 1:  # heads are fit for numbers about 0; bfloat16 is too coarse for others
+            logits = (logits.float() if logits.dtype == torch.bfloat16 else logits) * self.config.spread
+            logits = logits + self.config.middle
         return logits
 
     def full(self, inputs: dict[str, Any], tokens: Tokens, found: Generated) -> torch.Tensor | None:
@@ -290,6 +298,8 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
     ) -> Selected:
         """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
         inputs, tokens = self.read(input_ids, attention_mask, token_type_ids, position_ids)
+        if rationale is None and (moved := current()) is not None and moved.replace is not None:
+            rationale = self.unmoved(inputs, tokens, moved)
         found = self.generate(inputs, tokens)
         kept = found.masks[-1] if rationale is None else rationale.to(found.masks[-1]) * tokens.real
         reader = self.encoder if self.reader is None else self.reader
@@ -309,6 +319,15 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             full_logits=self.full(inputs, tokens, found) if (self.training if full is None else full) else None,
             soft_logits=soft,
         )
+
+    @torch.no_grad()
+    def unmoved(self, inputs: dict[str, Any], tokens: Tokens, call: Call) -> torch.Tensor:
+        """[b t] what is selected of the text itself, while a method moves its embeddings (along a path, by noise).
+
+        A choice made anew at every point would make the answer jump, and no path of gradients adds up over a jump.
+        """
+        with running(Call(positions=call.positions, view=call.view, blocked=call.blocked)):
+            return self.generate(inputs, tokens).masks[-1]
 
     def read(
         self,

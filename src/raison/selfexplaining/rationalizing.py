@@ -29,6 +29,7 @@ from raison.training.adapting import with_lora, write_adapter
 from raison.training.early import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
 from raison.training.labelled import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
+from raison.training.marks import model_mark
 from raison.training.material import Feed
 from raison.training.repeated import REPORT, repeated
 from raison.training.seeds import generator
@@ -95,7 +96,10 @@ class Task:
             inputs["rationale"] = torch.rand(inputs["input_ids"].shape, generator=random) < share
         told = model(**inputs)
         gold, known = marks(lines)
-        return total(told, labels, self.frame, self.regimen.weights, selecting=not warming, gold=gold, known=known)
+        return total(
+            told, labels, self.frame, self.regimen.weights, selecting=not warming, gold=gold, known=known,
+            spread=model.config.spread,
+        )  # fmt: skip
 
 
 def train_rationalizer(
@@ -140,7 +144,7 @@ def train_rationalizer(
             "asked": plain(chosen),
             "regimen": plain(asdict(taught)),
         }
-        now |= {"limit": limit, "regression": regression, "model": called(model)}
+        now |= {"limit": limit, "regression": regression, "model": called(model), "weights": model_mark(model)}
         return all(report[key] == value for key, value in now.items())
 
     return repeated(one, Path(out), runs, seed, same)
@@ -183,9 +187,11 @@ def trained(
             "An adapter names its model, and one in memory has no name: save it first, or leave lora away."
         )
     encoder, words, name = opened_encoder(model, tokenizer)
+    mark = model_mark(model)
     parts, left = examples_by_part(
-        data, data_dir=data_dir, limit=limit, held=regimen.held, seed=seed, skip_broken=skip_broken
-    )
+        data, data_dir=data_dir, limit=limit, held=regimen.held, seed=seed, skip_broken=skip_broken,
+        regression=regression,
+    )  # fmt: skip
     labels = () if regression else labels_of(parts)
     special = added_by(words)
     read: Callable[[Pieces], np.ndarray] = lambda pieces: as_words(pieces.ids, pieces.start, special, words)  # noqa: E731
@@ -205,11 +211,14 @@ def trained(
         base = os.path.relpath(Path(model).expanduser().resolve(), folder.resolve())
     made = assembled(encoder, words, frame, labels, seed, base=base if regimen.lora else "")
     made.config.longest = regimen.longest
+    if regression:
+        made.config.middle, made.config.spread = scale_of(lines)
     wrapped = adapted(made, regimen, seed, name) if regimen.lora else None
     report = taught(made, lines, frame, regimen, folder, seed, name, pad_of(words))
     report = {
         "what": "rationalizer",
         "model": name,
+        "weights": mark,
         "variant": variant,
         "data": data_mark(data),
         "content": content_of(data),
@@ -232,6 +241,14 @@ def trained(
     for leftover in (CHECKPOINT, BEST):
         (folder / leftover).unlink(missing_ok=True)
     return report
+
+
+def scale_of(lines: Lines) -> tuple[float, float]:
+    """Mean and deviation of the numbers that a regression is to tell."""
+    told = np.array([line.label for line in lines.parts["train"]], float)
+    if not told.std() > 0:
+        raise InputError(f"All training texts have the number {told[0]:g}: a regression needs different ones.")
+    return float(told.mean()), float(told.std())
 
 
 def taught(

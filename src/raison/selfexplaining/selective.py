@@ -37,7 +37,7 @@ class Choice:
     """What the generator did with one text."""
 
     kept: np.ndarray  # [t] True for what the predictor read
-    odds: np.ndarray  # [t] how likely each token was to be kept, special tokens 0
+    odds: np.ndarray  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
@@ -70,7 +70,7 @@ class Selective(Classifier):
             call.view = self.view
             with torch.inference_mode(), running(call):
                 told = self.view(**inputs)
-            likely = (torch.sigmoid(told.margins[-1]) * told.real).double().cpu().numpy()
+            likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).double().cpu().numpy()
             kept = told.rationale.bool().cpu().numpy()
             for row, part in enumerate(chunk.parts):
                 found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))

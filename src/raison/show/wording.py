@@ -1,8 +1,9 @@
 """What is said about an explanation in words and numbers, for the terminal.
 
-`diagnostics["prediction"]` is read as {"text": str, "probability": float, "same": bool, "target_probability": float};
-every part of it may be missing. `diagnostics["notes"]` is a list of sentences. Of the other diagnostics, numbers or
-numbers by name, those are shown whose names tell how far the scores can be trusted (TELLING).
+`diagnostics["prediction"]` is read as {"text": str, "probability": float, "same": bool, "target_probability": float},
+of a regression with a "value" and no probabilities; every part of it may be missing. `diagnostics["notes"]` is a list
+of sentences. Of the other diagnostics, numbers or numbers by name, those are shown whose names tell how far the scores
+can be trusted (TELLING).
 """
 
 from __future__ import annotations
@@ -88,6 +89,8 @@ def headline(explanation: Explanation) -> list[str]:
     known = found.get("target_probability", probability if same else None)
     if known is not None:
         first += f" {share(known)}"
+    elif same and isinstance(found.get("value"), (int, float)):  # of a regression, or of a plain function
+        first += f" {found['value']:.4g}"
     if target.contrast is not None:
         first += f" rather than {named(target.contrast_text, target)}"
     parts = [first if same else f"target {first}"]

@@ -25,6 +25,7 @@ import torch
 from raison import progress
 from raison.errors import InputError, RaisonError
 from raison.spec import one_of, whole
+from raison.training.marks import weights_mark
 
 __all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "prepared", "saved", "writing"]
 
@@ -118,8 +119,10 @@ def fit(
     # in one pass over the weights: a large table of words costs more by torch's default than a small LSTM's gradient
     fused = device.type in ("cpu", "cuda")
     optimizer = torch.optim.AdamW(made, lr=0.0, weight_decay=course.decay, betas=course.betas, fused=fused)
-    done = restored(course, trained, optimizer)
-    watch = Watch(course, done)
+    learning = {id(parameter) for parameter in trained}
+    still = weights_mark(parameter for parameter in model.parameters() if id(parameter) not in learning)
+    done = restored(course, trained, optimizer, still)
+    watch = Watch(course, done, still)
     with stop_asked() as stop, torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
         if course.before and look is not None and not done.history and not done.step:
             done.history.append({"step": 0, **looked(model, look, course)})
@@ -197,8 +200,8 @@ def looked(model: torch.nn.Module, look: Callable[[], dict[str, Any]], course: C
 class Watch:
     """Clocks of a run: when to save, what to say, how long it will take."""
 
-    def __init__(self, course: Course, done: Fitted):
-        self.course, self.start, self.began = course, time.monotonic(), done.step
+    def __init__(self, course: Course, done: Fitted, still: str):
+        self.course, self.still, self.start, self.began = course, still, time.monotonic(), done.step
         self.saved, self.cpu, self.before = self.start, time.process_time(), done.seconds
         if done.step:
             progress.report(done.step, course.steps, f"going on after step {done.step}")
@@ -215,6 +218,7 @@ class Watch:
             "settings": self.course.settings,
             "done": vars(done),
             "trained": [parameter.detach() for parameter in trained],
+            "still": self.still,  # a mark of the weights that are not trained, as the run found them
             "optimizer": optimizer.state_dict(),
         }
         path = self.course.out / CHECKPOINT
@@ -299,7 +303,7 @@ def prepared(folder: Path, report: str) -> None:
         raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out).") from None
 
 
-def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer) -> Fitted:
+def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch.optim.Optimizer, still: str) -> Fitted:
     """What the checkpoint says was done, with weights and optimizer set to it; nothing if there is none."""
     path = course.out / CHECKPOINT
     if not path.exists():
@@ -314,7 +318,8 @@ def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch
     other = [name for name in names if settings.get(name, ...) != course.settings.get(name, ...)]
     if other:
         raise InputError(f"{path} was made with another {other[0]}: delete it, or give its settings to go on with it.")
-    if [p.shape for p in trained] != [value.shape for value in state["trained"]]:
+    alike = [p.shape for p in trained] == [value.shape for value in state["trained"]]
+    if not alike or state.get("still", still) != still:
         raise InputError(f"{path} was made with another model: delete it, or name its model to go on with it.")
     with torch.no_grad():
         for parameter, value in zip(trained, state["trained"], strict=True):

@@ -56,7 +56,14 @@ class Lines:
 
 
 def examples_by_part(
-    data: Any, *, data_dir: Any, limit: int | None, held: float, seed: int, skip_broken: bool = False
+    data: Any,
+    *,
+    data_dir: Any,
+    limit: int | None,
+    held: float,
+    seed: int,
+    skip_broken: bool = False,
+    regression: bool = False,
 ) -> tuple[dict[str, list[Example]], dict[str, int]]:
     """train, dev and (where there is one) test examples, and what was left out; without a dev part some is held out."""
     left: dict[str, int] = {}
@@ -83,6 +90,10 @@ def examples_by_part(
     if "dev" not in parts:
         order = np.random.default_rng([seed, len(parts["train"])]).permutation(len(parts["train"]))
         out = {int(k) for k in order[: max(1, round(held * len(order)))]}
+        if not regression:  # a class that only these have is not learned: one of each stays
+            out -= only_ones(parts["train"], out)
+        if not out:
+            raise InputError("No text can be held out, since no class has two: give more texts of each class.")
         parts["dev"] = [e for k, e in enumerate(parts["train"]) if k in out]
         parts["train"] = [e for k, e in enumerate(parts["train"]) if k not in out]
     every = len(parts["train"])
@@ -92,6 +103,16 @@ def examples_by_part(
     if not parts["train"]:
         raise InputError("All texts to train on stand in its development or test part as well: give other texts.")
     return parts, left
+
+
+def only_ones(examples: Sequence[Example], out: set[int]) -> set[int]:
+    """Of the texts that are to be held out, the first of each class that no other text has."""
+    kept = {e.label for k, e in enumerate(examples) if k not in out}
+    first: dict[Any, int] = {}
+    for k in sorted(out):
+        if examples[k].label not in kept:
+            first.setdefault(examples[k].label, k)
+    return set(first.values())
 
 
 def labels_of(parts: dict[str, list[Example]]) -> tuple[str, ...]:

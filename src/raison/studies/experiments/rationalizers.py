@@ -37,7 +37,10 @@ COLUMNS = (
     Column("front_lost", "accuracy that such a sentence in front costs", False),
     Column("behind_lost", "likewise behind", False),
     Column("words_lost", "accuracy that other neutral words cost", False),
+    Column("sparsity_first", "share of the tokens of a pair's first text that is kept", None, True),
+    Column("sparsity_second", "likewise of its second text", None, True),
     Column("error", "squared error of a regression", False),
+    Column("of_mean", "squared error of always telling the mean of the training texts", False),
     Column("lost", "marked tokens that were cut off with the end of a long text", None, True),
 )
 KEYS = tuple(column.key for column in COLUMNS)
@@ -106,10 +109,14 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
     made: dict[str, Number] = {answered: float(np.mean([seed.said[number] for seed in told]))}
     rows = [{key: values[number] for key, values in seed.picked.items() if number < len(values)} for seed in told]
     if rows := [row for row in rows if row]:
-        words, kept, marked, both, lost = (
-            sum(row.get(key, 0) for row in rows) for key in ("words", "kept", "marked", "both", "lost")
+        words, kept, marked, both, lost, others, other_kept = (
+            sum(row.get(key, 0) for row in rows)
+            for key in ("words", "kept", "marked", "both", "lost", "second_words", "second_kept")
         )
         made["sparsity"] = Share(kept, words)
+        if others:
+            made["sparsity_first"] = Share(kept - other_kept, words - others)
+            made["sparsity_second"] = Share(other_kept, others)
         made["empty"] = float(np.mean([row.get("empty", row["kept"] == 0) for row in rows]))
         made["full"] = float(np.mean([row["kept"] == row["words"] > 1 for row in rows]))
         if marked:
@@ -117,7 +124,7 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
             made["precision"], made["recall"] = Share(both, kept), Share(both, marked)
         if marked or lost:
             made["lost"] = Share(lost, marked + lost)
-    for key in ("front", "behind", "words", "every_token"):
+    for key in ("front", "behind", "words", "every_token", "of_mean"):
         if right := [value for seed in told if (value := seed.at(key, number)) is not None]:
             made[key] = float(np.mean(right))
     for key in ("front", "behind", "words"):
