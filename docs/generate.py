@@ -59,8 +59,12 @@ def rules_table() -> list[str]:
 
 def metrics_table() -> list[str]:
     from raison.registry import metrics
+    from raison.studies.evaluate import direction
 
     better = {True: "more", False: "less", None: "–"}
+    told = lambda entry: " / ".join(  # noqa: E731
+        dict.fromkeys(better[direction(entry, key)] for key in entry.keys if not key.endswith("_curve"))
+    )
     rows = ["| metric | what it says | numbers | better | range | needs | source |", "|---|---|---|---|---|---|---|"]
     for name in metrics:
         entry = metrics[name]
@@ -70,9 +74,7 @@ def metrics_table() -> list[str]:
         span = limits(*entry.span)
         if entry.probable_span is not None:
             span = f"{limits(*entry.probable_span)} where the model gives probabilities, else {span}"
-        rows.append(
-            f"| `{name}` | {about} | {keys} | {better[entry.higher]} | {span} | {needs} | {entry.paper or '–'} |"
-        )
+        rows.append(f"| `{name}` | {about} | {keys} | {told(entry)} | {span} | {needs} | {entry.paper or '–'} |")
     return rows
 
 

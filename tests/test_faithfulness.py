@@ -374,7 +374,7 @@ def test_constant_function():
     """Every method and metric that a function allows: finite numbers, and no warning (warnings are errors)."""
     model = raison.load(lambda texts: [[0.2, 0.5, 0.3]] * len(texts))
     example = Example(TEXT, gold=(Span(4, 8),))
-    chosen = [m for m in build(*metrics) if m.needs <= {"score", "gold"}]
+    chosen = [m for m in build(*metrics) if m.needs <= {"score", "gold", "choice"}]
     assert {m.name for m in chosen} >= set(LITERAL) - {"lodds"}
     names = lightly.fitting(model)
     assert "leave_one_out" in names

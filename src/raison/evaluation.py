@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from raison.errors import InputError
 from raison.record import Record, plain, records
 
-__all__ = ["Cell", "Column", "Evaluation", "Seen"]
+__all__ = ["Cell", "Column", "Evaluation", "Seen", "likelihood"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,3 +83,10 @@ class Evaluation(Record):
             if (each.method, each.key) == (method, key):
                 return each
         raise InputError(f"This evaluation has no {key!r} of {method!r}.")
+
+
+def likelihood(found: Mapping[str, Any]) -> float | None:
+    """The probability of the target in a record of the prediction; the prediction's only where they are the same."""
+    known = found.get("target_probability")
+    same = bool(found.get("same", True))
+    return known if known is not None else found.get("probability") if same else None

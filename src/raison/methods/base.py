@@ -36,7 +36,7 @@ class Batch:
         return len(self.encodings)
 
     def generator(self, index: int) -> np.random.Generator:
-        """Randomness of one example, from its content: neighbours and batch size can't matter."""
+        """Randomness of one example, from its content and id: neighbours and batch size can't matter."""
         content = self.encodings[index].content() + self.targets[index].content()
         return np.random.default_rng([self.seed, int(content[:16], 16)])
 

@@ -109,7 +109,7 @@ class Subject:
         return chosen
 
     def generator(self, salt: str) -> np.random.Generator:
-        """Randomness that depends on the text, the target and the metric alone: the same for all methods."""
+        """Randomness that depends on the example (with its id), the target and the metric alone, not on the method."""
         content = self.explanation.encoding.content() + self.explanation.target.content()
         return np.random.default_rng([self.seed, int(content[:16], 16), *salt.encode()])
 
@@ -144,7 +144,7 @@ class Metric(ABC):
     higher: ClassVar[bool | None] = None  # whether more is better; None: neither
     span: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # smallest and largest value
     probable_span: ClassVar[tuple[float, float] | None] = None  # the same, where the model gives probabilities
-    needs: ClassVar[frozenset[str]] = frozenset()  # of {"score", "gold", "gradients", "again", "probability"}
+    needs: ClassVar[frozenset[str]] = frozenset()  # of score, gold, gradients, again, probability, choice
 
     @abstractmethod
     def ask(self, subject: Subject) -> Asking:
@@ -179,6 +179,15 @@ def check_subject(chosen: Metric, subject: Subject) -> None:
         )
     if "probability" in chosen.needs and not getattr(subject.model, "probable", False):
         raise Unsupported(f"{chosen.name} compares probabilities, and {subject.model.name} gives none.")
+    if "choice" in chosen.needs and not chooses(subject.model, subject.explanation):
+        raise Unsupported(f"{chosen.name} waits for another decision, and {subject.model.name} tells one number.")
+
+
+def chooses(model: Any, explanation: Explanation) -> bool:
+    """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
+    said = explanation.diagnostics.get("prediction")
+    outcomes = said.get("top") if isinstance(said, dict) else None
+    return getattr(model, "problem", "") != "regression" and (outcomes is None or len(outcomes) != 1)
 
 
 def probable(explanation: Explanation) -> Explanation:

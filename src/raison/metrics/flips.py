@@ -25,7 +25,7 @@ class DecisionFlip(Metric):
     keys = ("decision_flip",)
     higher = False
     span = (0.0, 1.0)
-    needs = frozenset({"score"})
+    needs = frozenset({"score", "choice"})
 
     def ask(self, subject: Subject) -> Asking:
         size = len(subject.units)
@@ -46,7 +46,7 @@ class DecisionFlipFirst(Metric):
     keys = ("decision_flip_first",)
     higher = True
     span = (0.0, 1.0)
-    needs = frozenset({"score"})
+    needs = frozenset({"score", "choice"})
 
     def ask(self, subject: Subject) -> Asking:
         said = yield Kept(without_first(subject, (0, 1)))

@@ -112,6 +112,8 @@ def cascade(model: Any, levels: int, seed: int) -> list[Any]:
             deepest[found_in[1]] = max(deepest.get(found_in[1], 0), int(found_in[2]) + 1)
     config = model.hf.config.to_dict()
     layers = {value for key, value in config.items() if isinstance(value, int) and "layer" in key}
+    if not layers & set(deepest.values()):  # blocks that share their weights (ALBERT) stand in a list of one
+        layers = set(deepest.values())
     depth, met = {}, False
     for name, found_in in places:
         if found_in and deepest[found_in[1]] in layers:  # a block; a head may be a list of modules too

@@ -15,7 +15,7 @@ from raison.models.memory import Memory
 from raison.types import Encoding, Example, Target
 from raison.units import words
 
-__all__ = ["Function"]
+__all__ = ["Function", "axis_of_words"]
 
 BATCH = 256  # texts per call of the function
 
@@ -64,23 +64,7 @@ class Function:
     def encode_one(self, example: Example) -> Encoding:
         if example.pair is not None:
             raise InputError("A wrapped function takes single texts, not pairs: join them in one text.")
-        spans = words(example.text)
-        starts, ends = np.array(spans).T
-        return Encoding(
-            ids=np.zeros(len(spans)),
-            tokens=tuple(example.text[a:b] for a, b in spans),
-            segments=("text",),
-            texts=(example.text,),
-            segment=np.zeros(len(spans)),
-            start=starts,
-            end=ends,
-            positions=np.arange(len(spans)),
-            fixed=np.array(
-                [bool(example.slots) and not any(s.start <= a < s.end for s in example.slots) for a in starts]
-            ),
-            slots=example.slots,
-            id=example.id,
-        )
+        return axis_of_words(example)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         answers = []
@@ -173,6 +157,27 @@ class Function:
             len(scores),
             tokens,
         )
+
+
+def axis_of_words(example: Example) -> Encoding:
+    """The words of a text, or of a pair, as tokens."""
+    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    spans = [(number, a, b) for number, text in enumerate(texts) for a, b in words(text)]
+    segment, starts, ends = np.array(spans).T
+    inside = lambda a: any(slot.start <= a < slot.end for slot in example.slots)  # noqa: E731
+    return Encoding(
+        ids=np.zeros(len(spans)),
+        tokens=tuple(texts[number][a:b] for number, a, b in spans),
+        segments=("text",) if len(texts) == 1 else ("first", "second"),
+        texts=texts,
+        segment=segment,
+        start=starts,
+        end=ends,
+        positions=np.arange(len(spans)),
+        fixed=np.array([bool(example.slots) and not inside(a) for a in starts]),
+        slots=example.slots,
+        id=example.id,
+    )
 
 
 def without(encoding: Encoding, keep: np.ndarray) -> str:

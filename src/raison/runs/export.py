@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError, MissingExtra
+from raison.evaluation import likelihood
 from raison.runs.lines import plain
 from raison.runs.place import Local, Place, Unwritten
 from raison.runs.store import records
@@ -46,7 +47,7 @@ def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "place": place,
             "target": each["target"]["text"],
             "predicted": said.get("text"),
-            "probability": said.get("target_probability", said.get("probability")),
+            "probability": likelihood(said),
             "removal": each["removal"],
             "units": each["units"]["level"],
             "names": each["units"]["names"],

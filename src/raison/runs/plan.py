@@ -162,8 +162,8 @@ class Planner:
         self.cut += bool(encoding.truncated)
         if example.gold:
             units = group(encoding, self.spec.units)
-            if len(units):
-                self.shares[0] += float(np.mean(gold_units(encoding, units, example)))
+            if len(units) and (marks := gold_units(encoding, units, example)).any():  # not all was cut off
+                self.shares[0] += float(np.mean(marks))
                 self.shares[1] += 1
         return Planned(index, len(encoding), example)
 

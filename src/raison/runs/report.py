@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from raison.errors import InputError
-from raison.evaluation import Column, Evaluation, Seen
+from raison.evaluation import Column, Evaluation, Seen, likelihood
 from raison.metrics.base import Share
 from raison.runs.place import Place
 from raison.runs.plan import header_of
@@ -46,7 +46,7 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
             example, said = record["example"], each["diagnostics"].get("prediction", {})
             texts[key] = Seen(
                 example["id"], example["text"], example["pair"], example["label"], each["target"]["text"],
-                said.get("target_probability", said.get("probability")), scores,
+                likelihood(said), scores,
             )  # fmt: skip
     keys = sorted(key for key in texts if all(key in numbers[name] for name in methods))
     if not keys:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from raison.errors import InputError
-from raison.evaluation import Evaluation
+from raison.evaluation import Evaluation, likelihood
 from raison.show import scale
 from raison.show.certificate import certificate
 from raison.show.consensus import subject, titles
@@ -44,8 +44,7 @@ def texts(found: Sequence[Explanation]) -> str:
     names = titles(found) if several else [each.method for each in found]
     for name, each in zip(names, found, strict=True):
         told = each.diagnostics.get("prediction", {})
-        told = told if isinstance(told, dict) else {}
-        likely = told.get("target_probability", told.get("probability") if told.get("same", True) else None)
+        likely = likelihood(told if isinstance(told, dict) else {})
         share = f" ({100 * likely:.1f}\\,\\%)" if isinstance(likely, float) else ""
         lines.append(rf"\textbf{{{escaped(name)}}}: {escaped(each.target.text)}{share}\par")
         weights = scale.weights(each.scores)

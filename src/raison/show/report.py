@@ -134,9 +134,10 @@ def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str])
         told = f"<title>{say(method)}</title>"
         parts.append(f'<polyline class="m{k % len(HUES)}" stroke-width="2" points="{line}">{told}</polyline>')
     title = name.removesuffix("_curve")
+    axis = "randomised blocks" if title == "randomisation" else "units"
     return (
         f'<figure><svg viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}" role="img" aria-label="{say(title)}">'
-        f"{''.join(parts)}</svg><figcaption>{say(title)} by share of units</figcaption></figure>"
+        f"{''.join(parts)}</svg><figcaption>{say(title)} by share of {axis}</figcaption></figure>"
     )
 
 

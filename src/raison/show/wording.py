@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from raison.evaluation import likelihood
 from raison.types import Explanation, Target
 
 __all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
@@ -86,7 +87,7 @@ def headline(explanation: Explanation) -> list[str]:
     # outcomes are compared by their ids where the record was made: two may read the same
     same = bool(found.get("same", predicted is None or predicted == target.text))
     first = named(target.text, target) or target.kind
-    known = found.get("target_probability", probability if same else None)
+    known = likelihood({**found, "same": same})
     if known is not None:
         first += f" {share(known)}"
     elif same and isinstance(found.get("value"), (int, float)):  # of a regression, or of a plain function

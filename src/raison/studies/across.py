@@ -39,7 +39,7 @@ def joined(runs: Mapping[str, Evaluation]) -> Evaluation | None:
 
 
 def compared(claims: Sequence[Across], runs: Mapping[str, Evaluation]) -> list[tuple[Across, Verdict]]:
-    """Claims about several runs, as far as these are there; corrected together."""
+    """Claims about several runs, as far as these are there; those about the same two are corrected together."""
     found: list[tuple[Across, Verdict]] = []
     ready = [claim for claim in claims if claim.first[0] in runs and claim.second[0] in runs]
     both: dict[tuple[str, str], Evaluation | None] = {}

@@ -108,7 +108,7 @@ def audit(
             "data": data_mark(data),
             "settings": {
                 "deep": deep, "permutations": permutations, "show": show, "texts": list(texts), "epochs": epochs,
-                "seed": seed, "train": len(taught),
+                "seed": seed, "train": data_mark(taught),
             },
         },
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
     """Several comparisons, corrected together."""
     cells = [(evaluation.cell(one, c.key), evaluation.cell(other, c.key)) for one, other, c in pairs]
     seed = int(evaluation.settings.get("seed", 0))
+    how: dict[str, Any] = {"seed": seed, "level": float(evaluation.settings.get("level", 0.95))}
     found = [paired(a, b, column, seed) for (a, b), (_, _, column) in zip(cells, pairs, strict=True)]
     corrected = np.ones(len(found))
     there = [k for k, each in enumerate(found) if each.count]  # what was not measured is no test
@@ -62,7 +64,7 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
         first, second = values(a), values(b)
         known = ~(np.isnan(first) | np.isnan(second))
         moved = first[known] - second[known]
-        gap = pooled_gap_interval(shares(a), shares(b), seed=seed) if column.pooled else mean_interval(moved, seed=seed)
+        gap = pooled_gap_interval(shares(a), shares(b), **how) if column.pooled else mean_interval(moved, **how)
         effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
         leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
         likely = superiority(first[known], second[known]) if known.any() else np.nan

@@ -15,12 +15,13 @@ from raison.api import Wishes, examples_of, explained, load, once_more
 from raison.datasets.base import Read
 from raison.datasets.opening import open_dataset
 from raison.errors import InputError
-from raison.evaluation import Cell, Column, Evaluation, Seen
+from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.methods.base import Method, check_needs
 from raison.metrics.asking import Numbers, measure
 from raison.metrics.base import Metric, Share, Subject, gold_units
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.base import Model
+from raison.models.callable import Function, axis_of_words
 from raison.models.keeping import keeping
 from raison.models.meter import Meter, metered
 from raison.registry import methods as all_methods
@@ -28,7 +29,7 @@ from raison.registry import metrics as all_metrics
 from raison.registry import searches
 from raison.spec import Spec
 from raison.studies.exchange import Elsewhere, Exporter, Made, read_made
-from raison.types import Example, Explanation
+from raison.types import Encoding, Example, Explanation
 from raison.units import group
 
 __all__ = ["DEFAULT_METHODS", "DEFAULT_METRICS", "evaluate"]
@@ -80,7 +81,7 @@ def evaluate(
         read = read_data(data, split, limit, skip_broken, data_dir)
     check_examples(read, measures)
     if explanations is not None and all(each.needs <= {"gold"} for each in measures):
-        opened = load(silent, labels=["none", "any"])  # nobody is asked, so no model cuts the texts
+        opened: Any = Silent()  # nobody is asked, so no model cuts the texts
     else:
         opened = load(model)
     for each in chosen:
@@ -170,9 +171,14 @@ def numbered(examples: Sequence[Example]) -> list[Example]:
     return [example if example.id else replace(example, id=str(k)) for k, example in enumerate(examples)]
 
 
-def silent(texts: list[str]) -> np.ndarray:
-    """A model that says nothing."""
-    return np.zeros((len(texts), 2))
+class Silent(Function):
+    """A model that says nothing, about texts and pairs."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda texts: np.zeros((len(texts), 2)), "silent", ["none", "any"])
+
+    def encode_one(self, example: Example) -> Encoding:
+        return axis_of_words(example)
 
 
 def made_elsewhere(
@@ -185,7 +191,7 @@ def made_elsewhere(
     known = Known(numbered(read.examples), read.name if data is not None else "")
     by_method: dict[str, dict[str, Any]] = {}
     examples: dict[str, Example] = {}
-    for each in read_made(path, {e.id: (e.text,) if e.pair is None else (e.text, e.pair) for e in known.examples}):
+    for each in read_made(path, known.by_id):
         table = by_method.setdefault(each.method, {})
         example = known.about(each, len(table))
         if example.id in table:
@@ -394,8 +400,8 @@ def gold_share(model: Model, examples: Sequence[Example], wishes: Wishes) -> flo
         if example.gold:
             (encoding,) = model.encode([example], truncate=True)
             units = group(encoding, wishes.level(model))
-            if len(units):
-                shares.append(gold_units(encoding, units, example).mean())
+            if len(units) and (marks := gold_units(encoding, units, example)).any():  # not all was cut off
+                shares.append(marks.mean())
     return float(np.mean(shares)) if shares else None
 
 
@@ -405,8 +411,8 @@ def seen(example: Example, found: Sequence[Explanation]) -> Seen:
         each.method: [[name, round(float(score), 6)] for name, score in zip(each.units.names, each.scores, strict=True)]
         for each in found
     }
-    probability = said.get("target_probability", said.get("probability") if said.get("same") else None)
-    return Seen(example.id, example.text, example.pair, example.label, found[0].target.text, probability, scores)
+    text = found[0].target.text
+    return Seen(example.id, example.text, example.pair, example.label, text, likelihood(said), scores)
 
 
 def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any]) -> Cell:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,15 @@ FOREIGN = 0.25  # share of tokens that may stand nowhere in the text: rare lette
 
 
 @dataclass(frozen=True)
+class Written:
+    """The units of an explanation as raison wrote them."""
+
+    spans: tuple[tuple[int, int, int], ...]  # segment, first character, end
+    scores: np.ndarray  # [u]
+    selected: np.ndarray | None  # [u]
+
+
+@dataclass(frozen=True)
 class Made:
     """One explanation that was made elsewhere."""
 
@@ -42,14 +51,15 @@ class Made:
     selected: np.ndarray | None = None  # [k]
     text: str | None = None
     target: Any = None
-    last: bool = False  # of two texts the tokens are those of the second alone
+    about: int | None = None  # of two texts the tokens are those of this one alone
+    written: Written | None = None  # of a file that raison wrote
 
 
 # -- reading ---------------------------------------------------------------------------------------------------
 
 
-def read_made(path: str | os.PathLike[str], texts: Mapping[str, Sequence[str]] | None = None) -> list[Made]:
-    """The explanations of a file; the `texts` of examples by id are needed where the file has none (ERASER)."""
+def read_made(path: str | os.PathLike[str], examples: Mapping[str, Example] | None = None) -> list[Made]:
+    """The explanations of a file; the `examples` by id are needed where the file has no texts (ERASER)."""
     file = Path(path)
     if file.suffix not in (".json", ".jsonl"):
         raise InputError(f"Explanations are read from a .jsonl or .json file, not from {file.name!r}.")
@@ -60,7 +70,7 @@ def read_made(path: str | os.PathLike[str], texts: Mapping[str, Sequence[str]] |
         for number, line in enumerate(lines_of(file), 1):
             if line.strip():
                 try:
-                    found.append(one_line(json.loads(line), texts or {}))
+                    found.append(one_line(json.loads(line), examples or {}))
                 except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
                     told = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
                     raise InputError(f"Line {number} of {file.name!r} is no explanation ({told}): mend it.") from None
@@ -69,12 +79,12 @@ def read_made(path: str | os.PathLike[str], texts: Mapping[str, Sequence[str]] |
     return found
 
 
-def one_line(record: Any, texts: Mapping[str, Sequence[str]]) -> Made:
+def one_line(record: Any, examples: Mapping[str, Example]) -> Made:
     """A record with tokens and scores, or one of ERASER's."""
     if not isinstance(record, dict):
         raise InputError("not an object with fields")
     if "annotation_id" in record:
-        return from_eraser(record, texts)
+        return from_eraser(record, examples)
     tokens = tuple(map(str, record["tokens"]))
     scores = numbers(record["scores"], len(tokens)) if record.get("scores") is not None else None
     chosen = numbers(record["selected"], len(tokens)) > 0 if record.get("selected") is not None else None
@@ -95,18 +105,21 @@ def numbers(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def from_eraser(record: dict[str, Any], texts: Mapping[str, Sequence[str]]) -> Made:
+def from_eraser(record: dict[str, Any], examples: Mapping[str, Example]) -> Made:
     """Rationales over the white-space tokens of a document: hard ones as ranges, soft ones as a score each.
 
-    A pair has one rationale for each text, or one for the second, where the first is only a question about it.
+    A pair has one rationale for each text, or one for that in which people marked words: the other is only a question
+    about it, or its choices.
     """
     name = str(record["annotation_id"])
-    if name not in texts:
-        raise InputError(f"{'the data set has' if texts else 'without a data set there is'} no text called {name!r}")
-    rationales, count = record["rationales"], len(texts[name])
-    if len(rationales) not in (1, count):
-        raise InputError(f"{len(rationales)} documents, where {count} are explained")
-    sides = texts[name][count - len(rationales) :]
+    if name not in examples:
+        raise InputError(f"{'the data set has' if examples else 'without a data set there is'} no text called {name!r}")
+    example, rationales = examples[name], record["rationales"]
+    texts = [example.text] if example.pair is None else [example.text, example.pair]
+    if len(rationales) not in (1, len(texts)):
+        raise InputError(f"{len(rationales)} documents, where {len(texts)} are explained")
+    about = document_of(example) if len(rationales) < len(texts) else None
+    sides = texts if about is None else texts[about : about + 1]
     parts = [over_document(*each) for each in zip(rationales, sides, strict=True)]
     tokens = tuple(token for part in parts for token in part[0])
     soft, hard = ([part[k] for part in parts] for k in (1, 2))
@@ -115,7 +128,22 @@ def from_eraser(record: dict[str, Any], texts: Mapping[str, Sequence[str]]) -> M
     if scores is None and chosen is None:
         raise InputError("neither scores nor a selection")
     method, target = str(record.get("method", "elsewhere")), record.get("classification")
-    return Made(name, method, tokens, scores, chosen, None, target, last=len(rationales) < count)
+    made = Made(name, method, tokens, scores, chosen, None, target, about)
+    return made if "units" not in record else as_written(made, record["units"])
+
+
+def document_of(example: Example) -> int:
+    """Which text of a pair is the document of a single rationale: that with gold, else the second."""
+    sides = {int(span.segment in ("second", "context")) for span in example.gold}
+    return 0 if sides == {0} else 1
+
+
+def as_written(made: Made, stored: dict[str, Any]) -> Made:
+    """The units of an explanation that raison wrote: white-space tokens alone would not give their scores back."""
+    spans = tuple((int(s), int(a), int(b)) for s, a, b in stored["spans"])
+    scores = numbers(stored["scores"], len(spans))
+    chosen = None if stored.get("selected") is None else numbers(stored["selected"], len(spans)) > 0
+    return replace(made, written=Written(spans, scores, chosen))
 
 
 def over_document(rationale: dict[str, Any], text: str) -> tuple[list[str], np.ndarray | None, np.ndarray | None]:
@@ -175,9 +203,9 @@ def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     folded = text.lower() if text.lower() and len(text.lower()) == len(text) else text
     for token in tokens:
         bare = bared(token)
-        place = text.find(bare, cursor) if bare else -1
-        if place < 0 and bare:
-            place = folded.find(bare.lower(), cursor)  # an uncased tokenizer
+        # an uncased tokenizer writes small letters: whichever stands nearer
+        places = [text.find(bare, cursor), folded.find(bare.lower(), cursor)] if bare else []
+        place = min((p for p in places if p >= 0), default=-1)
         between = text[cursor:place].strip() if place >= 0 else ""
         if place < 0 or len(between) > 40:  # far away: it is another word of the same letters
             found.append(None)
@@ -196,9 +224,9 @@ def bared(token: str) -> str:
 
 def placed(made: Made, encoding: Encoding) -> tuple[list[tuple[int, int] | None], list[int], int]:
     """Characters of each token in all texts one after the other, where each text begins, and how many stand nowhere."""
-    skipped = len(encoding.texts) - 1 if made.last else 0
-    texts = encoding.texts[skipped:]
-    begins = [sum(len(text) + 1 for text in texts[: max(0, k - skipped)]) for k in range(len(encoding.texts))]
+    texts = encoding.texts if made.about is None else encoding.texts[made.about : made.about + 1]
+    whole = made.about is None
+    begins = [sum(len(text) + 1 for text in texts[:k]) if whole else 0 for k in range(len(encoding.texts))]
     spans = spans_of(made.tokens, "\n".join(texts))
     words = [(t, s) for t, s in zip(made.tokens, spans, strict=True) if s or (bared(t) and not SPECIAL.fullmatch(t))]
     foreign = [token for token, span in words if span is None]
@@ -213,6 +241,8 @@ def placed(made: Made, encoding: Encoding) -> tuple[list[tuple[int, int] | None]
 
 def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, np.ndarray | None, int]:
     """Scores [u], the selection [u] where there is one, and how many tokens stand nowhere in the text."""
+    if made.written is not None and made.written.spans == tuple(map(tuple, units.spans)):
+        return made.written.scores, made.written.selected, 0
     spans, begins, foreign = placed(made, encoding)
     scores = np.zeros(len(units))
     chosen = np.zeros(len(units), bool)
@@ -221,7 +251,7 @@ def on_units(made: Made, encoding: Encoding, units: Units) -> tuple[np.ndarray, 
         if span is None:
             continue
         for u, (segment, start, end) in enumerate(units.spans):
-            if made.last and segment < len(encoding.texts) - 1:
+            if made.about not in (None, segment):
                 continue
             begin = begins[segment]
             shared = min(begin + end, span[1]) - max(begin + start, span[0])
@@ -318,9 +348,11 @@ def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
     else:
         rationales = [rationale_of(k, f"{example.id}_{name}", found) for k, name in enumerate(segments)]
     said = found.diagnostics.get("prediction", {})
+    chosen = None if found.selected is None else [int(each) for each in found.selected]
     record = {
         "annotation_id": example.id, "method": found.method, "rationales": rationales,
         "classification": said.get("text", found.target.text),
+        "units": {"spans": list(found.units.spans), "scores": found.scores.tolist(), "selected": chosen},
     }  # fmt: skip
     if said.get("top") and "probability" in said:
         record["classification_scores"] = dict(said["top"])

@@ -50,6 +50,8 @@ def outcome(model: Any, target: Any, ids: np.ndarray) -> str:
     if target.kind in ("token", "text"):
         return str(model.codec.text([int(i) for i in ids]))
     labels = getattr(model, "labels", None)
+    if getattr(model, "problem", "") == "multi_label":  # each label is a choice of its own, yes or no
+        return target.text if int(ids[0]) else f"not {target.text}"
     if labels and target.kind == "label" and 0 <= int(ids[0]) < len(labels):
         return str(labels[int(ids[0])])
     return ""

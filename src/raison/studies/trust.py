@@ -120,7 +120,9 @@ def stability(model: Model, method: Method, explanation: Explanation) -> float |
 def sentences(explanation: Explanation, numbers: dict[str, dict[str, float]], steady: float | None) -> list[str]:
     """In words first: does it beat chance, does it find what leave-one-out finds, does it hold still?"""
     name = Spec.parse(explanation.method).name
-    what = "the preference over the contrast" if explanation.target.contrast else "the probability"
+    said = explanation.diagnostics.get("prediction")
+    measured = "value" if isinstance(said, dict) and "value" in said else "probability"  # of a regression, a function
+    what = "the preference over the contrast" if explanation.target.contrast else f"the {measured}"
     chosen = explanation.selected
     unordered = not chosen.any() if chosen is not None else not np.ptp(explanation.scores)
     found = [

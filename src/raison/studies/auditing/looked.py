@@ -92,9 +92,9 @@ class Looked:
         plain = [Example(e.text, e.pair) for e in self.examples]
         found = explain(self.model, plain, method=method, units="token", output="prob", truncate=True)
         rows = []
-        for one, encoding, real in zip(found, self.encodings, self.real, strict=True):
-            free = np.flatnonzero(encoding.start >= 0)  # the axis of token units; somebody may have typed [SEP]
-            rows.append(shares(np.asarray(one.scores)[np.isin(free, real)]))
+        for one, real in zip(found, self.real, strict=True):
+            units = one.units.of[real]  # -1: no unit of its own, as the last token of a decoder, from which it reads
+            rows.append(shares(np.where(units < 0, 0.0, np.asarray(one.scores)[units])))
         return rows
 
     @property

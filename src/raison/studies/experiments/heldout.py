@@ -22,7 +22,7 @@ __all__ = ["bleu", "heldout"]
 
 LENGTH = 64  # tokens of a block of text
 COLUMNS = (Column("loss", "mean −log f of a token, given all before it", False, True),)
-Read = tuple[str, Share, str]  # the text, its loss, and what the model writes itself
+Read = tuple[str, Share, str | None]  # the text, its loss, and what the model writes itself, where it translates
 
 
 @experiment("heldout")
@@ -37,7 +37,7 @@ def heldout(trial: Trial) -> Evaluation:
         trial.step(f"text {number + 1} of {trial.count}")
         rows.append({"loss": surprise})
         seen.append(Seen(str(number), text))
-        if own:
+        if own is not None:  # an empty translation is a bad one
             said.append(own)
             asked.append(text)
     (title,) = trial.methods
@@ -59,7 +59,7 @@ def read(trial: Trial) -> Iterator[Read]:
     if run.data == LANGUAGE:
         for bits, _ in sentences(trial.count, trial.seed):
             losses = loss(trial, bits)
-            yield bits, Share(sum(losses), len(losses)), ""
+            yield bits, Share(sum(losses), len(losses)), None
     elif model.task == "seq2seq":
         for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
             (source,) = model.encode([Example(example.text)])
@@ -75,7 +75,7 @@ def read(trial: Trial) -> Iterator[Read]:
             targets = [
                 model.next_target(encoding, int(encoding.ids[place]), place) for place in range(first, len(encoding))
             ]
-            yield encoding.texts[-1], surprise_of(model, encoding, targets), ""
+            yield encoding.texts[-1], surprise_of(model, encoding, targets), None
     else:
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
 

@@ -1,0 +1,186 @@
+"""Mistakes in measuring that a hostile reading found once, each kept from coming back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import raison
+from raison.errors import InputError, Unsupported
+from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.metrics.sanity import cascade
+from raison.models.load import load
+from raison.show.report import report
+from raison.studies.audit import audit
+from raison.studies.compare import compare
+from raison.studies.evaluate import evaluate
+from raison.studies.exchange import document_of, read_made, spans_of
+from raison.studies.looking import outcome
+from raison.studies.trust import sentences
+from raison.testing import tiny_hf, tiny_model
+from raison.types import Example, Span
+from test_attention_classifier import reviews
+
+LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."
+
+
+def counting(texts: list[str]) -> np.ndarray:
+    """How often a text says superb and okay: a model whose right explanation is known."""
+    return np.array([[3.0 * t.count("Superb") + 1.0 * t.count("okay"), 0.0] for t in texts])
+
+
+def test_small_letters_find_the_nearest_word():
+    """An uncased tokenizer's "the" is the sentence's first word, not the next one in small letters."""
+    text = "The superb film was the best of the year"
+    found = spans_of([w.lower() for w in text.split()], text)
+    assert [text[a:b].lower() for a, b in found] == text.lower().split() and found[0] == (0, 3)
+
+
+@pytest.mark.parametrize("units", ["word", "sentence"])
+def test_what_is_exported_is_measured_again_with_the_same_numbers(units, tmp_path):
+    """ERASER's white-space tokens alone would give a sentence the scores of all its words together."""
+    data = [Example(LONG, id="a", gold=(Span(87, 93),)), Example("Okay, okay. Superb!", id="b", gold=(Span(0, 4),))]
+    model = load(counting, labels=["much", "none"])
+    metrics = ["loo_correlation", "comprehensiveness", "auprc"]
+    first = evaluate(model, data, ["leave_one_out"], metrics, units=units, export=tmp_path / "x.jsonl")
+    again = evaluate(model, data, metrics=metrics, units=units, explanations=tmp_path / "x.jsonl")
+    for key in ("loo_correlation", "comprehensiveness", "auprc"):
+        assert again.cell("leave_one_out", key).each == pytest.approx(first.cell("leave_one_out", key).each), key
+    assert first.cell("leave_one_out", "loo_correlation").value == pytest.approx(1.0)
+
+
+def test_a_single_rationale_of_a_pair_is_about_the_text_with_gold(tmp_path):
+    """In CoS-E the document is the question, which is the first text; the choices are no document."""
+    first = Example("Where is the pen kept ?", "A) desk B) sky", id="q1", label="A", gold=(Span(13, 16, "first"),))
+    second = Example("Is it so ?", "the pen is here", id="q2", label="A", gold=(Span(4, 7, "second"),))
+    assert (document_of(first), document_of(second), document_of(Example("a", "b"))) == (0, 1, 1)
+    lines = [
+        {"annotation_id": "q1", "rationales": [{"hard_rationale_predictions": [{"start_token": 3, "end_token": 4}]}]},
+        {"annotation_id": "q2", "rationales": [{"hard_rationale_predictions": [{"start_token": 1, "end_token": 2}]}]},
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [made.about for made in read_made(tmp_path / "x.jsonl", {"q1": first, "q2": second})] == [0, 1]
+    found = evaluate(None, [first, second], metrics=["token_f1_macro"], explanations=tmp_path / "x.jsonl")
+    assert found.cell("elsewhere", "token_f1_macro").each == (1.0, 1.0)  # and no model is needed for a pair
+
+
+def test_the_probability_of_another_class_is_not_the_targets():
+    assert likelihood({"probability": 0.4, "same": False}) is None
+    assert likelihood({"probability": 0.4, "same": True}) == 0.4
+    assert likelihood({"probability": 0.4, "same": False, "target_probability": 0.002}) == 0.002
+
+
+def test_runs_tell_the_targets_probability(tmp_path):
+    """With more classes than a record lists, a rare gold class has no probability of its own there."""
+    from raison.runs.export import rows_of
+
+    record = {
+        "example": {"id": "1", "text": "x", "pair": None, "label": "c3"}, "method": "gae", "key": "k", "index": 0,
+        "explanations": [
+            {
+                "target": {"text": "c3"}, "removal": None, "units": {"level": "word", "names": ["x"]}, "scores": [1.0],
+                "selected": None, "order": None,
+                "diagnostics": {"prediction": {"text": "c4", "probability": 0.36, "same": False}},
+            }
+        ],
+    }  # fmt: skip
+    (row,) = rows_of(record)
+    assert row["probability"] is None and row["predicted"] == "c4"
+
+
+def test_shared_blocks_are_shuffled_behind_the_head():
+    """ALBERT's blocks stand in a list of one: no number of the config is its length."""
+    model = tiny_model("albert", "classification")
+    plain = dict(model.hf.named_parameters())
+    moved = [
+        {
+            name
+            for name, value in other.hf.named_parameters()
+            if not np.array_equal(value.detach(), plain[name].detach())
+        }
+        for other in cascade(model, 3, 0)
+    ]
+    assert moved[0] and all("classifier" in name for name in moved[0] if "pooler" not in name)
+    assert any("albert_layers" in name for name in moved[-1]) and moved[0] < moved[-1]
+
+
+def test_gold_that_was_cut_off_shortens_nobodys_rationale():
+    model = tiny_model("bert", "classification")
+    there = Example("good bad good bad", id="a", label="negative", gold=(Span(0, 4), Span(9, 13)))
+    gone = Example("word " * 400 + "good", id="b", label="negative", gold=(Span(2000, 2004),))
+    alone = evaluate(model, [there], ["leave_one_out"], ["token_f1_macro"])
+    beside = evaluate(model, [there, gone], ["leave_one_out"], ["token_f1_macro"])
+    assert beside.cell("leave_one_out", "token_f1_macro").each == (
+        alone.cell("leave_one_out", "token_f1_macro").each[0],
+        None,
+    )
+
+
+def test_a_number_is_no_decision():
+    one = load(lambda texts: np.array([float(len(t)) for t in texts]))
+    for name in ("decision_flip", "decision_flip_first"):
+        with pytest.raises(Unsupported, match="waits for another decision"):
+            evaluate(one, ["a good film", "bad"], ["leave_one_out"], [name])
+    flips = evaluate(load(counting), [LONG], ["leave_one_out"], ["decision_flip_first"])
+    assert flips.cell("leave_one_out", "decision_flip_first").value is not None
+
+
+def test_a_value_is_not_called_a_probability():
+    found = raison.explain(load(counting), LONG, "leave_one_out")
+    part = {"this": 1.0, "random": 2.0, "leave_one_out": 5.0, "chance": 0.5}
+    told = " ".join(
+        sentences(found, dict.fromkeys(("deletion", "insertion", "sufficiency", "comprehensiveness"), part), None)
+    )
+    assert "the value falls by" in told and "probability" not in told
+
+
+def test_a_label_among_several_is_yes_or_no():
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf.config.problem_type = "multi_label_classification"
+    model = raison.load(hf, tokenizer)
+    target = model.target_of(1, None, None)
+    assert outcome(model, target, np.array([0])) == f"not {target.text}"
+    assert outcome(model, target, np.array([1])) == target.text
+
+
+def table(level: float) -> Evaluation:
+    rng = np.random.default_rng(0)
+    made = {"a": rng.normal(0.1, 1, 60), "b": rng.normal(0.0, 1, 60)}
+    cells = tuple(Cell(m, "aopc", float(v.mean()), None, None, tuple(v.tolist())) for m, v in made.items())
+    texts = tuple(Seen(str(k), str(k)) for k in range(60))
+    return Evaluation(
+        "m", "d", ("a", "b"), (Column("aopc", "aopc", True),), cells, texts, settings={"level": level, "seed": 0}
+    )
+
+
+def test_a_difference_has_the_interval_that_was_asked_for():
+    wide, narrow = (compare(table(level), "a", "b")[0] for level in (0.95, 0.5))
+    assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
+
+
+def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
+    from raison.selfexplaining.learning import train_classifier
+
+    train_classifier(reviews(120), out=tmp_path / "m", design={"width": 16}, lesson={"epochs": 1, "batch": 16})
+    settings = {"adversaries": ["frozen"], "epochs": 1, "deep": 4, "show": 0, "permutations": 1}
+    test = reviews(30, seed=5)
+    one, other = reviews(48, seed=1), reviews(48, seed=2)
+    audit(tmp_path / "m", test, train=one, keep=tmp_path / "kept", **settings)
+    with pytest.raises(InputError, match="keeps an audit with another settings"):
+        audit(tmp_path / "m", test, train=other, keep=tmp_path / "kept", **settings)
+
+
+def test_a_decoder_with_a_classifying_head_can_be_audited():
+    hf, tokenizer = tiny_hf("gpt2", "classification")
+    model = raison.load(hf, tokenizer)
+    data = [Example(e.text, label=model.labels[k % len(model.labels)]) for k, e in enumerate(reviews(12))]
+    assert audit(model, data, deep=3, show=0, permutations=1).count == 12
+
+
+def test_the_curve_of_randomised_blocks_is_named():
+    model = tiny_model("bert", "classification")
+    found = evaluate(model, ["a good film"], ["gradient_norm"], ["randomisation", "aopc"])
+    told = report(found)
+    assert "randomisation by share of randomised blocks" in told and "aopc by share of units" in told
