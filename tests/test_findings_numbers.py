@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -184,3 +185,96 @@ def test_the_curve_of_randomised_blocks_is_named():
     found = evaluate(model, ["a good film"], ["gradient_norm"], ["randomisation", "aopc"])
     told = report(found)
     assert "randomisation by share of randomised blocks" in told and "aopc by share of units" in told
+
+
+@pytest.mark.parametrize("method", ["cam", "gradcam", "attcat"])
+@pytest.mark.parametrize("family, task", [("llama", "causal"), ("gpt2", "causal"), ("t5", "seq2seq")])
+def test_maps_of_a_written_token_end_before_it(family, task, method):
+    """Targets of one text share a pass, as long as the last of them needs: no mean may run over the rows behind."""
+    model = tiny_model(family, task)
+    text = "The old town lies on a hill above the river"
+    written = {"target": " and nobody knows"} if task == "seq2seq" else {}
+    if task == "causal":
+        every = raison.explain(model, text, method, target="all", units="token")
+        chosen = [every[k] for k in (4, 6)]
+        alone = [raison.explain(model, text, method, target=e.target.positions[0], units="token") for e in chosen]
+    else:
+        chosen = [raison.explain(model, text, method, units="token", **written)]
+        alone = [raison.explain(model, text, method, units="token", **written)]
+    for one, other in zip(chosen, alone, strict=True):
+        assert one.target.ids == other.target.ids
+        np.testing.assert_allclose(one.scores, other.scores, rtol=1e-4, atol=1e-7)
+
+
+def test_learned_prompts_are_refused():
+    """They live in peft's wrapper: the bare model would be explained in their place."""
+    peft = pytest.importorskip("peft")
+    hf, tokenizer = tiny_hf("gpt2", "causal")
+    options = {"task_type": "CAUSAL_LM", "num_virtual_tokens": 3}
+    for config in (peft.PromptTuningConfig(**options), peft.PrefixTuningConfig(**options)):
+        with pytest.raises(Unsupported, match="learned tokens in front of a text"):
+            raison.load(peft.get_peft_model(copy.deepcopy(hf).float(), config), tokenizer)
+
+
+def test_a_compiled_model_is_the_model_inside():
+    import torch
+
+    hf, tokenizer = tiny_hf("bert", "classification")
+    assert raison.load(torch.compile(hf), tokenizer).hf is hf
+
+
+def test_a_contrast_far_behind_the_target_of_a_function():
+    def score(texts):
+        return [[1.0 * ("good" in t), 0.2, 0.1, 0.05] for t in texts]
+
+    for search in ("greedy", "refined", "exact"):
+        found = raison.rationalize(load(score), "this is a very good film", search, target=0, contrast=3)
+        assert "certificate" in found.diagnostics
+
+
+def test_no_rationale_found_is_not_no_rationale():
+    """Where the whole text is not enough, a part may still be: greedy can't know."""
+
+    def score(texts):
+        words = [set(t.split()) for t in texts]
+        return [[1.0 if w == {"x", "y"} else -5.0 if w and w < {"x", "y"} else -1.0, 0.0] for w in words]
+
+    found = raison.rationalize(load(score), "x y p q r", "greedy", target=0, sufficient="argmax")
+    from raison.show.certificate import warnings
+
+    assert "this search found no part that is" in warnings(found)[0]
+    assert raison.rationalize(load(score), "x y p q r", "exact", target=0, sufficient="argmax").selected.sum() == 2
+
+
+def test_texts_with_brackets_are_printed_as_they_are(tmp_path):
+    from typer.testing import CliRunner
+
+    from raison.cli.app import app, assemble
+
+    data = tmp_path / "c.jsonl"
+    data.write_text('{"text": "a film [/b] see [red]this[/red]"}\n{"text": "plain"}\n')
+    run = CliRunner()
+    assemble()
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf.save_pretrained(tmp_path / "m")
+    tokenizer.save_pretrained(tmp_path / "m")
+    made = run.invoke(
+        app, ["run", "-m", str(tmp_path / "m"), "-d", str(data), "-M", "random", "--out", str(tmp_path / "r")]
+    )
+    assert made.exit_code == 0, made.output
+    told = run.invoke(app, ["store", "query", str(tmp_path / "r"), "select text from explanations order by text"])
+    assert told.exit_code == 0 and "[/b] see [red]this[/red]" in told.output
+    struct = run.invoke(
+        app, ["store", "query", str(tmp_path / "r"), "select {'a': 'nan'::double} as s limit 1", "--json"]
+    )
+    assert struct.exit_code == 0 and json.loads(struct.output) == [{"s": {"a": None}}]
+
+
+def test_soft_metrics_of_a_first_written_token():
+    from raison.metrics.base import Subject
+    from raison.metrics.soft import weights
+
+    model = tiny_model("gpt2", "causal")
+    first = raison.explain(model, "The old town", "leave_one_out", target="all", units="token")[0]
+    assert not len(first.units)
+    assert (weights(Subject(first, model)) == 1).all()

@@ -216,14 +216,15 @@ def query(
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from raison.show.wording import clean
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in names:
-        table.add_column(clean(name))
+        table.add_column(Text(clean(name)))  # no markup: texts may hold [brackets]
     for row in rows:
-        table.add_row(*(clean(f"{value:.4f}" if isinstance(value, float) else str(value)) for value in row))
+        table.add_row(*(Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value))) for value in row))
     Console(highlight=False).print(table)
 
 
@@ -235,7 +236,9 @@ def apart(names: list[str]) -> list[str]:
 
 
 def finite(value: Any) -> Any:
-    """What JSON holds; NaN and infinity as null, also in lists."""
+    """What JSON holds; NaN and infinity as null, also in lists and structs."""
+    if isinstance(value, dict):
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

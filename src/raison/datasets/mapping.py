@@ -87,7 +87,7 @@ class Columns:
         if not self.labels or given in self.labels:
             return given
         number = str(given).strip()
-        if number.isdigit() and int(number) < len(self.labels):
+        if number.isdecimal() and len(number) < 10 and int(number) < len(self.labels):
             return self.labels[int(number)]
         if number == "-1":  # what Hugging Face writes where there is none
             raise InputError("it has no label.")

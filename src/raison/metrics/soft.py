@@ -16,7 +16,7 @@ __all__ = ["SoftComprehensiveness", "SoftSufficiency"]
 def weights(subject: Subject) -> np.ndarray:
     """[t] scores of the units scaled to 0…1 over the text, on their tokens; 1 for tokens that may not be removed."""
     scores = subject.scores
-    low, high = scores.min(), scores.max()
+    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)  # a first written token has no units before it
     scaled = (scores - low) / (high - low) if high > low else np.full(len(scores), 0.5)
     return np.append(scaled, 1.0)[subject.units.of]
 

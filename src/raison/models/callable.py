@@ -96,7 +96,7 @@ class Function:
     def number(self, wish: Any, names: tuple[str, ...]) -> int:
         if str(wish) in names:
             return names.index(str(wish))
-        if str(wish).isdigit() and int(wish) < len(names):
+        if str(wish).isdecimal() and len(str(wish)) < 10 and int(wish) < len(names):
             return int(wish)
         raise InputError(f"{self.name} has no output {str(wish)!r}: it has {', '.join(names)}.")
 
@@ -139,7 +139,8 @@ class Function:
     def answer(self, question: Question, rows: list[np.ndarray]) -> Scored:
         """value, rank and margin of one question from its rows of scores [v]."""
         label = question.target.ids[0]
-        scores = np.stack(rows) if rows else np.zeros((0, label + 2))
+        width = max(label, *(question.target.contrast or (0,))) + 2  # of no rows
+        scores = np.stack(rows) if rows else np.zeros((0, width))
         mine = scores[:, label]
         if question.target.contrast:
             other = scores[:, question.target.contrast[0]]

@@ -39,12 +39,12 @@ def load(
         return model
     if isinstance(model, (str, os.PathLike)):
         return opened(str(model), tokenizer, task, device, dtype, allow_pickle, trust_remote_code)
+    if hasattr(model, "_orig_mod"):  # torch.compile: the module inside is the model
+        return load(model._orig_mod, tokenizer, task, device, dtype)
     if hasattr(model, "config") and hasattr(model, "forward"):
         if device is not None or dtype is not None:
             raise InputError("A model in memory stays as it is: move it with its own .to(...) before you load it.")
         return adapted(model, tokenizer, task, getattr(model.config, "_name_or_path", "") or type(model).__name__)
-    if hasattr(model, "_orig_mod"):  # torch.compile: the module inside is the model
-        return load(model._orig_mod, tokenizer, task, device, dtype)
     if callable(model):
         from raison.models.callable import Function
 
@@ -255,6 +255,19 @@ def adapter_of(task: str) -> Callable[..., Any]:
     return kinds[task]
 
 
+def check_prompts(hf: Any) -> None:
+    """Refuse learned prompts and prefixes: they live in peft's wrapper, and the model inside would be explained."""
+    names = getattr(hf, "active_adapters", None)
+    configs = getattr(hf, "peft_config", None)
+    if not isinstance(configs, dict) or not isinstance(names, (list, tuple)):
+        return
+    if any(getattr(configs.get(name), "is_prompt_learning", False) for name in names):
+        raise Unsupported(
+            f"{type(hf).__name__} puts learned tokens in front of a text, which no word can be blamed for and raison "
+            "can't see: use LoRA, or the base model."
+        )
+
+
 def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
     """The adapter of a model in memory, probed."""
     from raison.models.families import family_of
@@ -262,6 +275,7 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
 
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
+    check_prompts(hf)
     inner = hf.get_base_model() if hasattr(hf, "get_base_model") else hf  # peft wraps the model it adapts
     if (own := getattr(type(inner), "raison_adapted", None)) is not None:  # it knows more than its task
         return own(inner, tokenizer, name)

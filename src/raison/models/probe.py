@@ -7,6 +7,7 @@ masking, an empty source must hide what it holds. What fails is not offered.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from raison.errors import ModelError, RaisonError
 from raison.models.adapter import Adapter
-from raison.models.base import REMOVALS, Question
+from raison.models.base import REMOVALS, Question, Trace
 from raison.models.generation import extended
 from raison.models.layout import chunks, pieces
 from raison.models.memory import Memory
@@ -206,6 +207,14 @@ def packs(model: Adapter, encoding: Encoding, target: Target) -> bool:
     return same(model, literal.value, packed.value)
 
 
+def every_block(trace: Trace, depth: int) -> bool:
+    """Whether each of `depth` blocks has its map: methods number them as blocks, and some models attend in a few."""
+    kinds = Counter(seen.kind for seen in trace.maps)
+    if "self" in kinds:
+        return kinds["self"] == depth
+    return kinds["encoder"] > 0 and kinds["decoder"] == kinds["cross"] > 0
+
+
 def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:
     """gradients, hidden, attention: what a trace really brings."""
     offers: set[str] = set()
@@ -218,10 +227,12 @@ def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:
         ((_, trace),) = model.trace([encoding], [target], want=want)
         if trace.readout is not None and abs(trace.readout.sum() - 1) < 1e-3:
             offers.add("hidden")
+        depth = len(trace.hidden) - 1
         for bypass in (False, True):
             model.bypasses_tap = bypass
             ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention_gradients"}))
-            if trace.maps and all(m.gradient is not None and bool(m.gradient.any()) for m in trace.maps[-1:]):
+            seen = all(m.gradient is not None and bool(m.gradient.any()) for m in trace.maps[-1:])
+            if seen and every_block(trace, depth):
                 return offers | ({"attention"} if "hidden" in offers else set())
         model.bypasses_tap = False
     except (RuntimeError, AttributeError, TypeError, IndexError, RaisonError) as error:

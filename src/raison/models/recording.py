@@ -127,6 +127,9 @@ def watched(model: Adapter, chunk: Chunk, inputs: dict[str, Any], call: Call, wa
     output = forward(model, inputs, call, writes, graph)
     if len(call.leaves) != len(chunk.lengths):
         raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
+    for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
+        if leaf.shape[:2] != (len(chunk.parts), length):  # some embed [t b], and rows would be taken for texts
+            raise RuntimeError(f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]")
     return Pass(chunk, call, output, model.hidden_of(output) if deep else [], writes)
 
 
@@ -167,7 +170,7 @@ def traced(
         found = Recorded(value, call.leaves, call.maps, hidden, slopes, rows, run.writes)
         for row, index in enumerate(chosen):
             if index is not None:
-                yield index, sliced(aimed, row, found, want)
+                yield index, sliced(aimed, row, found, want, model.generates)
 
 
 def aims(chunk: Chunk, members: list[list[int]], targets: Sequence[Target]) -> Iterator[tuple[list[int | None], Chunk]]:
@@ -243,8 +246,9 @@ def readout(
     return size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
 
 
-def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Trace:
-    """The part of a batch that belongs to one row, on the axis of its encoding."""
+def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str], written: bool) -> Trace:
+    """The part of a batch that belongs to one row, on the axis of its encoding; a target that is `written` token by
+    token has maps of what stands before it, however far the row goes on for other targets."""
     part = chunk.parts[row]
     size = len(part.encoding)
     spans = []
@@ -273,7 +277,7 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str]) -> Tra
             else []
         )
     if want & {"attention", "attention_gradients", "writes"}:
-        trace.maps = maps(part, row, spans, found)
+        trace.maps = maps(part, row, spans, found, max(part.target.positions) if written else size)  # type: ignore[union-attr]
     if found.writes is not None:
         streams = [(int(m.kind in ("decoder", "cross")), int(m.kind == "decoder")) for m in trace.maps]
         every = [found.writes.writes[number] for number in sorted(found.writes.writes)]
@@ -292,17 +296,21 @@ def sliced_readout(chunk: Chunk, row: int, found: torch.Tensor) -> np.ndarray:
     return shares
 
 
-def maps(part: Piece, row: int, spans: list[slice], found: Recorded) -> list[Map]:
-    """The attention maps of one row: cross-attention goes from the prefix (stream 1) to the source (stream 0)."""
+def maps(part: Piece, row: int, spans: list[slice], found: Recorded, end: int) -> list[Map]:
+    """The attention maps of one row among the tokens before `end`: cross-attention goes from the prefix (stream 1) to
+    the source (stream 0)."""
     result: list[Map] = []
     counts: dict[str, int] = {}
     for number, seen in enumerate(found.maps):
         rows, cols = int(seen.kind in ("decoder", "cross")), int(seen.kind == "decoder")
-        cut = (row, slice(None), spans[rows], spans[cols])
+        places = [part.index[stream][0] for stream in (rows, cols)]
+        before = [int((place < end).sum()) for place in places]  # places rise
+        ranges = [slice(spans[s].start, spans[s].start + n) for s, n in zip((rows, cols), before, strict=True)]
+        cut = (row, slice(None), ranges[0], ranges[1])
         layer = counts[seen.kind] = counts.get(seen.kind, -1) + 1
         slope = found.slopes["maps"][number][cut] if "maps" in found.slopes else None
         result.append(
-            Map(seen.kind, layer, part.index[rows][0], part.index[cols][0], seen.weights[cut].detach(), slope)
+            Map(seen.kind, layer, places[0][: before[0]], places[1][: before[1]], seen.weights[cut].detach(), slope)
         )
     return result
 

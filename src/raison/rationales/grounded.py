@@ -107,7 +107,7 @@ def statement(found: dict[str, Any], explanation: Explanation) -> str:
     said = certificate["rule"] == "argmax" and certificate["own"]  # else a rule is kept, not the very words
     by = "" if said else f"By {certificate['rule']}, "
     if certificate["status"] == "impossible":
-        return "No part of the context is enough for this answer, not even all of it."
+        return "The whole context is not enough for this answer, and this search found no part of it that is."
     if not found["needs_context"]:
         if said:
             return "The answer needs no context at all: the model gives it to the bare question."

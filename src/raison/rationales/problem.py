@@ -96,7 +96,7 @@ class Problem:
     tokens: int = 0  # pushed through the blocks by the search
     check: Scored | None = None  # the best set, evaluated anew
     check_tokens: int = 0
-    status: str = "complete"  # complete | budget | interrupted | impossible
+    status: str = "complete"  # complete | budget | interrupted | impossible (neither all nor a part that was tried)
 
     @property
     def size(self) -> int:

@@ -23,7 +23,7 @@ from raison.metrics.base import gold_units
 from raison.runs import lines
 from raison.runs.place import Place
 from raison.runs.spec import RunSpec
-from raison.studies.evaluate import aimed
+from raison.studies.evaluate import aimed, metric_list
 from raison.types import Example
 from raison.units import group
 
@@ -146,6 +146,7 @@ class Planner:
 
     def __init__(self, place: Place, spec: RunSpec, model: Any):
         self.place, self.spec, self.model = place, spec, model
+        self.gold = bool(spec.metrics) and any("gold" in each.needs for each in metric_list(spec.metrics))
         self.number = self.texts = self.tokens = self.copies = self.cut = 0
         self.sizes: list[int] = []
         self.counts: list[int] = []
@@ -160,7 +161,7 @@ class Planner:
         except InputError:  # it is recorded as failed when its turn comes
             return Planned(index, max(1, len(example.text) // 4), example)
         self.cut += bool(encoding.truncated)
-        if example.gold:
+        if example.gold and self.gold:
             units = group(encoding, self.spec.units)
             if len(units) and (marks := gold_units(encoding, units, example)).any():  # not all was cut off
                 self.shares[0] += float(np.mean(marks))

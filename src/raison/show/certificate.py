@@ -86,7 +86,7 @@ def warnings(explanation: Explanation) -> list[str]:
     found = certificate(explanation)
     status, rule, said = found.get("status"), clean(str(found.get("rule", "this rule"))), []
     if status == "impossible":
-        said.append(f"Not even the whole context is sufficient by {rule}: there is no rationale.")
+        said.append(f"Not even the whole context is sufficient by {rule}, and this search found no part that is.")
     elif status in ("budget", "interrupted"):
         why = "its budget was spent" if status == "budget" else "it was interrupted"
         said.append(f"The search ended because {why}: this is the best found, and a smaller rationale may exist.")

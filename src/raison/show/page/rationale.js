@@ -17,7 +17,7 @@ function warnings({ target, diagnostics: { certificate: proof } }) {
   const rule = clean(proof.rule ?? "this rule");
   const ended = { budget: "its budget was spent", interrupted: "it was interrupted" }[proof.status];
   return [
-    proof.status === "impossible" && `Not even the whole context is sufficient by ${rule}: there is no rationale.`,
+    proof.status === "impossible" && `Not even the whole context is sufficient by ${rule}, and this search found no part that is.`,
     ended && `The search ended because ${ended}: this is the best found, and a smaller rationale may exist.`,
     !proof.sufficient && proof.status !== "impossible"
       && `What is marked is not sufficient by ${rule}: the prediction rests on more than this.`,
