@@ -40,7 +40,9 @@ def guarded(command: F) -> F:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return command(*args, **kwargs)
+            found = command(*args, **kwargs)
+            sys.stdout.flush()  # a full disk is told now, not when Python ends
+            return found
         except RaisonError as error:
             say(str(error))
             raise SystemExit(error.exit_code) from None
@@ -51,6 +53,7 @@ def guarded(command: F) -> F:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except OSError as error:
+            unheard()
             say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}.")
             raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
@@ -71,6 +74,14 @@ def guarded(command: F) -> F:
             raise SystemExit(1) from None
 
     return run  # type: ignore[return-value]
+
+
+def unheard() -> None:
+    """What could not be written to standard output is not tried again at the end, where nobody can tell it."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def version(wanted: bool) -> None:

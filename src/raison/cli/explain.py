@@ -129,10 +129,10 @@ def number_or_text(target: str | None) -> Any:
     """`--target 3` counts tokens or classes, `3:6` names a range, `great` a word; quote a number to write it: '"3"'."""
     if target is None:
         return None
-    if re.fullmatch(r"\d+:\d+", target):
+    if re.fullmatch(r"[0-9]{1,9}:[0-9]{1,9}", target):
         start, stop = map(int, target.split(":"))
         return slice(start, stop)
-    if re.fullmatch(r"-?[0-9]+", target):  # and not " 3", which is a word that could follow
+    if re.fullmatch(r"-?[0-9]{1,9}", target):  # and not " 3", which is a word that could follow
         return int(target)
     return target[1:-1] if len(target) > 2 and target[0] == target[-1] == '"' else target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from raison.datasets.rows import Broken, Row, Rows, each, lines
+from raison.spec import one_of
 from raison.types import Example
 
 __all__ = ["LEVELS", "prose"]
@@ -14,6 +15,7 @@ LEVELS = ("line", "passage", "file")
 
 def prose(path: Path, level: str) -> Rows[Example]:
     """Examples of a text file; the id is the line at which one begins."""
+    one_of("level", level, LEVELS)
     return each(pieces(path, level), lambda row: Example(row.value, id=str(row.line)))
 
 

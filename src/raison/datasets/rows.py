@@ -63,6 +63,10 @@ class Row(Generic[V]):
 Rows = Iterator["Row[T] | Broken"]
 
 
+# what reading a value of the wrong kind, depth or size may end in
+STRANGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
 def each(rows: Iterable[Row[T] | Broken], make: Callable[[Row[T]], U]) -> Rows[U]:
     """Every row with its value made into something; what can't be made is broken."""
     for row in rows:
@@ -73,6 +77,9 @@ def each(rows: Iterable[Row[T] | Broken], make: Callable[[Row[T]], U]) -> Rows[U
             made = make(row)
         except InputError as error:
             yield Broken(row.file, row.line, str(error).rstrip("."))
+            continue
+        except STRANGE as error:  # whatever a file may hold, it is this record that is wrong
+            yield Broken(row.file, row.line, f"it can't be read ({type(error).__name__}: {str(error)[:80]})")
             continue
         yield Row(row.file, row.line, made, row.mended)
 
@@ -184,5 +191,7 @@ def decoded(raw: bytes, other: str = "") -> tuple[str, tuple[str, ...]]:
         return raw.decode("utf-8", "replace"), ("bytes replaced",)
     try:
         return raw.decode(other), (f"read as {other}",)
+    except LookupError:
+        raise InputError(f"{other!r} is no encoding of texts: name one such as latin-1, or replace.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"byte {error.start + 1} is neither UTF-8 nor {other}.") from None

@@ -73,6 +73,8 @@ class Classifier(Adapter):
         exact = [number for number, label in enumerate(labels) if label == str(wish)]
         folded = [number for number, label in enumerate(labels) if label.lower() == str(wish).lower()]
         found = exact or folded
+        if not found and str(wish).isdecimal() and len(str(wish)) < 10 and int(wish) < len(labels):
+            return int(wish)  # the command line has texts only
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
             raise InputError(f"{self.name} has several classes called {str(wish)!r}: name one by number, {numbers}.")

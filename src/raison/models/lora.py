@@ -71,6 +71,11 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
         ) from None
     except (ValueError, SafetensorError) as error:
         raise ModelError(f"The adapter {folder.name!r} can't be merged into its model: {error}.") from None
+    except (KeyError, TypeError, AttributeError, re.error) as error:
+        raise ModelError(
+            f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
+            "again."
+        ) from None
 
 
 def base_of(folder: Path) -> str:

@@ -107,11 +107,11 @@ def examples_by_part(
 
 def only_ones(examples: Sequence[Example], out: set[int]) -> set[int]:
     """Of the texts that are to be held out, the first of each class that no other text has."""
-    kept = {e.label for k, e in enumerate(examples) if k not in out}
-    first: dict[Any, int] = {}
+    kept = {str(e.label) for k, e in enumerate(examples) if k not in out}
+    first: dict[str, int] = {}
     for k in sorted(out):
-        if examples[k].label not in kept:
-            first.setdefault(examples[k].label, k)
+        if (label := str(examples[k].label)) not in kept:
+            first.setdefault(label, k)
     return set(first.values())
 
 

@@ -1,0 +1,81 @@
+"""Odd input that a hostile reading found once to end in something unexpected, each kept from coming back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import raison
+from raison.cli.explain import number_or_text
+from raison.datasets.opening import open_dataset
+from raison.errors import InputError, ModelError
+from raison.models.lora import merged
+from raison.testing import tiny_hf, tiny_model
+
+GOOD = '{"text": "a fine film", "label": "good"}'
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"text": "x", "label": ' + "9" * 5000 + "}",
+        '{"text": "x", "slots": 5}',
+        '{"text": "x", "gold": [{"start": 0, "end": 1, "segment": [1]}]}',
+        '{"text": "x", "gold": "' + "[" * 100_000 + '"}',
+    ],
+    ids=["long number", "slots", "segment", "deep gold"],
+)
+def test_one_odd_record_is_one_broken_record(bad, tmp_path):
+    file = tmp_path / "data.jsonl"
+    file.write_text(f"{GOOD}\n{bad}\n{GOOD}\n")
+    read = open_dataset(str(file), skip_broken=True)
+    assert len(read.examples) == 2 and len(read.broken) == 1
+    with pytest.raises(InputError, match="Line 2 of"):
+        open_dataset(str(file))
+
+
+def test_encodings_and_levels_that_do_not_exist(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"text\nna\xefve\n")
+    with pytest.raises(InputError, match="is no encoding of texts"):
+        open_dataset(f"{tmp_path / 'a.csv'}(encoding=rot13)")
+    (tmp_path / "a.txt").write_text("one line\n")
+    with pytest.raises(InputError, match="level"):
+        open_dataset(f"{tmp_path / 'a.txt'}(level=sentence)")
+
+
+def test_digits_that_are_no_numbers():
+    model = raison.load(lambda texts: [[0.1, 0.2]] * len(texts), labels=["a", "b"])
+    with pytest.raises(InputError, match="has no output"):
+        raison.explain(model, "some words", target="²")
+    assert number_or_text("9" * 5000) == "9" * 5000 and number_or_text("12") == 12
+
+
+def test_a_class_may_be_named_by_its_number_in_words():
+    model = tiny_model("bert", "classification")
+    named = raison.explain(model, "a good film", "leave_one_out", target=1, contrast="0")
+    assert named.target.contrast == (0,)
+
+
+@pytest.mark.parametrize("wrong", [{"lora_alpha": None}, {"lora_alpha": "x"}, {"alpha_pattern": {"(": 3}}])
+def test_a_damaged_adapter_is_told(wrong, tmp_path):
+    peft = pytest.importorskip("peft")
+    hf, _ = tiny_hf("gpt2", "causal")
+    config = peft.LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True)
+    adapter = peft.get_peft_model(hf.float(), config)
+    adapter.save_pretrained(tmp_path / "adapter")
+    place = tmp_path / "adapter" / "adapter_config.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), **wrong}))
+    with pytest.raises(ModelError, match="adapter"):
+        merged(tiny_hf("gpt2", "causal")[0].float(), tmp_path / "adapter")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+def test_a_full_disk_behind_standard_output_is_told():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "raison", "ls", "methods"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "No space left" in done.stderr
