@@ -79,3 +79,60 @@ def test_a_full_disk_behind_standard_output_is_told():
             [sys.executable, "-m", "raison", "ls", "methods"], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "No space left" in done.stderr
+
+
+def test_offsets_behind_the_end_of_a_text_are_refused():
+    """A picture of a three-word text took gigabytes when its last token ended at 200,000,000."""
+    from raison.web import bodies
+    from raison.web.exporting import exported
+
+    found = raison.explain(tiny_model("bert", "classification"), "a b c").to_dict()
+    for kind in ("svg", "html"):
+        assert exported(bodies.Export(explanations=[found], kind=kind)).status_code == 200
+        bad = json.loads(json.dumps(found))
+        bad["encoding"]["end"][-2] = 2 * 10**8
+        with pytest.raises(InputError, match="no explanations of raison"):
+            exported(bodies.Export(explanations=[bad], kind=kind))
+
+
+def test_a_long_name_is_broken_in_time_that_grows_with_it():
+    """Every line of a long word measured all that was left of it."""
+    from raison.show.typeset import FARTHEST, Leaf, Word
+
+    measured = []
+
+    class Counting(Leaf):
+        def __init__(self):
+            self.ruler = lambda text, size, weight: measured.append(len(text)) or 0.1 * len(text)
+
+    parts = list(Counting().broken(Word("x" * 20_000, "plain"), 10, 5.0))
+    assert "".join(part.text for part in parts) == "x" * 20_000 and all(len(part.text) <= 50 for part in parts)
+    assert max(measured) <= FARTHEST and sum(measured) < 20_000 * 12
+
+
+def test_a_file_of_something_else_among_the_results_is_damage(tmp_path):
+    from typer.testing import CliRunner
+
+    from raison.cli.app import app, assemble
+
+    hf, tokenizer = tiny_hf("bert", "classification")
+    hf.save_pretrained(tmp_path / "m")
+    tokenizer.save_pretrained(tmp_path / "m")
+    (tmp_path / "c.jsonl").write_text('{"text": "a film"}\n{"text": "plain"}\n')
+    run, out = CliRunner(), tmp_path / "r"
+    assemble()
+    made = run.invoke(
+        app, ["run", "-m", str(tmp_path / "m"), "-d", str(tmp_path / "c.jsonl"), "-M", "random", "--out", str(out)]
+    )
+    assert made.exit_code == 0
+    (shard,) = (out / "shards").iterdir()
+    (cost,) = (out / "costs").iterdir()
+    shard.write_bytes(cost.read_bytes())
+    told = run.invoke(app, ["store", "verify", str(out)])
+    assert told.exit_code == 1 and "unexpected" not in told.output and "is no record of a result" in told.output
+    for words in (["store", "repair", str(out)], ["report", str(out), "--out", str(tmp_path / "x.html")]):
+        told = run.invoke(app, words)
+        assert "unexpected" not in told.output, (words, told.output)
+    again = run.invoke(app, ["run", "--resume", "--out", str(out)])
+    assert again.exit_code == 0, again.output
+    assert run.invoke(app, ["store", "verify", str(out)]).exit_code == 0

@@ -278,3 +278,30 @@ def test_soft_metrics_of_a_first_written_token():
     first = raison.explain(model, "The old town", "leave_one_out", target="all", units="token")[0]
     assert not len(first.units)
     assert (weights(Subject(first, model)) == 1).all()
+
+
+def test_a_contrast_behind_punctuation_keeps_its_space():
+    model = tiny_model("gpt2", "causal")
+    text = "The film is a lovely surprise, and nobody"
+    (encoding,) = model.encode([Example(text)])
+    place = next(k for k, (a, b) in enumerate(zip(encoding.start, encoding.end, strict=True)) if text[a:b] == " and")
+    found = raison.explain(model, text, "gradient_norm", target=place, contrast="the")
+    assert model.codec.text(found.target.contrast) == " the"
+
+
+def test_heads_that_stay_on_are_not_called_off():
+    """deeplift and value zeroing run passes of their own, and some families attend where nobody reaches."""
+    from raison.studies.looking import muted
+
+    model = tiny_model("bert", "classification")
+    found = raison.explain(model, "a good film", "gradient_norm")
+    every = [(layer, head) for layer in range(2) for head in range(2)]
+    off = muted(model, raison.registry.methods.build("gradient_norm"), found, every)
+    assert off.diagnostics["value_without_heads"] != off.diagnostics["value_before"]
+    for name in ("deeplift", "value_zeroing"):
+        with pytest.raises(Unsupported, match="without some heads"):
+            muted(model, raison.registry.methods.build(name), found, every)
+    other = tiny_model("deberta", "classification")
+    assert other.bypasses_tap
+    with pytest.raises(Unsupported, match="not switched off"):
+        muted(other, raison.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)

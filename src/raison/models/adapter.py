@@ -253,6 +253,7 @@ class Adapter(ABC):
         memory: Memory | None = None,
     ) -> list[Scored]:
         removal = self.removal_named(removal)
+        self.check_heads(heads)
         memory = Memory(limit=0, room=0) if memory is None else memory
         recalls = [memory.recall(question, removal, heads) for question in questions]
         unknown = [recall.question for recall in recalls]
@@ -316,6 +317,11 @@ class Adapter(ABC):
             raise Unsupported(f"{self.name} can't remove tokens by {removal!r}: use one of {', '.join(self.removals)}.")
         return removal
 
+    def check_heads(self, heads: np.ndarray | None) -> None:
+        """Refuse to switch heads off where attention is a function of the family's own, which nobody reaches."""
+        if heads is not None and self.bypasses_tap:
+            raise Unsupported(f"The heads of {self.name} can be looked at, but not switched off: choose another model.")
+
     # -- trace --------------------------------------------------------------------------------------
 
     def trace(
@@ -332,6 +338,9 @@ class Adapter(ABC):
         from raison.models.relating import relate, rescale
         from raison.models.zeroing import zeroed
 
+        self.check_heads(heads)
+        if heads is not None and ("zeroed" in want or (rules is not None and rules.paired)):
+            raise Unsupported("This method can't be asked about a model without some heads: choose another.")
         if "zeroed" in want:
             return differentiable(zeroed(self, encodings, targets))
         if rules is not None and rules.paired:

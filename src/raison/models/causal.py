@@ -46,7 +46,7 @@ class CausalLM(Writer):
         whole = encoding.texts[0]
         inside = position < len(encoding) and encoding.segment[position] == 0
         before = whole[: encoding.start[position]].rstrip() if inside else whole
-        glue = whole[len(before) : encoding.start[position]] if inside else ""
+        glue = whole[len(before) : encoding.start[position]] + space_of(encoding, position) if inside else ""
         if not glue and before and kind(before[-1]) == kind(text[0]) == "letter":
             glue = " "
         stem = self.codec(before).ids.tolist() if before else []
@@ -54,3 +54,9 @@ class CausalLM(Writer):
         if joined[: len(stem)] == stem and len(joined) > len(stem):
             return joined[len(stem) :]
         return self.codec.bare(glue + text)  # the seam merges: what follows is tokenized by itself
+
+
+def space_of(encoding: Encoding, position: int) -> str:
+    """The white space with which a token begins, where its tokenizer counts it as the token's; of blanks alone none."""
+    own = encoding.texts[0][encoding.start[position] : encoding.end[position]]
+    return own[: len(own) - len(own.lstrip())] if own.strip() else ""

@@ -7,6 +7,7 @@ worker was about to do, so that after a death the driver knows which text was th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ from raison.runs.place import Unwritten, place_of
 from raison.runs.spec import Means, RunSpec
 
 __all__ = ["RayExecutor"]
+
+STILLBORN = 4  # workers in a row, for each that may run, that end before they begin: it is not the texts
 
 
 class Marks:
@@ -69,6 +72,12 @@ class Actor:
             return ("unwritten" if isinstance(error, Unwritten) else "unable", str(error))
 
 
+def said(error: Exception) -> str:
+    """What Ray says, in a line without the colours of its terminal."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    return (plain.splitlines() or [type(error).__name__])[0]
+
+
 class RayExecutor:
     """Actors on a cluster, or on a Ray of its own on this machine."""
 
@@ -89,6 +98,9 @@ class RayExecutor:
                 ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False, **more)
         except Exception as error:  # Ray has no one error for a cluster that can't be reached
             raise ModelError(f"Ray can't be reached at {means.ray!r} ({str(error).splitlines()[0]}).") from None
+        if address is None and ray.cluster_resources().get("GPU", 0) < means.gpus * means.workers:
+            raise ModelError("This machine has too few GPUs, and Ray would wait for more: leave --gpus away.")
+        self.born_dead = 0  # workers in a row that ended before they began
         self.packed = ray.put(packed_model(spec, means))  # once, whatever the number of actors
         self.marks: Any = self.ray.remote(num_cpus=0)(Marks).remote()
         self.room = means.workers
@@ -115,13 +127,17 @@ class RayExecutor:
             try:
                 told = self.ray.get(reference)
             except self.ray.exceptions.RayActorError as error:
+                self.born_dead += chunk < 0
+                if self.born_dead > STILLBORN * self.room:
+                    raise ModelError(f"Ray's workers end before they begin ({said(error)}).") from None
                 self.free.append(self.actor())  # another one, where there is room
-                yield Death(number, chunk, text, str(error).splitlines()[0], outside=True)
+                yield Death(number, chunk, text, said(error), outside=True)
                 continue
             except self.ray.exceptions.RayError as error:
-                raise ModelError(f"Ray failed ({str(error).splitlines()[0]}).") from None
+                raise ModelError(f"Ray failed ({said(error)}).") from None
             if isinstance(told, tuple):
                 raise (Unwritten if told[0] == "unwritten" else ModelError)(told[1])
+            self.born_dead = 0
             self.free.append(actor)
             yield told
 

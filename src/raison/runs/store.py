@@ -181,6 +181,9 @@ def verify(place: Place) -> Found:
             found.damage.append(lines.Damage(file, len(read.bodies) + 1, wrong))
         planned = planned_rows(place, read.shards, names) if header is not None and read.whole and not wrong else None
         for number, record in enumerate(read.records(), 1):
+            if not isinstance(record, dict) or not {"index", "example", "method", "key"} <= set(record):
+                found.damage.append(lines.Damage(file, number, "is no record of a result"))
+                continue
             found.records += 1
             found.failed += "failed" in record
             mine = next(planned, None) if planned is not None else None

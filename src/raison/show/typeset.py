@@ -22,6 +22,7 @@ __all__ = ["Leaf", "Word"]
 WIDTH = 7.5  # inches
 LINE = 0.29  # inches of a line of TEXT
 AROUND = 0.02  # inches of colour on both sides of a word
+FARTHEST = 400  # letters that a line may hold
 LONGEST = 4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
 
 
@@ -198,8 +199,9 @@ class Leaf:
     def broken(self, word: Word, size: float, room: float) -> Iterator[Word]:
         """A word in parts: at its spaces, and where it is wider than a line."""
         for part in spaced(word.text):
-            while len(part) > 1 and self.ruler(part, size, "bold") > room:
-                fits = max(1, int(len(part) * room / self.ruler(part, size, "bold")) - 1)
+            # measured as far as a line may go, or a long word would be measured again and again to its end
+            while len(part) > 1 and (width := self.ruler(part[:FARTHEST], size, "bold")) > room:
+                fits = max(1, int(min(len(part), FARTHEST) * room / width) - 1)
                 yield replace(word, text=part[:fits])
                 part = part[fits:]
             yield replace(word, text=part)

@@ -7,12 +7,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from fastapi.responses import Response
 
 from raison import progress
 from raison.errors import InputError
 from raison.show import to_figure, to_html
-from raison.types import Explanation
+from raison.types import Encoding, Explanation
 from raison.web import bodies
 
 __all__ = ["exported"]
@@ -24,6 +25,8 @@ _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
 
 def drawn(body: bodies.Export) -> bytes:
     found = [Explanation.from_dict(each) for each in with_encodings(body.explanations)]
+    for each in found:
+        inside(each.encoding)
     if body.kind == "html":
         return to_html(found, body.title).encode("utf-8", "replace")
     if sum(len(each.units) for each in found) > DRAWN:
@@ -35,6 +38,13 @@ def drawn(body: bodies.Export) -> bytes:
         path = Path(folder) / f"explanation.{body.kind}"
         to_figure(found, path)
         return path.read_bytes()
+
+
+def inside(encoding: Encoding) -> None:
+    """Refuse offsets behind the end of their texts: who draws them would make room for all that is between."""
+    ends = np.array([len(text) for text in encoding.texts] or [0])
+    if (encoding.segment < 0).any() or (np.maximum(encoding.start, encoding.end) > ends[encoding.segment]).any():
+        raise ValueError("an offset behind the end of its text")
 
 
 def with_encodings(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
