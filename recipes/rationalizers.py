@@ -74,7 +74,7 @@ def parts() -> dict[str, list[Job]]:
     variants = [Job("sst", name, name) for name in NAMED if name not in ("plmr", "whole")]
     shaped = [
         Job("sst", "whole_no_full_text", "whole", {"full_text": "none"}),
-        Job("sst", "whole_both", "whole", {"full_text": "predictor"}, seeds=1),
+        Job("sst", "whole_both", "whole", {"full_text": "predictor"}),
         Job("sst", "rnp_literal", "rnp", {"hide": "zero", "read": "first"}),
         Job("sst", "no_warm_up", regimen={"warm": 0.0}),
         Job("sst", "coherent", weights={"coherence": 10.0}),

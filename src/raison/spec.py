@@ -14,7 +14,7 @@ from typing import Any
 
 from raison.errors import InputError
 
-__all__ = ["Spec", "between", "one_of", "whole"]
+__all__ = ["Spec", "between", "one_of", "place_of", "whole"]
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,9 @@ def between(name: str, value: Any, low: float, high: float = math.inf) -> None:
     if not number or not low < value <= high or math.isinf(value):
         top = "" if math.isinf(high) else f" and at most {high:g}"
         raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
+
+
+def place_of(written: str, count: int) -> int | None:
+    """A number in digits that names one of `count` places; None for anything else, such as ² or a number too long."""
+    small = written.isdecimal() and len(written) < 10
+    return int(written) if small and int(written) < count else None

@@ -12,7 +12,7 @@ from raison.datasets.base import SEGMENTS
 from raison.datasets.rows import Row
 from raison.datasets.spans import marked, stated, tokens
 from raison.errors import InputError, RaisonError
-from raison.spec import one_of
+from raison.spec import one_of, place_of
 from raison.types import Example, Slot, Span
 
 __all__ = ["FIELDS", "Columns", "WrongColumns"]
@@ -87,8 +87,8 @@ class Columns:
         if not self.labels or given in self.labels:
             return given
         number = str(given).strip()
-        if number.isdecimal() and len(number) < 10 and int(number) < len(self.labels):
-            return self.labels[int(number)]
+        if (place := place_of(number, len(self.labels))) is not None:
+            return self.labels[place]
         if number == "-1":  # what Hugging Face writes where there is none
             raise InputError("it has no label.")
         raise InputError(f"the label {given!r} is none of {', '.join(self.labels)}.")

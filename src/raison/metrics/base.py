@@ -114,6 +114,12 @@ class Subject:
         return np.random.default_rng([self.seed, int(content[:16], 16), *salt.encode()])
 
 
+def gold_share(encoding: Encoding, units: Units, example: Example) -> float | None:
+    """Share of the units that people marked; None where they marked nothing, or all of it was cut off."""
+    marks = gold_units(encoding, units, example) if example.gold and len(units) else np.zeros(0, bool)
+    return float(marks.mean()) if marks.any() else None
+
+
 def gold_units(encoding: Encoding, units: Units, example: Example) -> np.ndarray:
     """[u] units that share a character with a gold span of the same text."""
     spans = []

@@ -12,6 +12,7 @@ from raison.errors import InputError, ModelError, Unsupported
 from raison.models import meter
 from raison.models.base import NO_WISH, Prediction, Question, Scored, Trace, Wish
 from raison.models.memory import Memory
+from raison.spec import place_of
 from raison.types import Encoding, Example, Target
 from raison.units import words
 
@@ -96,8 +97,8 @@ class Function:
     def number(self, wish: Any, names: tuple[str, ...]) -> int:
         if str(wish) in names:
             return names.index(str(wish))
-        if str(wish).isdecimal() and len(str(wish)) < 10 and int(wish) < len(names):
-            return int(wish)
+        if (place := place_of(str(wish), len(names))) is not None:
+            return place
         raise InputError(f"{self.name} has no output {str(wish)!r}: it has {', '.join(names)}.")
 
     def trace(self, *args: Any, **kwargs: Any) -> Iterator[tuple[int, Trace]]:

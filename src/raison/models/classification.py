@@ -16,6 +16,7 @@ from raison.models.base import NO_WISH, Prediction, Wish
 from raison.models.layout import Chunk
 from raison.models.reading import Columns
 from raison.registry import suggest
+from raison.spec import place_of
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Classifier"]
@@ -73,8 +74,8 @@ class Classifier(Adapter):
         exact = [number for number, label in enumerate(labels) if label == str(wish)]
         folded = [number for number, label in enumerate(labels) if label.lower() == str(wish).lower()]
         found = exact or folded
-        if not found and str(wish).isdecimal() and len(str(wish)) < 10 and int(wish) < len(labels):
-            return int(wish)  # the command line has texts only
+        if not found and (place := place_of(str(wish), len(labels))) is not None:
+            return place  # the command line has texts only
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
             raise InputError(f"{self.name} has several classes called {str(wish)!r}: name one by number, {numbers}.")

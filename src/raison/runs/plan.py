@@ -14,12 +14,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from raison import progress
 from raison.datasets.opening import source_of
 from raison.errors import InputError
-from raison.metrics.base import gold_units
+from raison.metrics.base import gold_share
 from raison.runs import lines
 from raison.runs.place import Place
 from raison.runs.spec import RunSpec
@@ -162,9 +160,9 @@ class Planner:
             return Planned(index, max(1, len(example.text) // 4), example)
         self.cut += bool(encoding.truncated)
         if example.gold and self.gold:
-            units = group(encoding, self.spec.units)
-            if len(units) and (marks := gold_units(encoding, units, example)).any():  # not all was cut off
-                self.shares[0] += float(np.mean(marks))
+            share = gold_share(encoding, group(encoding, self.spec.units), example)
+            if share is not None:
+                self.shares[0] += share
                 self.shares[1] += 1
         return Planned(index, len(encoding), example)
 

@@ -18,7 +18,7 @@ from raison.errors import InputError
 from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.methods.base import Method, check_needs
 from raison.metrics.asking import Numbers, measure
-from raison.metrics.base import Metric, Share, Subject, gold_units
+from raison.metrics.base import Metric, Share, Subject, gold_share
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.base import Model
 from raison.models.callable import Function, axis_of_words
@@ -88,7 +88,7 @@ def evaluate(
         check_needs(each, opened)
     examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
     wishes = Wishes(None, None, None, units, removal, seed, True)
-    share = gold_share(opened, examples, wishes) if any("gold" in each.needs for each in measures) else None
+    share = rationale_share(opened, examples, wishes) if any("gold" in each.needs for each in measures) else None
     job = Job(opened, chosen, measures, wishes, notes=notes, exporter=exporter, share=share)
     try:
         for start in range(0, len(examples), GROUP):
@@ -393,15 +393,14 @@ def direction(metric: Metric, key: str) -> bool | None:
     return True if key.startswith("normalised_") else metric.higher
 
 
-def gold_share(model: Model, examples: Sequence[Example], wishes: Wishes) -> float | None:
+def rationale_share(model: Model, examples: Sequence[Example], wishes: Wishes) -> float | None:
     """Mean share of gold units over all texts that have gold: how long a rationale is in this data set."""
     shares = []
     for example in examples:
         if example.gold:
             (encoding,) = model.encode([example], truncate=True)
-            units = group(encoding, wishes.level(model))
-            if len(units) and (marks := gold_units(encoding, units, example)).any():  # not all was cut off
-                shares.append(marks.mean())
+            share = gold_share(encoding, group(encoding, wishes.level(model)), example)
+            shares += [] if share is None else [share]
     return float(np.mean(shares)) if shares else None
 
 

@@ -94,7 +94,7 @@ class Looked:
         rows = []
         for one, real in zip(found, self.real, strict=True):
             units = one.units.of[real]  # -1: no unit of its own, as the last token of a decoder, from which it reads
-            rows.append(shares(np.where(units < 0, 0.0, np.asarray(one.scores)[units])))
+            rows.append(shares(np.append(np.asarray(one.scores), 0.0)[units]))
         return rows
 
     @property
