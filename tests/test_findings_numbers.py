@@ -12,6 +12,7 @@ import raison
 from raison.errors import InputError, Unsupported
 from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.metrics.sanity import cascade
+from raison.models.base import Wish
 from raison.models.load import load
 from raison.show.report import report
 from raison.studies.audit import audit
@@ -302,3 +303,30 @@ def test_heads_that_stay_on_are_not_called_off():
     assert other.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
         muted(other, raison.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)
+
+
+def test_a_forced_first_token_stands_before_the_target():
+    """BART's settings force `<s>`, mBART's and NLLB's a language: the model decides what comes behind it."""
+    import torch
+
+    hf, tokenizer = tiny_hf("bart", "seq2seq")
+    plain = load(hf, tokenizer)
+    forced = copy.deepcopy(hf)
+    forced.generation_config.forced_bos_token_id = 7
+    model = load(forced, tokenizer)
+    (encoding,) = model.encode([Example("The film is lovely")])
+    start = plain.encode([Example("The film is lovely")])[0].ids[-1]
+    assert encoding.ids[-2:].tolist() == [start, 7]
+    (found,) = model.aim(encoding, Wish(" good film"))
+    source = torch.tensor([encoding.ids[:-2].tolist()])
+    rest = torch.tensor([[int(start), 7, *found[1].ids]])
+    with torch.no_grad():
+        logits = forced(input_ids=source, decoder_input_ids=rest[:, :-1]).logits.log_softmax(-1)[0, 1:]
+    expected = [float(logits[k, i]) for k, i in enumerate(found[1].ids)]
+    (told,) = model.logits([found[0]], [found[1]])
+    own = told.log_softmax(-1)
+    np.testing.assert_allclose([float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5)
+    with torch.no_grad():
+        whole = forced.generate(input_ids=source, max_new_tokens=6, num_beams=1, do_sample=False)[0].tolist()
+    assert whole[:2] == [start, 7]
+    assert model.write(encoding, 5) == [i for i in whole[2:] if i != forced.generation_config.eos_token_id]

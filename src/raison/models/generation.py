@@ -126,7 +126,7 @@ class Writer(Adapter):
         inputs = self.started(encoding)
         settings = copy.deepcopy(self.view.generation_config)
         longest = longest or settings.max_new_tokens or LONGEST
-        begun = 1 if "source" in encoding.segments else len(encoding)
+        begun = len(streams_of(encoding)[-1])
         left = (self.limit or begun + longest) - begun
         if left < 1:
             raise TooLong(f"The text fills all {self.limit} tokens that {self.name} can read: nothing can be written.")

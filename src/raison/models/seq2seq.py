@@ -11,6 +11,7 @@ from raison.errors import InputError
 from raison.models.axis import axis_of
 from raison.models.base import NO_WISH, Wish
 from raison.models.generation import Writer, extended
+from raison.models.layout import streams_of
 from raison.types import Encoding, Example, Target
 
 __all__ = ["Seq2Seq"]
@@ -27,21 +28,21 @@ class Seq2Seq(Writer):
                 "A translation has one source text: pass the wanted translation as target=, not as a pair."
             )
         source = axis_of(self, example, ("source",), truncate=truncate)
-        start = self.start_id
+        begun = self.begun
         data = source.to_dict()
         fixed = source.fixed if example.slots else source.fixed & (source.start >= 0)
         # P0's rule: the source's end and the start of the target are ordinary tokens that a search may drop (in a
         # prompt with slots only these may be)
         data |= {
-            "ids": [*data["ids"], start],
-            "tokens": [*data["tokens"], self.codec.name(start)],
+            "ids": [*data["ids"], *begun],
+            "tokens": [*data["tokens"], *(self.codec.name(i) for i in begun)],
             "segments": ["source", "prefix"],
             "texts": [*data["texts"], ""],
-            "segment": [*data["segment"], 1],
-            "start": [*data["start"], -1],
-            "end": [*data["end"], -1],
-            "positions": [*data["positions"], 0],
-            "fixed": [*fixed.tolist(), bool(example.slots)],
+            "segment": [*data["segment"], *(1 for _ in begun)],
+            "start": [*data["start"], *(-1 for _ in begun)],
+            "end": [*data["end"], *(-1 for _ in begun)],
+            "positions": [*data["positions"], *range(len(begun))],
+            "fixed": [*fixed.tolist(), *(bool(example.slots) for _ in begun)],
             "types": None,
         }
         return Encoding.from_dict(data)
@@ -49,17 +50,24 @@ class Seq2Seq(Writer):
     @property
     def start_id(self) -> int:
         config = self.hf.config
-        for source in (config, getattr(self.hf, "generation_config", None)):
+        for source in (getattr(self.hf, "generation_config", None), config):
             found = getattr(source, "decoder_start_token_id", None)
             if found is not None:
                 return int(found)
         return self.codec.pad_id
 
+    @property
+    def begun(self) -> list[int]:
+        """What stands before all that the model decides: its start, and the first token where its settings force one
+        (BART's `<s>`, the language of mBART and NLLB)."""
+        forced = getattr(getattr(self.hf, "generation_config", None), "forced_bos_token_id", None)
+        return [self.start_id] if forced is None else [self.start_id, int(forced)]
+
     def argument_names(self, stream: int) -> tuple[str, str]:
         return ("input_ids", "attention_mask") if stream == 0 else ("decoder_input_ids", "decoder_attention_mask")
 
     def first_position(self, encoding: Encoding) -> int:
-        return int((encoding.segment == 0).sum()) + 1
+        return int((encoding.segment <= 1).sum())
 
     def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
         if wish.target is not None and not wish.inside:
@@ -86,8 +94,8 @@ class Seq2Seq(Writer):
         return [int(i) for i in ids]
 
     def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
-        source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy()).to(self.device)[None]
-        return {"input_ids": source, "attention_mask": torch.ones_like(source)}
+        source, begun = (torch.from_numpy(encoding.ids[at]).to(self.device)[None] for at in streams_of(encoding))
+        return {"input_ids": source, "attention_mask": torch.ones_like(source), "decoder_input_ids": begun}
 
     def hidden_of(self, output: Any) -> list[list[torch.Tensor]]:
         return [list(output.encoder_hidden_states), list(output.decoder_hidden_states)]

@@ -275,9 +275,9 @@ class Task:
             # all-ones on purpose: without a mask transformers may look for packed sequences
             return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[:, 1:]
         source, real = padded([row.source for row in rows], pad)
-        begun = [(self.opened.start_id, *row.target[:-1]) for row in rows]
-        target, there = padded(begun, pad)
-        labels, _ = padded([row.target for row in rows], IGNORED)
+        begun = self.opened.begun
+        target, there = padded([(*begun, *row.target[:-1]) for row in rows], pad)
+        labels, _ = padded([(*[IGNORED] * (len(begun) - 1), *row.target) for row in rows], IGNORED)
         named = {
             "input_ids": source,
             "attention_mask": real.long(),
