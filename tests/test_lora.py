@@ -1,6 +1,7 @@
 """The merge of a LoRA folder against peft's own, and its refusals."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -200,11 +201,19 @@ def test_a_folder_of_an_adapter_is_opened_with_its_model(adapted_folder):
     assert torch.allclose(model.hf(input_ids=IDS).logits, expected(input_ids=IDS).logits, atol=1e-5)
 
 
+def circle(folder):
+    """Two adapters, each for the other."""
+    other = shutil.copytree(folder, folder.parent / "other")
+    edit_config(folder, base_model_name_or_path=str(other))
+    edit_config(other, base_model_name_or_path=str(folder))
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
         (lambda f: edit_config(f, base_model_name_or_path=None), "does not say which model it is for"),
         (lambda f: edit_config(f, base_model_name_or_path=str(f)), "does not say which model it is for"),
+        (circle, "does not say which model it is for"),
         (lambda f: (f / "adapter_config.json").write_text("{"), "does not say which model it is for"),
         (lambda f: edit_config(f, base_model_name_or_path=str(f.parent / "gone")), "There is no model folder"),
         (lambda f: (f / "adapter_model.safetensors").unlink(), "has no adapter_model.safetensors"),

@@ -347,6 +347,8 @@ def test_own_targets_are_what_the_model_writes_and_are_kept(tmp_path, monkeypatc
     model = load(*tiny_hf("marian", "seq2seq"))
     examples = [Example(source) for source, _ in PAIRS[:9]]
     found = translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path)
+    (tmp_path / "own_targets.json").write_text("{")  # half a file is written anew
+    assert translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path) == found
     written = model.write(model.encode(examples[:1])[0])
     assert list(found.train[0].target) == (written if len(written) >= 6 else [*written, 2])
     monkeypatch.setattr(type(model), "write", None)  # a run that goes on does not write again

@@ -80,7 +80,7 @@ class Columns:
     def label(self, given: Any, wanted: bool) -> Any:
         if isinstance(given, list):
             return [self.label(each, True) for each in given]
-        if given is None or given == "":
+        if given is None or given == "" or given != given:  # not a number: what pandas writes where there is none
             if wanted or self.labels:
                 raise InputError("it has no label.")
             return None

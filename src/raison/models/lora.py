@@ -79,17 +79,26 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
 
 
 def base_of(folder: Path) -> str:
-    """The name of the model that an adapter was trained for."""
-    try:
-        name = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
-    except (ValueError, KeyError, TypeError):
-        name = None
-    if not isinstance(name, str) or not name or Path(name).expanduser().resolve() == folder.expanduser().resolve():
+    """The name of the model that an adapter was trained for: an adapter of an adapter is one, a circle is not."""
+    name, seen = _told_base(folder), {folder.expanduser().resolve()}
+    below = name
+    while below and (place := Path(below).expanduser().resolve()) not in seen:
+        seen.add(place)
+        below = _told_base(place) if (place / "adapter_config.json").is_file() else None
+    if not name or below:
         raise ModelError(
             f"The adapter_config.json of {folder.name!r} does not say which model it is for: put its name or folder "
             "into base_model_name_or_path."
         )
     return name
+
+
+def _told_base(folder: Path) -> str | None:
+    try:
+        name = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) else None
 
 
 def _refuse_variants(config: dict[str, Any]) -> None:

@@ -320,8 +320,11 @@ def written(model: Any, sources: Sequence[Any], out: Path) -> list[list[int]]:
     mark = hashlib.sha256(json.dumps([encoding.ids.tolist() for encoding in sources]).encode()).hexdigest()
     path = out / OWN
     if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["model"] == model.name and found["sources"] == mark:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:  # half a file: what it held is written anew
+            found = {}
+        if isinstance(found, dict) and (found.get("model"), found.get("sources")) == (model.name, mark):
             ready: list[list[int]] = found["targets"]
             return ready
     end, longest = end_of(model), model.hf.generation_config.max_new_tokens or LONGEST
