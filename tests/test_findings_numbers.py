@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison.errors import InputError, Unsupported
+from raison.errors import InputError, ModelError, Unsupported
 from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.metrics.sanity import cascade
 from raison.models.base import Wish
@@ -330,3 +330,26 @@ def test_a_forced_first_token_stands_before_the_target():
         whole = forced.generate(input_ids=source, max_new_tokens=6, num_beams=1, do_sample=False)[0].tolist()
     assert whole[:2] == [start, 7]
     assert model.write(encoding, 5) == [i for i in whole[2:] if i != forced.generation_config.eos_token_id]
+
+
+def test_a_view_that_answers_differently_from_the_users_model_is_refused():
+    """Falcon's eager attention adds its ALiBi twice, the fused one that users run adds it once."""
+    import torch
+    from transformers import FalconConfig, FalconForCausalLM
+
+    _, tokenizer = tiny_hf("gpt2", "causal")
+    for alibi in (False, True):
+        torch.manual_seed(0)
+        config = FalconConfig(
+            vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, alibi=alibi,
+            bos_token_id=0, eos_token_id=0,
+        )  # fmt: skip
+        hf = FalconForCausalLM(config).double().eval()
+        for weight in hf.parameters():
+            if weight.dim() > 1:
+                torch.nn.init.normal_(weight, std=0.4)
+        if alibi:
+            with pytest.raises(ModelError, match="does not give the model's own answers"):
+                load(hf, tokenizer)
+        else:
+            assert load(hf, tokenizer).removals

@@ -198,18 +198,19 @@ def clone(model: nn.Module) -> Any:
     return copied.eval()
 
 
-def configure(model: Any, implementation: str) -> None:
-    """Set the attention of a clone, in every config that its modules hold."""
+def configure(model: Any, implementation: str | None = None) -> None:
+    """Have a clone answer in named fields, and with this attention, in every config that its modules hold."""
     configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}
     for config in configs.values():
-        config._attn_implementation = implementation
+        if implementation is not None:
+            config._attn_implementation = implementation
         config.return_dict = True
 
 
 def bare(model: nn.Module) -> Any:
-    """An untapped clone with eager attention: what the load probe compares a view with."""
+    """An untapped clone with the attention that the user chose: what the load probe compares a view with."""
     copied = clone(model)
-    configure(copied, "eager")
+    configure(copied)
     return copied
 
 
