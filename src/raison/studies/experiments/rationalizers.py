@@ -65,10 +65,11 @@ def rationalizers(trial: Trial) -> Evaluation:
     for title in trial.methods:
         rows = [numbers_of(read[title], number) if read[title] else {} for number in range(count)]
         numbers[title] = [{column.key: row.get(column.key) for column in columns} for row in rows]
-    about = [f"Seeds: {', '.join(f'{title} {len(seeds)}' for title, seeds in there.items())}."]
+    about = [seeds_of(there)]
     if missing := [title for title in trial.methods if title not in there]:
         about.append(f"Not made yet: {', '.join(missing)}.")
-    about += [sentence for title, seeds in there.items() if (sentence := spread_of(title, seeds))]
+    if apart := [told for title, seeds in there.items() if (told := spread_of(title, seeds))]:
+        about.append(f"How far seeds lie apart in accuracy and F1: {'; '.join(apart)}.")
     about += [sentence for title, seeds in there.items() if (sentence := counted(title, seeds))][:1]
     evaluation = found(replace(trial, model=Many()), columns, numbers, data=trial.run.data, about=about)  # type: ignore[arg-type]
     return replace(evaluation, texts=tuple(Seen(str(k), f"test text {k}") for k in range(count)))
@@ -140,15 +141,22 @@ def pooled_f1(picked: Mapping[str, Sequence[int]]) -> float:
     return float(2 * both / max(1, kept + marked))
 
 
+def seeds_of(there: Mapping[str, Sequence[Judged]]) -> str:
+    """How many seeds the kinds of models have: most, and those that have another number."""
+    counts = [len(seeds) for seeds in there.values()]
+    most = max(set(counts), key=counts.count)
+    others = [f"{title} {len(seeds)}" for title, seeds in there.items() if len(seeds) != most]
+    return f"Seeds: {most} each{', but ' if others else ''}{', '.join(others)}."
+
+
 def spread_of(title: str, seeds: Sequence[Judged]) -> str:
-    """How far seeds lie apart, in a sentence."""
+    """The smallest and the largest number of any seed."""
     if len(seeds) < 2:
         return ""
     accuracy = [float(np.mean(seed.said)) for seed in seeds if not seed.line["regression"]]
     f1 = [pooled_f1(seed.picked) for seed in seeds if any(seed.picked.get("marked", ()))]
-    told = [f"accuracy {min(accuracy):.3f} to {max(accuracy):.3f}"] if accuracy else []
-    told += [f"F1 {min(f1):.3f} to {max(f1):.3f}"] if f1 else []
-    return f"{title}: seeds differ, {', '.join(told)}." if told else ""
+    ranges = [f"{min(numbers):.3f} to {max(numbers):.3f}" for numbers in (accuracy, f1) if numbers]
+    return f"{title} {', '.join(ranges)}" if ranges else ""
 
 
 def counted(title: str, seeds: Sequence[Judged]) -> str:
