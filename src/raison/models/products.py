@@ -33,6 +33,10 @@ class Mark:
     number: int  # of the attention
     heads: torch.Size  # (b, h), which a family may have folded into one axis
 
+    def per_head(self, values: torch.Tensor) -> torch.Tensor:
+        """[b h t e] values, in whatever shape they are multiplied; [b 1 t e] where all heads share them."""
+        return values if values.dim() == 4 else values.reshape(*self.heads, *values.shape[-2:])
+
 
 def name_of(function: Any) -> str:
     """One name for the ways to write an operation: a + b, torch.add(a, b), a += b, b.__radd__(a)."""

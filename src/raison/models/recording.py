@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from raison.errors import Unsupported
 from raison.models import keeping, meter
 from raison.models.base import Map, Trace
 from raison.models.layout import Chunk, Piece, chunks, pieces
@@ -130,6 +131,11 @@ def watched(model: Adapter, chunk: Chunk, inputs: dict[str, Any], call: Call, wa
     for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
         if leaf.shape[:2] != (len(chunk.parts), length):  # some embed [t b], and rows would be taken for texts
             raise RuntimeError(f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]")
+    if writes is not None and not (writes.writes and all(write.complete for write in writes.writes.values())):
+        raise Unsupported(
+            f"What each token's attention adds to the states of {model.name} can't be followed: choose a method that "
+            "needs attention weights or gradients only, such as gae."
+        )
     return Pass(chunk, call, output, model.hidden_of(output) if deep else [], writes)
 
 

@@ -107,7 +107,8 @@ class Writes(Products):
     def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
         result = super().product(mark, weights, values, multiply)
         shape = (*mark.heads, *weights.shape[-2:])
-        write = Write(weights.detach().reshape(shape), values.detach().reshape(*mark.heads, *values.shape[-2:]))
+        own = mark.per_head(values.detach())
+        write = Write(weights.detach().reshape(shape), own.expand(*mark.heads, *own.shape[-2:]))
         self.writes[mark.number] = write
         self._places[id(result)] = Place(result, write, "heads")
         return result
@@ -145,8 +146,9 @@ class Writes(Products):
         elif stage == "heads" and name in ("linear", "addmm"):
             write.projection = args[2] if name == "addmm" else args[1].mT
             stage = "branch"
-        elif stage == "branch" and name == "mul" and others:
-            write.steps.append(Step(others[0].detach()))
+        elif stage == "branch" and name == "mul":
+            factor = others[0].detach() if others else next(each for each in args if each is not place.tensor)
+            write.steps.append(Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device)))
         elif stage == "branch" and name == "layer_norm":
             write.steps.append(normed(args, kwargs))
         elif stage == "sum" and name == "layer_norm":

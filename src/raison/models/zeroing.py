@@ -37,7 +37,7 @@ class Silenced(Products):
 
     def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
         if mark.number == self.which:
-            folded = values.reshape(*mark.heads, *values.shape[-2:]).clone()  # [n h t e]
+            folded = mark.per_head(values).clone()
             folded[torch.arange(len(self.tokens)), :, self.tokens] = 0.0
             values = folded.reshape(values.shape)
         return super().product(mark, weights, values, multiply)
