@@ -175,3 +175,26 @@ def test_a_reader_that_goes_away(folder):
     command = f'"{sys.executable}" -m raison ls methods | head -1'
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0 and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "evaluate", "compare"])
+def test_commands_open_models_alike(command, tmp_path):
+    """A model that needs --allow-pickle can be measured, not only explained; a wrong device is told."""
+    import torch
+
+    hf, tokenizer = tiny_hf("bert", "classification", double=False)
+    hf.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    tokenizer.save_pretrained(tmp_path)
+    torch.save(hf.state_dict(), tmp_path / "pytorch_model.bin")
+    asked = {
+        "explain": ("a good film", "-M", "random"),
+        "evaluate": ("-M", "random", "--metric", "sufficiency", "--limit", "2"),
+        "compare": ("random", "uniform", "--metric", "sufficiency", "--limit", "2"),
+    }[command]
+    args = (command, *asked, "-m", str(tmp_path))
+    refused = raison(*args)
+    assert refused.returncode in (1, 2) and "--allow-pickle" in refused.stderr
+    assert raison(*args, "--allow-pickle", "--device", "cpu").returncode == 0
+    wrong = raison(*args, "--allow-pickle", "--device", "moon")
+    assert wrong.returncode in (1, 2) and "can't be put on 'moon'" in wrong.stderr and wrong.stderr.count("\n") == 1

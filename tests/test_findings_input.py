@@ -136,3 +136,10 @@ def test_a_file_of_something_else_among_the_results_is_damage(tmp_path):
     again = run.invoke(app, ["run", "--resume", "--out", str(out)])
     assert again.exit_code == 0, again.output
     assert run.invoke(app, ["store", "verify", str(out)]).exit_code == 0
+
+
+def test_ray_has_devices_of_its_own():
+    from raison.runs.spec import Means
+
+    with pytest.raises(InputError, match="give gpus"):
+        Means(ray="local", device="cuda")

@@ -16,7 +16,8 @@ Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data 
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
 Deep = Annotated[
-    Optional[int], typer.Option("--deep", help="Texts for what costs most: importance, influence, single adversaries.")
+    Optional[int],
+    typer.Option("--deep", help="Texts for what costs most: importance, influence, single adversaries; default: all."),
 ]
 Permutations = Annotated[int, typer.Option("--permutations", help="How often attention is shuffled.")]
 Show = Annotated[int, typer.Option("--show", help="Texts that are shown word by word.")]
@@ -24,7 +25,9 @@ Texts = Annotated[Optional[list[str]], typer.Option("--text", help="A text of yo
 Adversaries = Annotated[
     Optional[list[str]], typer.Option("--adversary", help="Train one: frozen or unfrozen; repeat it for both.")
 ]
-Lambdas = Annotated[Optional[list[float]], typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep.")]
+Lambdas = Annotated[
+    Optional[list[float]], typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep; default: 1.")
+]
 Epochs = Annotated[int, typer.Option("--epochs", help="Of the adversaries' training.")]
 Train = Annotated[
     Optional[str], typer.Option("--train", help="Labelled texts that adversaries learn from; default: the train part.")
@@ -32,7 +35,6 @@ Train = Annotated[
 Keep = Annotated[
     Optional[Path], typer.Option("--keep", help="Folder for what is done: the same command goes on from there.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Html = Annotated[Optional[Path], typer.Option("--html", help="Write a page with plots and the verdict.")]
 
 
@@ -53,8 +55,9 @@ def audit(
     data_dir: DataDir = None,
     skip_broken: Skip = False,
     seed: options.Seed = 0,
-    json: Json = False,
+    json: options.OneJson = False,
     html: Html = None,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -70,7 +73,7 @@ def audit(
         from raison.studies.audit import audit as audited
 
         wait(f"opening {model}")
-        loaded: Any = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         wait(f"asking {loaded.name}")
         found = audited(
             loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,

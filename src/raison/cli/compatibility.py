@@ -20,7 +20,6 @@ Targets = Annotated[int, typer.Option("--targets", help="Places in each text who
 Truths = Annotated[
     int, typer.Option("--truths", help="Contexts in which a missing token is marginalised out; 0: none.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw it: a .png, .svg or .pdf file.")]
 
 
@@ -34,8 +33,9 @@ def compatibility(
     truths: Truths = 12,
     data_dir: DataDir = None,
     seed: options.Seed = 0,
-    json: Json = False,
+    json: options.OneJson = False,
     figure: Figure = None,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -60,7 +60,7 @@ def compatibility(
         from raison.studies.compatibility import check_compatibility, texts_of
 
         wait(f"opening {model}")
-        loaded: Any = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         texts = texts_of(loaded, data, split, limit, data_dir, length)
         wait(f"asking {loaded.name} about parts of contexts")
         found = check_compatibility(

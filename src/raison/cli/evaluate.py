@@ -13,6 +13,7 @@ from raison.cli.explain import DEFAULT_MODEL, writable
 from raison.errors import InputError
 
 FORMS = (".md", ".csv", ".json", ".html")
+DEFAULT_DATA = "reviews"  # embedded: the first command works on any machine
 
 Data = Annotated[
     str,
@@ -23,8 +24,8 @@ MaybeData = Annotated[
     typer.Option(
         "-d",
         "--data",
-        help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME; default: sst2, or the "
-        "texts of --explanations.",
+        help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME; default: reviews, or "
+        "the texts of --explanations.",
     ),
 ]
 Metrics = Annotated[
@@ -82,7 +83,10 @@ def evaluate(
     export: Export = None,
     data_dir: DataDir = None,
     skip_broken: Skip = False,
-    json: options.Json = False,
+    device: options.Device = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+    json: options.OneJson = False,
     out: Files = None,
 ) -> None:
     """Measure explanations on a data set: methods x metrics, with intervals, curves and cost."""
@@ -94,7 +98,7 @@ def evaluate(
     check_limit(limit)
     if method and explanations:
         raise InputError("--explanations measures what was made elsewhere, so it takes no -M: leave one of them away.")
-    data = data if data is not None or explanations else "sst2"
+    data = data if data is not None or explanations else DEFAULT_DATA
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
@@ -104,17 +108,26 @@ def evaluate(
         measures = study.metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
-            model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
-            units=units, removal=removal, seed=seed, skip_broken=skip_broken, data_dir=data_dir,
-            explanations=explanations, export=export,
+            opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,
+            target="gold" if gold_target else "predicted", units=units, removal=removal, seed=seed,
+            skip_broken=skip_broken, data_dir=data_dir, explanations=explanations, export=export,
         )  # fmt: skip
     publish(result, json, out or [])
+
+
+def opened(model: str, device: str | None, allow_pickle: bool, trust_remote_code: bool) -> Any:
+    """The model, or its name where nothing is said about opening it: a study may do without it."""
+    if device is None and not allow_pickle and not trust_remote_code:
+        return model
+    from raison import load
+
+    return load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
 
 
 def compare(
     one: Annotated[str, typer.Argument(help="A method.")],
     other: Annotated[str, typer.Argument(help="Another one.")],
-    data: Data = "sst2",
+    data: Data = DEFAULT_DATA,
     model: options.Model = DEFAULT_MODEL,
     metric: Metrics = None,
     split: Split = None,
@@ -125,7 +138,10 @@ def compare(
     seed: options.Seed = 0,
     data_dir: DataDir = None,
     skip_broken: Skip = False,
-    json: options.Json = False,
+    device: options.Device = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
+    json: options.OneJson = False,
 ) -> None:
     """Test whether one method is better than another on the same texts: differences, p-values, effect sizes."""
     check_limit(limit)
@@ -139,8 +155,9 @@ def compare(
         measures = study.metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data}")
         result = study.evaluate(
-            model, data, chosen, measures, split=split, limit=limit, target="gold" if gold_target else "predicted",
-            units=units, removal=removal, seed=seed, skip_broken=skip_broken, data_dir=data_dir,
+            opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,
+            target="gold" if gold_target else "predicted", units=units, removal=removal, seed=seed,
+            skip_broken=skip_broken, data_dir=data_dir,
         )  # fmt: skip
         verdicts = testing.compare(result, *result.methods)
     if json:

@@ -36,6 +36,7 @@ def explain(
     html: options.Html = None,
     figure: options.Figure = None,
     out: options.Out = None,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -65,7 +66,7 @@ def explain(
         # misspelt names are cheaper to refuse before a model is loaded
         chosen = [methods.build(name) for name in method or ()]
         wait(f"opening {model}")
-        opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         wishes = Wishes(number_or_text(target), contrast, output, units, removal, seed, truncate)
         chosen = chosen or [methods.build(default_method(opened))]
         by_method = []

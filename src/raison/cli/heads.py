@@ -61,6 +61,7 @@ def heads(
     out: Out = None,
     figure: Figure = None,
     positions: Positions = None,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -95,7 +96,7 @@ def heads(
             from raison.studies.heads import head_statistics
 
             wait(f"opening {model}")
-            loaded = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+            loaded = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
             wait(f"watching the heads of {loaded.name}")
             named = corpus or data.name.removesuffix(".gz").removesuffix(".conllu")
             found = head_statistics(loaded, sentences, subtypes=subtypes, specials=specials, corpus=named)

@@ -12,7 +12,7 @@ from raison.cli import options
 
 def ls(
     what: Annotated[str, typer.Argument(help="methods, searches, rules, models, metrics or datasets.")] = "methods",
-    json: options.Json = False,
+    json: options.OneJson = False,
 ) -> None:
     """List what can be named: methods, searches, rules, models, metrics or data sets."""
     from raison.api import ls as names_of

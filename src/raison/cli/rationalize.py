@@ -34,6 +34,7 @@ def rationalize(
     html: options.Html = None,
     figure: options.Figure = None,
     out: options.Out = None,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -70,7 +71,7 @@ def rationalize(
         chosen = search_of(search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient)
         wishes = Wishes(number_or_text(target), contrast, None, units, removal, 0, truncate, generate)
         wait(f"opening {model}")
-        opened = load(model, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         check_needs(chosen, opened)
         wait(f"searching ({chosen.name})")
         interrupted = False

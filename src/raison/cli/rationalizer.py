@@ -23,7 +23,9 @@ Sparsity = Annotated[
 ]
 Variant = Annotated[
     str,
-    typer.Option("--variant", help="plmr, whole, no_pruning, no_full_text, literal, all_layers, rnp, a2r, *_gru."),
+    typer.Option(
+        "--variant", help="plmr, whole, no_pruning, no_full_text, literal, all_layers, rnp, a2r, rnp_gru, a2r_gru."
+    ),
 ]
 Blocks = Annotated[
     Optional[int],
@@ -40,7 +42,7 @@ SparsityWeight = Annotated[float, typer.Option("--sparsity-weight", help="λ_s."
 Coherence = Annotated[float, typer.Option("--coherence", help="λ_c: neighbours are treated alike.")]
 Human = Annotated[float, typer.Option("--human", help="Weight of human rationales, where the data has some.")]
 Lora = Annotated[int, typer.Option("--lora", help="Train an adapter of this rank; 0: all weights of the blocks.")]
-Rate = Annotated[Optional[float], typer.Option("--lr", help="Of the blocks; default: 5e-4 with --lora, else 5e-5.")]
+Rate = Annotated[Optional[float], typer.Option("--lr", help="Of the blocks; default: 2e-4 with --lora, else 5e-5.")]
 HeadRate = Annotated[float, typer.Option("--head-lr", help="Of the heads.")]
 Batch = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
 Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
@@ -107,7 +109,7 @@ def rationalizer(
 
         weights = Weights(sparsity=sparsity_weight, coherence=coherence, human=human)
         regimen = Regimen(
-            weights=weights, lr=lr if lr is not None else 5e-4 if lora else 5e-5, head_lr=head_lr, lora=lora,
+            weights=weights, lr=lr if lr is not None else 2e-4 if lora else 5e-5, head_lr=head_lr, lora=lora,
             batch=batch, epochs=epochs, patience=patience, warm=warm, longest=longest, bfloat16=bfloat16, half=half,
         )  # fmt: skip
         wait("training")

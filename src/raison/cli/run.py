@@ -38,7 +38,6 @@ Gpus = Annotated[float, typer.Option("--gpus", help="Share of a GPU for each Ray
 Shard = Annotated[Optional[int], typer.Option("--shard-tokens", help="Tokens of a shard, which is done whole or not.")]
 Where = Annotated[str, typer.Argument(help="Folder (or URL) of a run.")]
 Sql = Annotated[str, typer.Argument(help="select … from explanations …")]
-Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 def run(
@@ -65,6 +64,7 @@ def run(
     gpus: Gpus = 0.0,
     data_dir: DataDir = None,
     skip_broken: Skip = False,
+    device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
@@ -85,7 +85,7 @@ def run(
     folder = None if data_dir is None else str(data_dir)
     means = Means(
         workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
-        allow_pickle=allow_pickle, trust_remote_code=trust_remote_code, ray=ray, gpus=gpus,
+        device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code, ray=ray, gpus=gpus,
     )  # fmt: skip
     from raison.cli.waiting import waiting
 
@@ -104,7 +104,7 @@ def run(
         raise InputError("Every text failed: `raison store query` tells why (select id, failed from explanations).")
 
 
-def status(where: Where, json: Json = False) -> None:
+def status(where: Where, json: options.OneJson = False) -> None:
     """Say how far a run is."""
     from raison.runs.place import place_of
     from raison.runs.status import status_of
@@ -124,8 +124,8 @@ def status(where: Where, json: Json = False) -> None:
 
 def report(
     where: Where,
-    json: Json = False,
-    out: Annotated[Optional[list[Path]], typer.Option("--out", help="Write it: .html, .json, .md, .csv, …")] = None,
+    json: options.OneJson = False,
+    out: Annotated[Optional[list[Path]], typer.Option("--out", help="Write it: .md, .csv, .json or .html.")] = None,
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
     from raison.cli.evaluate import FORMS, publish
@@ -201,7 +201,9 @@ def export(
 
 
 def query(
-    where: Where, sql: Annotated[str, typer.Argument(help="select … from explanations …")], json: Json = False
+    where: Where,
+    sql: Annotated[str, typer.Argument(help="select … from explanations …")],
+    json: options.OneJson = False,
 ) -> None:
     """Ask a run in SQL."""
     from raison.runs.export import query as asked

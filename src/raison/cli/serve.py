@@ -10,6 +10,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from raison.cli import options
 from raison.errors import InputError, MissingExtra
 
 DEFAULT_MODELS = ("sentiment", "smollm2")
@@ -17,8 +18,14 @@ DEFAULT_MODELS = ("sentiment", "smollm2")
 
 def serve(
     model: Annotated[
-        Optional[list[str]], typer.Option("--model", "-m", help="A model that may be asked; repeat it for several.")
+        Optional[list[str]],
+        typer.Option(
+            "--model", "-m", help="A model that may be asked; repeat it for several. Default: sentiment and smollm2."
+        ),
     ] = None,
+    device: options.Device = None,
+    allow_pickle: options.AllowPickle = False,
+    trust_remote_code: options.RemoteCode = False,
     run: Annotated[
         Optional[list[Path]], typer.Option("--run", help="A folder of `raison run` to look at; repeat it for several.")
     ] = None,
@@ -35,7 +42,7 @@ def serve(
     seconds: Annotated[float, typer.Option(help="The longest that one request may take.")] = 300.0,
     characters: Annotated[int, typer.Option(help="The longest text.")] = 20_000,
 ) -> None:
-    """Open a page on which texts are explained: http://127.0.0.1:8765."""
+    """Serve a page on which texts are explained, at http://127.0.0.1:8765."""
     try:
         import uvicorn
 
@@ -62,7 +69,7 @@ def serve(
             step(f"loading {each}")
             if not sys.stderr.isatty():  # no bar there, and it takes a while
                 typer.echo(f"loading {each} …", err=True)
-            opened = load(each)
+            opened = load(each, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
             models[opened.name] = opened
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/"
     typer.echo(f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True)

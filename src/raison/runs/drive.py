@@ -110,7 +110,7 @@ def run(
             import torch
 
             torch.set_num_threads(means.threads)
-            model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
+            model = load(spec.model, **means.opening)
             worker = Worker(place, spec, means, model)
             if header is None:  # not before the model could be opened: a mistyped name makes no run
                 place.put("spec.json", spec.to_json().encode("utf-8", "surrogatepass"))  # names of files may be odd

@@ -153,5 +153,5 @@ def packed_model(spec: RunSpec, means: Means) -> Any:
     """What an actor needs to make the model again."""
     from raison.models.load import load
 
-    model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
+    model = load(spec.model, **means.opening)
     return model.hf, model.tokenizer, model.name, getattr(model, "heads", None)

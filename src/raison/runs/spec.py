@@ -79,6 +79,7 @@ class Means:
     timeout: float | None = None  # seconds for one text by all methods
     memory: int | None = None  # megabytes beyond the model, of each worker
     data_dir: str | None = None
+    device: str | None = None  # of workers that are no Ray's
     allow_pickle: bool = False
     trust_remote_code: bool = False
     ray: str | None = None  # address of a cluster; "local": a Ray of its own; None: no Ray
@@ -97,6 +98,17 @@ class Means:
                 raise InputError(f"memory is a number of megabytes up to a milliard, not {self.memory}.")
         if not self.gpus >= 0:
             raise InputError(f"gpus is a share of a GPU from 0 up, not {self.gpus}.")
+        if self.device is not None and self.ray is not None:
+            raise InputError("Ray puts its workers on devices itself: give gpus (--gpus 1) instead of a device.")
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """How a worker opens its model."""
+        return {
+            "device": self.device,
+            "allow_pickle": self.allow_pickle,
+            "trust_remote_code": self.trust_remote_code,
+        }
 
     @property
     def apart(self) -> bool:

@@ -77,7 +77,7 @@ class Worker:
     def __init__(self, place: Place, spec: RunSpec, means: Means, model: Any = None):
         self.place, self.spec = place, spec
         if model is None:
-            model = load(spec.model, allow_pickle=means.allow_pickle, trust_remote_code=means.trust_remote_code)
+            model = load(spec.model, **means.opening)
         if getattr(model, "hf", None) is not None:
             settle(model.hf)
         self.model = model
