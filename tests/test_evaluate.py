@@ -15,6 +15,8 @@ import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, RaisonError, Unsupported
 from raison.evaluation import Evaluation
+from raison.metrics.base import Share
+from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.base import Budget
 from raison.registry import metrics
 from raison.show.report import report
@@ -69,6 +71,40 @@ def test_means_and_pooled_numbers(result):
     pooled = next(c for c in result.columns if c.pooled)
     cell = result.cell("random", pooled.key)
     assert cell.value == pytest.approx(sum(cell.parts) / sum(cell.wholes))
+
+
+def test_intervals_of_a_table_are_those_of_its_texts(model):
+    """At the level that was asked for; of pooled numbers by parts and wholes, not by ratios of single texts."""
+    texts = [  # of the k-th text k + 1 words are marked
+        replace(e, gold=(Span(0, len(" ".join(e.text.split()[: k + 1]))),)) for k, e in enumerate(examples())
+    ]
+    found = evaluate(model, texts, ["leave_one_out"], ["comprehensiveness", "token_f1_micro"], level=0.8, seed=3)
+    cell = found.cell("leave_one_out", "comprehensiveness")
+    expected = mean_interval(cell.each, level=0.8, seed=3)
+    assert (cell.low, cell.high) == (expected.low, expected.high)
+    pooled = next(column.key for column in found.columns if column.pooled)
+    cell = found.cell("leave_one_out", pooled)
+    expected = pooled_interval([Share(*each) for each in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3)
+    assert (cell.low, cell.high) == (expected.low, expected.high) and cell.low < cell.high
+    ratios = mean_interval([p / w for p, w in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3)
+    assert (cell.low, cell.high) != (ratios.low, ratios.high)
+
+
+def test_curves_are_means_over_texts(model):
+    texts = examples(3)
+    whole = evaluate(model, texts, ["leave_one_out"], ["aopc"]).curves["aopc_curve"]["leave_one_out"]
+    single = [evaluate(model, [e], ["leave_one_out"], ["aopc"]).curves["aopc_curve"]["leave_one_out"] for e in texts]
+    np.testing.assert_allclose(whole, np.mean(single, axis=0), rtol=1e-9)
+    assert np.ptp(single, axis=0).max() > 1e-3
+
+
+def test_which_direction_is_better(model):
+    found = evaluate(model, examples(2), ["random"], ["sufficiency", "comprehensiveness"])
+    told = {column.key: column.higher for column in found.columns}
+    assert told == {
+        "sufficiency": False, "normalised_sufficiency": True,
+        "comprehensiveness": True, "normalised_comprehensiveness": True,
+    }  # fmt: skip
 
 
 def test_the_same_seed_gives_the_same_table_and_batches_do_not_matter(model, result):

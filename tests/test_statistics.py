@@ -92,6 +92,51 @@ def test_pooled_gap_interval_is_scipys(generator):
     np.testing.assert_allclose((ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low))
 
 
+def efron(found, estimate, without, level):
+    """BCa as Efron & Tibshirani 1993 write it (14.9 to 14.15), sample by sample."""
+    from statistics import NormalDist
+
+    normal = NormalDist()
+    below = sum(1.0 if f < estimate else 0.5 if f == estimate else 0.0 for f in found) / len(found)
+    z0, mean = normal.inv_cdf(below), sum(without) / len(without)
+    a = sum((mean - w) ** 3 for w in without) / (6 * sum((mean - w) ** 2 for w in without) ** 1.5)
+    ends = []
+    for alpha in ((1 - level) / 2, (1 + level) / 2):
+        z = normal.inv_cdf(alpha)
+        ends.append(np.quantile(found, normal.cdf(z0 + (z0 + z) / (1 - a * (z0 + z)))))
+    return ends
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_intervals_literally(generator, level):
+    """Means, pooled ratios and their gaps, drawn and computed example by example; skewed, so that signs matter."""
+    n, seed, count = 12, 7, 400
+    part, whole, less, other = generator.exponential(size=(4, n)) ** 2 + 0.1
+    drawn = np.random.default_rng(seed).integers(0, n, (count, n))
+    rest = [[k for k in range(n) if k != left] for left in range(n)]
+
+    def mean(rows):
+        return sum(part[k] for k in rows) / len(rows)
+
+    def ratio(rows):
+        return sum(part[k] for k in rows) / sum(whole[k] for k in rows)
+
+    def gap(rows):
+        return ratio(rows) - sum(less[k] for k in rows) / sum(other[k] for k in rows)
+
+    how = {"level": level, "resamples": count, "seed": seed}
+    ours = (
+        mean_interval(part, **how),
+        pooled_interval(shares(part, whole), **how),
+        pooled_gap_interval(shares(part, whole), shares(less, other), **how),
+    )
+    for found, statistic in zip(ours, (mean, ratio, gap), strict=True):
+        estimate = statistic(range(n))
+        expected = efron([statistic(row) for row in drawn], estimate, [statistic(rows) for rows in rest], level)
+        assert found.estimate == pytest.approx(estimate, rel=1e-12)
+        np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-9)
+
+
 def test_a_gap_of_pooled_ratios_without_enough_examples():
     one = pooled_gap_interval([Share(1, 2), Share(0, 0)], [Share(1, 4), Share(1, 1)])
     assert one.estimate == 0.25 and np.isnan(one.low) and (one.count, one.excluded) == (1, 1)
@@ -313,6 +358,55 @@ def test_pooled_permutations_literally(generator):
         assert found.difference == pytest.approx(
             parts[0].sum() / wholes[0].sum() - parts[1].sum() / wholes[1].sum(), abs=1e-12
         )
+
+
+def test_sampled_permutations_literally(generator):
+    """More pairs than can be tried: the signs that are drawn, one by one, and (1 + hits) / (1 + resamples)."""
+    n, seed, count = 21, 3, 50
+    wholes = generator.integers(1, 9, (2, n)).astype(float)
+    parts = wholes * generator.random((2, n)) ** np.array([[0.7], [1.0]])  # no pair is equal: each has a sign
+    bits = np.unpackbits(np.frombuffer(np.random.default_rng(seed).bytes((count * n + 7) // 8), np.uint8))
+    swaps = bits[: count * n].reshape(count, n).astype(bool)
+
+    def gap(swap):
+        mine = [1 if swapped else 0 for swapped in swap]
+        one, two = ([side if first else 1 - side for side in mine] for first in (True, False))
+        above, below = (
+            [sum(table[s][k] for k, s in enumerate(rows)) for rows in (one, two)] for table in (parts, wholes)
+        )
+        return above[0] / below[0] - above[1] / below[1]
+
+    def moved(swap):
+        return sum((-d if swapped else d) for d, swapped in zip(parts[0] - parts[1], swap, strict=True))
+
+    pooled = [shares(p, w) for p, w in zip(parts, wholes, strict=True)]
+    for statistic, found in (
+        (gap, pooled_permutation_test(*pooled, resamples=count, seed=seed)),
+        (moved, permutation_test(*parts, resamples=count, seed=seed)),
+    ):
+        least = abs(statistic([False] * n)) - 1e-9
+        hits = sum(abs(statistic(swap)) >= least for swap in swaps)
+        assert 0 < hits < count and not found.exact
+        assert found.p == pytest.approx((1 + hits) / (1 + count))
+
+
+def test_pooled_permutations_of_many_pairs_are_scipys(generator):
+    stats = pytest.importorskip("scipy.stats")
+    wholes = generator.integers(1, 30, (2, 40)).astype(float)
+    parts = [generator.binomial(w.astype(int), p).astype(float) for w, p in zip(wholes, (0.45, 0.35), strict=True)]
+
+    def gap(one, two, axis=-1):
+        """Each number holds a part and a whole: part + whole / 1000 keeps both through a swap."""
+        whole = lambda x: np.round((x % 1) * 1000)  # noqa: E731
+        ratio = lambda x: np.floor(x).sum(axis) / whole(x).sum(axis)  # noqa: E731
+        return ratio(one) - ratio(two)
+
+    packed = [p + w / 1000 for p, w in zip(parts, wholes, strict=True)]
+    theirs = stats.permutation_test(
+        packed, gap, permutation_type="samples", n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+    )
+    ours = pooled_permutation_test(*(shares(p, w) for p, w in zip(parts, wholes, strict=True)), resamples=20_000)
+    assert 0.001 < theirs.pvalue < 0.5 and ours.p == pytest.approx(theirs.pvalue, abs=0.02)
 
 
 def test_pooled_permutations_of_equal_wholes_are_those_of_means(generator):
