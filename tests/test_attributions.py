@@ -16,6 +16,7 @@ from raison.models.load import load
 from raison.models.probe import subject
 from raison.models.relevance import Heads
 from raison.registry import methods
+from raison.studies.looking import heads_of
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import TEXTS, check_method, with_padding
 from raison.testing.precision import Float64
@@ -106,6 +107,16 @@ def test_attention_x_gradient(model):
     weights = literal.attention_maps(model.hf, ids, **types)
     slopes = literal.gradients(model.hf, ids, goal, **types, **value).maps
     near(scores(model, "attention_x_gradient")[0], (weights * slopes).sum((0, 1, 2)))
+
+
+def test_what_heads_carry(model):
+    """The page's table of heads: Σ |attention × gradient| of each, as a share of all."""
+    ids, goal, types, value = asked(model)
+    weights = literal.attention_maps(model.hf, ids, **types)
+    slopes = literal.gradients(model.hf, ids, goal, **types, **value).maps
+    each = np.abs(weights * slopes).sum((2, 3))
+    found = heads_of(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
+    np.testing.assert_allclose(found["carried"], each / each.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", WRITERS)

@@ -10,12 +10,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
 from raison.errors import InputError, RaisonError, Unsupported
-from raison.metrics.attention import jensen_shannon, kendall_tau, permuted_attention, total_variation
+from raison.metrics.attention import (
+    information_of_states,
+    jensen_shannon,
+    kendall_defined,
+    kendall_tau,
+    permuted_attention,
+    total_variation,
+)
+from raison.metrics.statistics import mean_interval
 from raison.models.load import load
 from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
@@ -264,9 +273,45 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     f1s = [f1_of(asked(model, encodings, weights).argmax(-1), gold, 2) for weights in drawn]
     assert found.replaced["permuted"]["f1"] == pytest.approx(np.mean(f1s))
     assert found.replaced["permuted"]["versions"] == 12
+    assert found.replaced["permuted"]["f1 drop"] == pytest.approx(found.f1 - np.mean(f1s))
+    assert found.replaced["uniform"]["accuracy drop"] == pytest.approx(
+        found.accuracy - (flat.argmax(-1) == gold).mean()
+    )
     gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")
     taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
     assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
+    removed = raison.explain(model, [e.text for e in data], method="leave_one_out", units="token", output="prob")
+    others = {
+        "leaving words out": [np.abs(each.scores) for each in removed],
+        "gradient of states": state_gradients(model, encodings),
+        "leaving states out": state_removals(model, encodings),
+    }
+    for name, rows in others.items():
+        taus = [
+            kendall_tau(a[1:-1], b) for a, b in zip(own, rows, strict=True) if kendall_defined(a[1:-1], np.asarray(b))
+        ]
+        assert found.agreement[name].mean == pytest.approx(np.mean(taus)), name
+    assert len({round(each.mean, 6) for each in found.agreement.values()}) == 4
+    for name, rows in (("attention", [a[1:-1] for a in own]), ("gradient of words", [g.scores for g in gradients])):
+        each = [stats.entropy(np.abs(row)) / np.log(len(row)) for row in rows if len(row) > 1]
+        assert found.entropy[name].mean == pytest.approx(np.mean(each), abs=1e-6), name
+    likely, words, states = [], [], []
+    for encoding, label, right in zip(encodings, said, said == gold, strict=True):
+        ids = torch.tensor([encoding.ids.tolist()])
+        with torch.no_grad():
+            told = model.hf(ids, attention_mask=torch.ones_like(ids))
+            alone = model.hf.decoder(told.read).softmax(-1)[0, 1:-1, label]
+        words.append(told.embeddings[0, 1:-1].numpy())
+        states.append(told.read[0, 1:-1].numpy())
+        likely += [float(alone.mean())] if right else []
+    assert found.token_probability.mean == pytest.approx(np.mean(likely), abs=1e-6)
+    order = [owner for each in model.passes(encodings) for owner in each.owners]
+    told = information_of_states(*(np.concatenate([rows[k] for k in order]) for rows in (words, states)), seed=0)
+    known = found.information["frequent words"]
+    assert known["value"] == pytest.approx(told.value, abs=1e-6) and (known["pairs"], known["k"]) == (
+        told.pairs,
+        told.k,
+    )
     assert set(found.entropy) >= {"attention", "gradient of words", "influence", "influence, by facet"}
     assert 0 < found.token_probability.mean <= 1 and 20 < found.instance.count < 40
     assert found.instance.count + found.instance.left_out == 40  # some texts are too short for attention to move far
@@ -276,6 +321,16 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     assert json.loads(found.to_json())["count"] == 40
     page = audit_page(found)
     assert page.count("<svg") >= 8 and found.verdict()[-1] in page and "<script" not in page
+
+
+def test_a_spread_is_a_mean_with_its_interval():
+    values = [0.1, 0.9, 0.4, 0.35, float("nan"), 0.8]
+    known = [v for v in values if v == v]
+    found = Spread.of(values, seed=5)
+    assert found.mean == pytest.approx(np.mean(known)) and (found.count, found.left_out) == (5, 1)
+    assert found.deviation == pytest.approx(np.std(known, ddof=1))
+    sure = mean_interval(known, level=0.95, seed=5)
+    assert (found.low, found.high) == (sure.low, sure.high)
 
 
 def test_special_tokens_that_somebody_typed_are_no_words(taught):

@@ -8,6 +8,7 @@ import torch
 from typer.testing import CliRunner
 
 from raison.errors import InputError, Unsupported
+from raison.metrics.statistics import mean_interval
 from raison.studies import compatibility as study
 from raison.studies.compatibility import check_compatibility
 from raison.testing.tiny import tiny_model
@@ -29,9 +30,9 @@ def found(writer):
     return check_compatibility(writer, TEXTS, length=20, targets=3, truths=2, sizes=(1, 2, 5))
 
 
-def test_the_whole_context_is_the_plain_model(writer, found):
-    """The last row against Hugging Face's own logits in the same places."""
-    losses = []
+def test_contexts_are_what_the_plain_model_reads(writer, found):
+    """Every row against Hugging Face's own logits: the kept tokens alone, at the positions where they stood."""
+    losses: dict[int | None, list[float]] = {1: [], 2: [], 5: [], None: []}
     for number, encoding in enumerate(study.blocks(writer, TEXTS, 20)):
         ids = torch.from_numpy(encoding.ids.copy())[None]
         with torch.inference_mode():
@@ -39,12 +40,38 @@ def test_the_whole_context_is_the_plain_model(writer, found):
         draw = np.random.default_rng([0, number])
         for target in study.chosen(writer, encoding, 3, draw):
             place = target.positions[0]
-            losses.append(-float(log_prob[place - 1, encoding.ids[place]]))
+            losses[None].append(-float(log_prob[place - 1, encoding.ids[place]]))
             free = np.flatnonzero(target.free(encoding))
             for size in (1, 2, 5):
-                draw.choice(free, size - 1, replace=False)  # as the study draws
-    assert found.full == pytest.approx(np.exp(np.mean(losses)), rel=1e-6)
-    assert found.subsets[-1]["count"] == len(losses)
+                drawn = draw.choice(free, size - 1, replace=False)  # as the study draws
+                kept = torch.tensor(sorted({*drawn.tolist(), place - 1, *np.flatnonzero(encoding.fixed[:place])}))
+                with torch.inference_mode():
+                    told = writer.hf(input_ids=ids[:, kept], position_ids=kept[None]).logits[0, -1].log_softmax(-1)
+                losses[size].append(-float(told[encoding.ids[place]]))
+    for row in found.subsets:
+        assert row["perplexity"] == pytest.approx(np.exp(np.mean(losses[row["size"]])), rel=1e-6), row["size"]
+        sure = mean_interval(losses[row["size"]], seed=0)
+        assert (row["low"], row["high"]) == pytest.approx((np.exp(sure.low), np.exp(sure.high)), rel=1e-5)
+        assert row["count"] == len(losses[None])
+    for number, told in enumerate(found.truth):
+        encoding = study.blocks(writer, TEXTS, 20)[number // 2]
+        place = np.flatnonzero(~encoding.fixed)[:4]
+        likeliest = int(study.by_marginalising(writer, encoding, place)[0].argmax())
+        token = {"likeliest": likeliest, "actual": int(encoding.ids[place[3]])}[told["kind"]]
+        kept = torch.tensor(sorted({int(place[0]), int(place[2]), *np.flatnonzero(encoding.fixed[: place[2]])}))
+        with torch.inference_mode():
+            ids = torch.from_numpy(encoding.ids.copy())[None, kept]
+            shares = writer.hf(input_ids=ids, position_ids=kept[None]).logits[0, -1].softmax(-1)
+        assert told["masked"] == pytest.approx(float(shares[token]), rel=1e-5)
+
+
+def test_more_context_is_compared_with_less_in_the_same_places():
+    losses = [{2: 1.0, 5: 1.5, None: 3.0}, {2: 2.0, None: 2.5}, {2: 1.0, 5: 3.0, None: 1.5}]
+    rows = [{"size": 2}, {"size": 5}]
+    worst = study.against_fewer(None, rows, losses, 0)
+    assert worst["fewer"] == 2 and worst["ratio"] == pytest.approx(np.exp(np.mean([2.0, 0.5, 0.5])))
+    assert worst["ratio_low"] == pytest.approx(np.exp(mean_interval([2.0, 0.5, 0.5]).low))
+    assert study.against_fewer(None, rows, [{2: 3.0, None: 1.0}] * 2, 0)["ratio"] == 1.0  # more helps
 
 
 def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch):

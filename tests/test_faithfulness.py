@@ -299,6 +299,17 @@ def test_closed_form():
     assert wrong["raw_infidelity"] == pytest.approx(np.mean((2 * drops) ** 2))
 
 
+@pytest.mark.parametrize("removal", ["delete", "mask", "mask_token"])
+def test_an_evaluation_removes_as_it_is_told(removal):
+    from raison.studies.evaluate import evaluate
+
+    model = tiny("bert")
+    explanation = raison.explain(model, LONG, "leave_one_out", removal=removal)
+    found = evaluate(model, [Example(LONG)], ["leave_one_out"], ["aopc"], removal=removal)
+    literally = literal.aopc(world_of("bert", explanation, removal), explanation)["aopc"]
+    assert found.cell("leave_one_out", "aopc").each[0] == pytest.approx(literally, rel=1e-9)
+
+
 def test_normalised_sufficiency_has_the_other_direction():
     """Plain sufficiency is a loss; its normalised form is what survives."""
     model = raison.load(additive)

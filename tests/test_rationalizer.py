@@ -32,7 +32,7 @@ from raison.show.wording import headline
 from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
 from raison.training import fit as fitting
-from raison.training.labelled import examples_by_part, lines_of
+from raison.training.labelled import Line, examples_by_part, lines_of
 from raison.types import Example
 from test_attention_classifier import reviews
 
@@ -370,6 +370,45 @@ def test_a2r_and_human_terms():
     odds = torch.sigmoid(told.margins[-1])
     literal = -torch.where(gold, odds, 1 - odds).log()[inside].mean()
     assert float(human) == pytest.approx(float(literal), rel=1e-6)
+
+
+class Scripted:
+    """Says and selects what the tokens of a text spell out: 1x the answer, 2x that from the full text, 30 a word that
+    is dropped, 31 one that is kept behind the first pruning block only, 32 one that is kept."""
+
+    def eval(self):
+        return self
+
+    def __call__(self, input_ids, rationale=None, full=True, **_):
+        real = input_ids >= 30
+        first, last = real & (input_ids >= 31), real & (input_ids == 32)
+        own = last if rationale is None else rationale.bool() & real
+        said, whole = (torch.eye(3)[input_ids[:, k] % 10] for k in (0, 1))
+        side = torch.zeros_like(input_ids)
+        empty = real.any(1) & ~last.any(1)
+        return Selected(
+            logits=said, rationale=own.long(), masks=(first.long(), own.long()), empty=empty, real=real, side=side,
+            full_logits=whole if full else None,
+        )  # fmt: skip
+
+
+def test_what_is_measured_is_counted_by_hand():
+    yes, no = True, False
+    lines = [  # said, said from the full text, words; what people marked
+        Line((10, 21, 32, 30, 32), 0, gold=(no, no, yes, yes, no)),  # right; wrong; keeps 2 of 3, 1 of 2 marked
+        Line((11, 21, 31, 30, 30, 30), 1, gold=(no, no, yes, no, no, no)),  # right, right; keeps nothing, empty
+        Line((12, 20, 32, 32), 0),  # wrong, right; keeps all 2; nothing is marked
+        Line((11, 21, 32, 31, 30, 30, 30), 2, gold=(no, no, no, yes, no, no, no)),  # wrong, wrong; keeps 1 of 5
+    ]
+    found = measured(Scripted(), lines, 0)
+    assert found["accuracy"] == 2 / 4 and found["full text accuracy"] == 2 / 4
+    assert found["sparsity"] == pytest.approx(5 / 14) and found["sparsity of the first"] == pytest.approx(7 / 14)
+    assert (found["empty"], found["full"]) == (1 / 4, 1 / 4)
+    # of the three texts with marks: kept 3, marked 4, both 1
+    assert (found["precision"], found["recall"]) == (pytest.approx(1 / 3), 1 / 4)
+    assert found["rationale f1"] == pytest.approx(2 / 7)
+    every = measured(Scripted(), lines, 0, "all")
+    assert every["sparsity"] == 1.0 and "full text accuracy" not in every
 
 
 # -- homogeneity and calibration -------------------------------------------------------------------------------

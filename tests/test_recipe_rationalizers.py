@@ -236,6 +236,31 @@ def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):
     assert len(fewer.texts) == 2 and fewer.cell("PLMR", "front_lost").value == pytest.approx(1 / 2)
 
 
+def test_homogeneity_is_told_of_the_first_a_middle_and_the_last_block(tmp_path, monkeypatch):
+    from raison.studies.experiments import homogeneity as study
+
+    hf, tokenizer = tiny_hf("bert", "classification")
+    encoder = hf.bert.eval()
+    texts = reviews(3)
+    monkeypatch.setattr(study, "encoder_of", lambda place, name: (encoder, tokenizer))
+    monkeypatch.setattr(study, "open_dataset", lambda *given: type("Read", (), {"examples": texts}))
+    found = reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path)}, limit=3)[1][0].evaluation
+    spreads, cosines = [], []
+    for example in texts:
+        with torch.no_grad():
+            inputs = tokenizer(example.text, return_tensors="pt")
+            layers = encoder(**inputs, output_hidden_states=True).hidden_states
+        words = [states[0, 1:-1].numpy() for states in layers]
+        spreads.append([np.trace(np.cov(each.T, bias=True)) for each in words])
+        unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in words]
+        cosines.append([(each @ each.T)[~np.eye(len(each), dtype=bool)].mean() for each in unit])
+    for name, rows in (("spread", np.array(spreads)), ("cosine", np.array(cosines))):
+        for where, block in (("first", 1), ("middle", 1), ("last", 2)):  # of two blocks
+            cell = found.cell("PLMR", f"{name}_{where}")
+            np.testing.assert_allclose(cell.each, rows[:, block], rtol=1e-6)
+        np.testing.assert_allclose(found.curves[f"{name}_curve"]["PLMR"], rows.mean(0), rtol=1e-6)
+
+
 def test_without_models_a_suite_says_what_to_do(tmp_path):
     with pytest.raises(InputError, match=r"holds no rationalizers of sst: make them with recipes/rationalizers.py"):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path)})

@@ -266,7 +266,12 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     """A short training from scratch: the folder opens, and a model that knows nothing yet is told so."""
     import subprocess
     import sys
+    from itertools import product
     from pathlib import Path
+
+    import raison
+    from raison.studies.experiments import majority as study
+    from raison.types import Example
 
     recipe = Path(__file__).resolve().parents[1] / "recipes" / "majority.py"
     told = [sys.executable, str(recipe), "--out", str(tmp_path / "m"), "--steps", "2", "--batch", "8"]
@@ -275,8 +280,24 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     _, outcomes = reproduce("P0-figure3", models={"majority-standard": str(tmp_path / "m")}, limit=6)
     found = outcomes[0].evaluation
     assert outcomes[1].evaluation is None
-    assert 0 < found.cell("P(1)", "error").value < 1
-    assert 0.5 < found.cell("P(1)", "loss").value < 3
+    model = raison.load(str(tmp_path / "m"))
+    one = model.tokenizer.convert_tokens_to_ids("1")
+    errors, losses = [], []
+    for text, kept in study.sentences(6, 0):
+        bits = [int(bit) for bit in text.split()[:17]]
+        dropped = {1 + k for k in range(17) if not kept[k]}  # <s> is the first token
+        there = torch.tensor([[k for k in range(19) if k not in dropped]])
+        ids = torch.tensor([model.encode([Example(text)])[0].ids.tolist()])
+        with torch.no_grad():
+            belief = model.hf(input_ids=ids[:, there[0]], position_ids=there).logits[0, -1].softmax(-1)[one]
+            whole = model.hf(input_ids=ids).logits[0].log_softmax(-1)
+        known = sum(bit for bit, keep in zip(bits, kept, strict=True) if keep)
+        rest = [sum(each) for each in product((0, 1), repeat=len(dropped))]
+        errors.append(abs(float(belief) - np.mean([known + more > 8 for more in rest])))
+        after = [*ids[0, 1:].tolist(), model.tokenizer.eos_token_id]
+        losses.append(-np.mean([float(whole[k, token]) for k, token in enumerate(after)]))
+    np.testing.assert_allclose(found.cell("P(1)", "error").each, errors, atol=1e-5)
+    np.testing.assert_allclose(found.cell("P(1)", "loss").each, losses, atol=1e-5)
     assert "the optimum is 1.8025" in found.notes[0]
 
 

@@ -226,8 +226,8 @@ def against_fewer(
     for row in smaller:
         few = row["size"]
         more = np.array([each[size] - each[few] for each in losses if size in each and few in each])
-        ratio = float(np.exp(more.mean()))
-        if len(more) and ratio > worst["ratio"]:
+        ratio = float(np.exp(more.mean())) if len(more) else 0.0  # sizes that share no place can't be compared
+        if ratio > worst["ratio"]:
             worst = {"fewer": few, "ratio": ratio, "ratio_low": float(np.exp(mean_interval(more, seed=seed).low))}
     return worst
 
