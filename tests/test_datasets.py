@@ -896,7 +896,7 @@ def test_tables(tmp_path):
 OWN = {  # file, spec, content, line, reason
     "label": ("a.csv", "", b"text,label\nfine,1\nbad,\n", 3, "no label"),
     "mapped label": ("a.jsonl", "(label=y)", b'{"text": "x", "y": 1}\n{"text": "z", "y": null}\n', 2, "no label"),
-    "a list of labels": ("a.jsonl", "", b'{"text": "x", "label": [0.5, NaN]}\n', 1, "no label"),
+    "a list of labels": ("a.jsonl", "", b'{"text": "x", "label": [0.5, NaN]}\n', 1, "is no number"),
     "no text": ("a.csv", "", b"text,label\nfine,1\n,1\n", 3, "no text"),
     "names": ("a.csv", "", b"text,text\nfine,1\n", 1, "stand twice: text, text"),
     "label name": ("a.csv", "(labels=(a, b))", b"text,label\nx,a\ny,1\nz,2\n", 4, "'2' is none of a, b"),

@@ -79,8 +79,10 @@ class Columns:
 
     def label(self, given: Any, wanted: bool) -> Any:
         if isinstance(given, list):
+            if any(isinstance(each, float) and math.isnan(each) for each in given):
+                raise InputError("one of its labels is no number.")
             return [self.label(each, True) for each in given]
-        if given is None or given == "" or given != given:  # not a number: what pandas writes where there is none
+        if given is None or given == "":
             if wanted or self.labels:
                 raise InputError("it has no label.")
             return None

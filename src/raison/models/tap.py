@@ -198,8 +198,8 @@ def clone(model: nn.Module) -> Any:
     return copied.eval()
 
 
-def configure(model: Any, implementation: str | None = None) -> None:
-    """Have a clone answer in named fields, and with this attention, in every config that its modules hold."""
+def configure(model: Any, implementation: str | None) -> None:
+    """Set the attention of a clone (None: as it is), in every config that its modules hold."""
     configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}
     for config in configs.values():
         if implementation is not None:
@@ -207,10 +207,10 @@ def configure(model: Any, implementation: str | None = None) -> None:
         config.return_dict = True
 
 
-def bare(model: nn.Module) -> Any:
-    """An untapped clone with the attention that the user chose: what the load probe compares a view with."""
+def bare(model: nn.Module, implementation: str | None = "eager") -> Any:
+    """An untapped clone with eager attention, or the user's own (None): what the load probe compares a view with."""
     copied = clone(model)
-    configure(copied)
+    configure(copied, implementation)
     return copied
 
 

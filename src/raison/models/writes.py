@@ -146,8 +146,8 @@ class Writes(Products):
         elif stage == "heads" and name in ("linear", "addmm"):
             write.projection = args[2] if name == "addmm" else args[1].mT
             stage = "branch"
-        elif stage == "branch" and name == "mul":
-            factor = others[0].detach() if others else next(each for each in args if each is not place.tensor)
+        elif stage == "branch" and name == "mul" and (factors := [a for a in args if a is not place.tensor]):
+            factor = factors[0].detach() if others else factors[0]  # a tensor, or a number
             write.steps.append(Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device)))
         elif stage == "branch" and name == "layer_norm":
             write.steps.append(normed(args, kwargs))
