@@ -64,7 +64,7 @@ Question = Annotated[Optional[str], typer.Option("--question", help="A question 
 Pair = Annotated[Optional[str], typer.Option("--pair", help="The second text, for models that read two.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, one line each.")]
-OneJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, in one line.")]
+OneJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Html = Annotated[Optional[Path], typer.Option("--html", help="Write a self-contained HTML file.")]
 Out = Annotated[Optional[Path], typer.Option("--out", help="Write the results to this file as JSON, one line each.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long, and record it.")]

@@ -200,11 +200,7 @@ def export(
     print(f"{written(place_of(where), out, form)} rows: {out}", file=sys.stderr)
 
 
-def query(
-    where: Where,
-    sql: Annotated[str, typer.Argument(help="select … from explanations …")],
-    json: options.OneJson = False,
-) -> None:
+def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     """Ask a run in SQL."""
     from raison.runs.export import query as asked
     from raison.runs.place import place_of
