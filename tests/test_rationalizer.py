@@ -376,6 +376,8 @@ class Scripted:
     """Says and selects what the tokens of a text spell out: 1x the answer, 2x that from the full text, 30 a word that
     is dropped, 31 one that is kept behind the first pruning block only, 32 one that is kept."""
 
+    device = torch.device("cpu")
+
     def eval(self):
         return self
 

@@ -73,6 +73,7 @@ def classifier(
     limit: Limit = None,
     skip_broken: Skip = False,
     seed: options.Seed = 0,
+    device: options.Device = None,
     data_dir: DataDir = None,
 ) -> None:
     """Train a text classifier with one attention over its words, sparse or tied to them, that explains itself."""
@@ -98,7 +99,7 @@ def classifier(
         with heard():
             report = train_classifier(
                 data, out=out, design=design, lesson=lesson, seed=seed, runs=runs, data_dir=data_dir, limit=limit,
-                skip_broken=skip_broken,
+                skip_broken=skip_broken, device=device,
                 command=command_line(classifier, ["--data", named(data)], chosen),
             )  # fmt: skip
     for part in ("dev", "test"):

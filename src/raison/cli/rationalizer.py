@@ -86,6 +86,7 @@ def rationalizer(
     limit: Limit = None,
     skip_broken: Skip = False,
     seed: options.Seed = 0,
+    device: options.Device = None,
     data_dir: DataDir = None,
 ) -> None:
     """Train a classifier that first selects its rationale and then predicts from that alone; from labels only."""
@@ -119,7 +120,7 @@ def rationalizer(
         with heard():
             report = train_rationalizer(
                 model, data, out=out, frame=frame, variant=variant, regimen=regimen, seed=seed, runs=runs,
-                data_dir=data_dir, limit=limit, skip_broken=skip_broken, regression=regression,
+                data_dir=data_dir, limit=limit, skip_broken=skip_broken, regression=regression, device=device,
                 command=command_line(rationalizer, called, chosen),
             )  # fmt: skip
     for part in ("dev", "test"):

@@ -71,6 +71,7 @@ def compatibility(
     held: Held = 0.05,
     every: Every = None,
     half: Half = False,
+    device: options.Device = None,
     data_dir: DataDir = None,
 ) -> None:
     """Train a model that writes to behave on partial contexts: word dropout, as rationales ask about them."""
@@ -87,7 +88,7 @@ def compatibility(
 
         training.Setup(**settings)  # misspelt rules are cheap to refuse now
         wait(f"opening {model}")
-        opened = load(model)
+        opened = load(model, device=device)
         wait(f"training {opened.name}")
         chosen = {**settings, "split": split, "limit": limit, "tokens": tokens, "every": every, "half": half}
         with heard():

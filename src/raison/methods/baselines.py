@@ -81,8 +81,8 @@ class Words:
             size = self.tables[stream].num_embeddings
             total: Any = 0.0
             for start in range(0, size, BLOCK):
-                total = total + self.rows(stream, range(start, min(start + BLOCK, size))).double().sum(0)
-            self.means[stream] = (total / size).to(self.tables[stream].weight.dtype)
+                total = total + self.rows(stream, range(start, min(start + BLOCK, size))).cpu().double().sum(0)
+            self.means[stream] = (total / size).to(self.tables[stream].weight)
         return self.means[stream]
 
     def has(self, token: int | None) -> bool:

@@ -23,7 +23,7 @@ def traced(model: Model, batch: Batch, score: Callable[[Trace], torch.Tensor]) -
 
 
 def numpy(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().double().cpu().numpy()
+    return tensor.detach().cpu().double().numpy()
 
 
 @method("gradient_norm")

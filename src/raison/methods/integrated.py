@@ -172,4 +172,4 @@ def slopes(
     encodings, targets = [batch.encodings[i] for i in chosen], [batch.targets[i] for i in chosen]
     for number, trace in model.trace(encodings, targets, want=frozenset({"gradients"}), embeddings=points):
         product = (trace.gradient * points.paths[number].change).sum(-1)  # type: ignore[operator]
-        yield number, trace.value, product.double().cpu().numpy()
+        yield number, trace.value, product.cpu().double().numpy()

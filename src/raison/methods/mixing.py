@@ -46,7 +46,7 @@ def at_answer(trace: Trace, matrix: np.ndarray) -> np.ndarray:
 
 def heads_mean(each: Map, of: Callable[[Map], torch.Tensor]) -> np.ndarray:
     """[s c] mean over heads."""
-    return of(each).mean(0).double().cpu().numpy()
+    return of(each).mean(0).cpu().double().numpy()
 
 
 def last_of_each(maps: Sequence[Map]) -> list[Map]:

@@ -68,7 +68,7 @@ class SmoothGrad(Method):
         )
         for job, trace in runs:
             index, number = jobs[job]
-            found[index][number] = MAPS[self.of](trace).double().cpu().numpy()
+            found[index][number] = MAPS[self.of](trace).cpu().double().numpy()
         return [
             self.answer(maps, cloud, batch, index)
             for index, (maps, cloud) in enumerate(zip(found, clouds, strict=True))

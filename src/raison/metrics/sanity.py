@@ -55,7 +55,7 @@ class MaxSensitivity(Metric):
         model = opened(subject, self.name)
         ids = torch.from_numpy(np.unique(subject.explanation.encoding.ids))
         here = torch.cat([table.weight.detach()[ids.to(model.device)] for table in model.tables[:1]])
-        size = float(here.double().square().mean().sqrt())
+        size = float(here.cpu().double().square().mean().sqrt())
         generator, old = subject.generator("max_sensitivity"), subject.scores
         worst = 0.0
         for _ in range(self.samples):

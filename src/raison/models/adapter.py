@@ -367,7 +367,7 @@ class Adapter(ABC):
             found = columns.logits.detach()
             for row, part in enumerate(chunk.parts):
                 start = chunk.offset(part, len(chunk.lengths) - 1)
-                results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).double()
+                results[part.owner] = self.unpadded(found[row], slice(start, start + part.lengths[-1])).cpu().double()
         return results
 
     @torch.inference_mode(False)

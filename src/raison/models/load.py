@@ -123,7 +123,7 @@ def looks_local(name: str) -> bool:
     return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".gguf") or "\\" in name
 
 
-def placed(hf: Any, device: str | None, dtype: Any) -> Any:
+def placed(hf: Any, device: Any, dtype: Any = None) -> Any:
     """The model on the wished device and in the wished dtype."""
     try:
         return hf.to(device=device, dtype=torch_dtype(dtype))

@@ -298,7 +298,7 @@ def sliced_readout(chunk: Chunk, row: int, found: torch.Tensor) -> np.ndarray:
     part, last = chunk.parts[row], len(chunk.lengths) - 1
     start = chunk.offset(part, last)
     shares = np.zeros(len(part.encoding))
-    shares[part.index[last][0]] = found[row, start : start + part.lengths[last]].detach().double().cpu().numpy()
+    shares[part.index[last][0]] = found[row, start : start + part.lengths[last]].detach().cpu().double().numpy()
     return shares
 
 

@@ -16,6 +16,7 @@ import torch
 
 from raison import progress
 from raison.models.base import Map, Trace
+from raison.models.precise import precise
 from raison.models.products import Mark, Products
 from raison.models.recording import forward, planned, readout, sliced_readout
 from raison.models.tap import Block, Call, running
@@ -69,16 +70,16 @@ def moved(model: Adapter, block: Block, kinds: list[str], call: Call, places: li
     """[1 s c] cosine distance of each row from where it was, for each token whose value is zero."""
     own = int(kinds[0] == "decoder")
     rows, columns, parts = places[own], [], []
-    before = torch.nn.functional.normalize(block.output.detach().double(), dim=-1)  # [1 s d]
+    before = torch.nn.functional.normalize(precise(block.output.detach()), dim=-1)  # [1 s d]
     for which, kind in enumerate(kinds):
         stream = int(kind == "decoder") if kind != "cross" else 0
         size = len(places[stream])
         # an attention of a family's own may fold the batch into other axes, which copies of its input would not fit
         step = 1 if model.bypasses_tap else max(1, model.budget.tokens // len(rows))
         for start in range(0, size, step):
-            tokens = torch.arange(start, min(size, start + step), device=before.device)
+            tokens = torch.arange(start, min(size, start + step), device=block.output.device)
             after = again(block, len(tokens), call, Silenced(which, tokens))
-            parts.append(1 - (torch.nn.functional.normalize(after.double(), dim=-1) * before).sum(-1).T)  # [s n]
+            parts.append(1 - (torch.nn.functional.normalize(precise(after), dim=-1) * before).sum(-1).T)  # [s n]
         columns.append(places[stream])
     matrix = torch.cat(parts, 1).clamp_min(0)
     kind = kinds[0] if len(kinds) == 1 else "cross"

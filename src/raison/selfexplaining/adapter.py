@@ -68,7 +68,7 @@ class Attentive(Classifier):
 
 def numbers(tensor: torch.Tensor | None) -> np.ndarray:
     assert tensor is not None  # every pass tells it
-    return np.asarray(tensor.detach().double().cpu().numpy())
+    return np.asarray(tensor.detach().cpu().double().numpy())
 
 
 def adapted(hf: AttentionClassifier, tokenizer: Any, name: str) -> Attentive:

@@ -14,7 +14,7 @@ from raison.training.labelled import Line
 __all__ = ["added_by", "as_words", "marks", "pad_of", "sorted_batches", "tensors"]
 
 
-def tensors(lines: Sequence[Line], pad: int) -> dict[str, torch.Tensor]:
+def tensors(lines: Sequence[Line], pad: int, device: torch.device | None = None) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
     width = max(map(len, lines))
     fill = lambda rows, value: torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])  # noqa: E731
@@ -22,7 +22,7 @@ def tensors(lines: Sequence[Line], pad: int) -> dict[str, torch.Tensor]:
     made["attention_mask"] = fill([[1] * len(line) for line in lines], 0)
     if lines[0].types:
         made["token_type_ids"] = fill([line.types for line in lines], 0)
-    return made
+    return {name: tensor.to(device) for name, tensor in made.items()}
 
 
 def marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -32,11 +32,13 @@ def marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(rows), torch.tensor([any(line.gold) for line in lines])
 
 
-def sorted_batches(lines: Sequence[Line], pad: int, size: int = 64) -> Iterator[tuple[list[Line], dict[str, Any]]]:
+def sorted_batches(
+    lines: Sequence[Line], pad: int, size: int = 64, device: torch.device | None = None
+) -> Iterator[tuple[list[Line], dict[str, Any]]]:
     order = sorted(range(len(lines)), key=lambda k: len(lines[k]))
     for start in range(0, len(order), size):
         chosen = [lines[k] for k in order[start : start + size]]
-        yield chosen, tensors(chosen, pad)
+        yield chosen, tensors(chosen, pad, device)
 
 
 def added_by(tokenizer: Any) -> list[int]:

@@ -27,7 +27,7 @@ def opened_encoder(model: Any, tokenizer: Any = None) -> tuple[Any, Any, str]:
             raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
         called = getattr(model.config, "_name_or_path", "") or type(model).__name__
         check_weights(model, called)
-        return copy.deepcopy(inside(model)), tokenizer, called
+        return copy.deepcopy(inside(model)).cpu(), tokenizer, called
     name = str(model)
     path = Path(name).expanduser()
     if kind_of(path) == TYPE:

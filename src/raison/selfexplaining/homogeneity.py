@@ -43,7 +43,7 @@ def homogeneity(encoder: Any, batches: Sequence[dict[str, torch.Tensor]]) -> Hom
         for row, real in enumerate(batch["real"]):
             if real.sum() < 2:
                 continue
-            layers = torch.stack([states[row][real] for states in (seen.entered, *behind)]).double()  # [l t d]
+            layers = torch.stack([states[row][real] for states in (seen.entered, *behind)]).cpu().double()  # [l t d]
             spreads.append((layers - layers.mean(1, keepdim=True)).square().sum(-1).mean(1))
             unit = torch.nn.functional.normalize(layers, dim=-1)
             size = unit.shape[1]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from raison.selfexplaining.batching import marks, sorted_batches
-from raison.selfexplaining.rationalizer import Rationalizer
+from raison.selfexplaining.rationalizer import Rationalizer, Selected
 from raison.selfexplaining.selecting import texts_of
 from raison.training.classes import f1_of
+from raison.training.fit import on_cpu
 from raison.training.labelled import Line, Lines
 
 __all__ = ["commonest", "measured", "troubles"]
@@ -26,9 +28,10 @@ def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: st
     kept = first = words = 0.0
     texts = torch.zeros(2, 2, dtype=torch.float64)  # kept and all tokens, of each text of a pair
     both = chosen = marked = 0.0
-    for rows, inputs in sorted_batches(lines, pad):
+    for rows, inputs in sorted_batches(lines, pad, device=model.device):
         given = {"rationale": torch.ones_like(inputs["input_ids"])} if rationale == "all" else {}
-        told = model(**inputs, **given, full=rationale == "own")
+        # where gold is; and not every device has the precision that is counted in
+        told: Any = Selected(**on_cpu(model(**inputs, **given, full=rationale == "own")))
         own = told.rationale.bool()
         said.append(told.logits.double())
         gold.append(torch.tensor([line.label for line in rows], dtype=torch.float64))

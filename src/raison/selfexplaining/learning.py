@@ -18,6 +18,7 @@ from torch.nn import functional
 from raison.errors import InputError
 from raison.filled import filled
 from raison.models.catalog.quiet import quiet
+from raison.models.load import placed
 from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfig
 from raison.selfexplaining.design import Design
 from raison.selfexplaining.regularizers import mlm_loss, tying_loss
@@ -84,7 +85,7 @@ class Task:
     seed: int
 
     def loss(self, model: torch.nn.Module, lines: Sequence[Line], part: int) -> torch.Tensor:
-        ids, there, labels = padded(lines)
+        ids, there, labels = padded(lines, device=model.device)  # type: ignore[arg-type]
         told = model(ids, attention_mask=there)
         value = functional.cross_entropy(told.logits, labels)
         if self.lesson.tying:
@@ -101,12 +102,13 @@ def measured(model: torch.nn.Module, lines: Sequence[Line], batch: int = 256) ->
     order = sorted(range(len(lines)), key=lambda k: len(lines[k]))
     said, gold, losses = [], [], []
     for start in range(0, len(order), batch):
-        ids, there, labels = padded([lines[k] for k in order[start : start + batch]])
+        some = [lines[k] for k in order[start : start + batch]]
+        ids, there, labels = padded(some, device=model.device)  # type: ignore[arg-type]
         logits = model(ids, attention_mask=there).logits
         losses.append(functional.cross_entropy(logits, labels, reduction="none"))
         said.append(logits.argmax(-1))
         gold.append(labels)
-    told, true = torch.cat(said).numpy(), torch.cat(gold).numpy()
+    told, true = torch.cat(said).cpu().numpy(), torch.cat(gold).cpu().numpy()
     return {
         "loss": float(torch.cat(losses).mean()),
         "accuracy": float((told == true).mean()),
@@ -149,21 +151,22 @@ def train_classifier(
     data_dir: str | Path | None = None,
     limit: int | None = None,
     skip_broken: bool = False,
+    device: str | None = None,
     command: str = "",
 ) -> dict[str, Any]:
     """Train an attention classifier on a labelled data set, and write it to the folder `out`.
 
     `data` is a data set with a train part, a file, or a list of labelled Examples. The width of the design follows from
     the word vectors where they are read. With several `runs` there is a folder run-0, run-1, … for each seed, and
-    runs.json tells mean and deviation. The same call goes on where a run was stopped. Returns what training.json (or
-    runs.json) holds.
+    runs.json tells mean and deviation. The same call goes on where a run was stopped, on any `device`. Returns what
+    training.json (or runs.json) holds.
     """
     data = data if isinstance(data, (str, Path)) else list(data)
     taught = lesson if isinstance(lesson, Lesson) else filled(Lesson, lesson or {}, "A training")
     made = design if isinstance(design, Design) else Design.of(provisional(design or {}, taught))
     one = partial(
-        trained, data, made, taught, data_dir=data_dir, limit=limit, skip_broken=skip_broken, command=command,
-        wide=design_width(design),
+        trained, data, made, taught, data_dir=data_dir, limit=limit, skip_broken=skip_broken, device=device,
+        command=command, wide=design_width(design),
     )  # fmt: skip
 
     def same(report: dict[str, Any]) -> bool:
@@ -203,6 +206,7 @@ def trained(
     data_dir: Any,
     limit: int | None,
     skip_broken: bool,
+    device: str | None,
     command: str,
     wide: int | None,
 ) -> dict[str, Any]:
@@ -230,7 +234,7 @@ def trained(
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {lesson.batch}: give more "
             "texts, or a smaller batch."
         )
-    model = fresh(design, tokenizer, labels, vectors, seed)
+    model = placed(fresh(design, tokenizer, labels, vectors, seed), device)
     frozen = lesson.freeze if lesson.freeze is not None else lesson.embeddings != "random" or bool(lesson.mlm)
     model.words.weight.requires_grad_(not frozen)
     report = taught(model, lines, design, lesson, folder, seed)
@@ -255,7 +259,7 @@ def trained(
     }
     with writing(folder):
         with quiet():
-            model.save_pretrained(folder)
+            placed(model, "cpu").save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         with saved(folder / REPORT) as half:
             half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

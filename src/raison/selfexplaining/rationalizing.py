@@ -16,6 +16,7 @@ import torch
 from raison.errors import InputError
 from raison.models.catalog.quiet import quiet
 from raison.models.codec import Pieces
+from raison.models.load import placed
 from raison.selfexplaining.assembling import assembled, defaulted, framed, room
 from raison.selfexplaining.batching import added_by, as_words, marks, pad_of, sorted_batches, tensors
 from raison.selfexplaining.calibration import calibrate
@@ -86,16 +87,16 @@ class Task:
     seen: list[int] = field(default_factory=lambda: [0])  # steps so far
 
     def loss(self, model: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
-        inputs = tensors(lines, self.pad)
-        labels = torch.tensor([line.label for line in lines])
+        inputs = tensors(lines, self.pad, model.device)
+        labels = torch.tensor([line.label for line in lines], device=model.device)
         warming, self.seen[0] = part < self.warm, part + 1
         if warming:  # of each text a random share, so that the predictor can read parts before it gets the model's
             random = generator(self.seed, part, 21)
             least = min(self.frame.sparsity)
             share = least + (1 - least) * torch.rand(len(lines), 1, generator=random)
-            inputs["rationale"] = torch.rand(inputs["input_ids"].shape, generator=random) < share
+            inputs["rationale"] = (torch.rand(inputs["input_ids"].shape, generator=random) < share).to(model.device)
         told = model(**inputs)
-        gold, known = marks(lines)
+        gold, known = (each.to(model.device) for each in marks(lines))
         return total(
             told, labels, self.frame, self.regimen.weights, selecting=not warming, gold=gold, known=known,
             spread=model.config.spread,
@@ -117,6 +118,7 @@ def train_rationalizer(
     limit: int | None = None,
     skip_broken: bool = False,
     regression: bool = False,
+    device: str | None = None,
     command: str = "",
 ) -> dict[str, Any]:
     """Train a classifier that selects its rationale and predicts from that alone, and write it to the folder `out`.
@@ -124,7 +126,8 @@ def train_rationalizer(
     `model` is an encoder of BERT's kind: a name, a folder, or one in memory with its tokenizer; a fine-tuned classifier
     gives its encoder. `frame` holds settings of selfexplaining.frame.Frame beside those of the `variant`; where it does
     not say how many `blocks` generate, the homogeneity of token states decides. Human rationales in the data are not
-    looked at unless the regimen gives them a weight. Returns what training.json (or runs.json) holds.
+    looked at unless the regimen gives them a weight. It is trained on `device` (default: where a model in memory is, or
+    the CPU). Returns what training.json (or runs.json) holds.
     """
     one_of("variant", variant, tuple(NAMED))
     data = data if isinstance(data, (str, Path)) else list(data)
@@ -133,7 +136,7 @@ def train_rationalizer(
     taught = regimen or Regimen()
     one = partial(
         trained, model, tokenizer, data, chosen, variant, taught, data_dir=data_dir, limit=limit,
-        skip_broken=skip_broken, regression=regression, command=command,
+        skip_broken=skip_broken, regression=regression, device=device, command=command,
     )  # fmt: skip
 
     def same(report: dict[str, Any]) -> bool:
@@ -178,6 +181,7 @@ def trained(
     limit: int | None,
     skip_broken: bool,
     regression: bool,
+    device: str | None,
     command: str,
 ) -> dict[str, Any]:
     """One run: a folder with weights, config, tokenizer and training.json."""
@@ -214,6 +218,7 @@ def trained(
     if regression:
         made.config.middle, made.config.spread = scale_of(lines)
     wrapped = adapted(made, regimen, seed, name) if regimen.lora else None
+    placed(made, device or getattr(model, "device", None))
     report = taught(made, lines, frame, regimen, folder, seed, name, pad_of(words))
     report = {
         "what": "rationalizer",
@@ -235,7 +240,7 @@ def trained(
         "command": command,
     }
     with writing(folder):
-        written(made, wrapped, words, regimen, folder)
+        written(placed(made, "cpu"), wrapped, words, regimen, folder)
         with saved(folder / REPORT) as half:
             half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for leftover in (CHECKPOINT, BEST):
@@ -273,7 +278,7 @@ def taught(
     most = commonest(lines)
 
     def drawn() -> None:
-        calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad)))
+        calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad, device=model.device)))
 
     def look() -> dict[str, Any]:
         with torch.autocast(model.device.type, torch.bfloat16, enabled=regimen.bfloat16):

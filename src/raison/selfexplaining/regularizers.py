@@ -32,10 +32,9 @@ def corrupted(
     ids: torch.Tensor, real: torch.Tensor, words: int, share: float, random: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """[b t] ids as BERT corrupts them, and which tokens are to be told; never padding or special tokens."""
-    drawn = torch.rand(ids.shape, generator=random)
+    drawn, how = (torch.rand(ids.shape, generator=random).to(ids.device) for _ in range(2))  # alike on all devices
+    other = torch.randint(len(SPECIAL), max(words, len(SPECIAL) + 1), ids.shape, generator=random).to(ids.device)
     chosen = real & (drawn < share)
-    how = torch.rand(ids.shape, generator=random)
-    other = torch.randint(len(SPECIAL), max(words, len(SPECIAL) + 1), ids.shape, generator=random)
     found = torch.where(chosen & (how < 0.8), torch.full_like(ids, SPECIAL.index("[MASK]")), ids)
     return torch.where(chosen & (how >= 0.9), other, found), chosen
 
@@ -44,10 +43,10 @@ def mlm_loss(
     model: AttentionClassifier, ids: torch.Tensor, there: torch.Tensor, share: float, random: torch.Generator
 ) -> torch.Tensor:
     """Cross entropy of the chosen words, told from a pass over the corrupted text."""
-    special = torch.isin(ids, torch.tensor(model.config.special))
+    special = torch.isin(ids, torch.tensor(model.config.special, device=ids.device))
     changed, chosen = corrupted(ids, there & ~special, model.config.vocab_size, share, random)
     if not bool(chosen.any()):
-        return torch.zeros((), dtype=model.words.weight.dtype)
+        return model.words.weight.new_zeros(())
     states = model(changed, attention_mask=there).states[chosen]  # [n d]
     loss: torch.Tensor = Named.apply(states, model.words.weight.detach(), ids[chosen])  # type: ignore[no-untyped-call]
     return loss

@@ -70,7 +70,7 @@ class Selective(Classifier):
             call.view = self.view
             with torch.inference_mode(), running(call):
                 told = self.view(**inputs)
-            likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).double().cpu().numpy()
+            likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).cpu().double().numpy()
             kept = told.rationale.bool().cpu().numpy()
             for row, part in enumerate(chunk.parts):
                 found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))

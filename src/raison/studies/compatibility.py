@@ -31,6 +31,7 @@ from raison.errors import InputError, Unsupported
 from raison.metrics.statistics import mean_interval
 from raison.models.base import Model, Question, Wish
 from raison.models.memory import Memory
+from raison.models.precise import precise
 from raison.record import Record, plain
 from raison.studies.repeating import frequent_words, of_word
 from raison.types import Encoding, Example, Target
@@ -283,7 +284,7 @@ def by_marginalising(model: Any, encoding: Encoding, place: np.ndarray) -> tuple
     """[v] p(y_4 | y_1, y_3), and the share of f(y_2 | y_1) over which it was summed."""
     ids = torch.from_numpy(encoding.ids[: place[2] + 1].copy()).to(model.device)
     start = ids[: place[1]]
-    ask = lambda rows: model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits.double()  # noqa: E731
+    ask = lambda rows: precise(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)  # noqa: E731
     first = ask(start[None])[0, -1].softmax(-1)
     mass, tokens = first.topk(min(LIKELY, len(first)))
     rows = ids.repeat(len(tokens), 1)
@@ -292,7 +293,7 @@ def by_marginalising(model: Any, encoding: Encoding, place: np.ndarray) -> tuple
     for begin in range(0, len(rows), 50):
         part = slice(begin, begin + 50)
         logits = ask(rows[part])
-        weights[part] = mass[part] * logits[:, place[1]].softmax(-1)[:, ids[place[2]]]
+        weights[part] = mass[part] * logits[:, place[1]].softmax(-1)[:, int(ids[place[2]])]
         mixed += weights[part] @ logits[:, place[2]].softmax(-1)
     return mixed / weights.sum(), float(mass.sum())
 

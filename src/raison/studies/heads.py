@@ -183,7 +183,7 @@ class Tally:
         self.cut += encoding.truncated > 0
         directions = self.pairs_of(encoding, sentence)
         for number, seen in enumerate(trace.maps):
-            weights = seen.weights.double().cpu().numpy()  # [h s t]
+            weights = seen.weights.cpu().double().numpy()  # [h s t]
             best = seen.cols[weights.argmax(-1)]  # [h s] on the axis; of equal weights the first
             self.place(number, seen, encoding, weights, best)
             if seen.kind in PARSED:

@@ -185,7 +185,7 @@ def weights_of(model: Model) -> str:
     for name, weight in model.hf.state_dict().items() if hasattr(model, "hf") else ():
         flat = weight.detach().reshape(-1)
         some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED]
-        found.update(f"{name} {tuple(weight.shape)} ".encode() + some.double().cpu().numpy().tobytes())
+        found.update(f"{name} {tuple(weight.shape)} ".encode() + some.cpu().double().numpy().tobytes())
     return found.hexdigest()[:12]
 
 

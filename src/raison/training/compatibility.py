@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from raison.errors import InputError
-from raison.models.load import load
+from raison.models.load import load, placed
 from raison.models.tap import clone
 from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
@@ -91,6 +91,7 @@ def train_compatibility(
     tokens: int | None = None,
     half: bool = False,
     save_every: float = 60.0,
+    device: str | None = None,
     command: str = "",
     base: str = "",
     **settings: Any,
@@ -102,8 +103,8 @@ def train_compatibility(
     language model, `tokens` bound what is read of each. Settings are those of `Setup`. The caller's model
     stays as it is; `out` becomes a plain Hugging Face folder, or with `lora` a peft adapter (`half`: in float16), with
     training.json; an adapter says that it is for `base` (default: what `model` names). `every` is the number of steps
-    between two looks at the held-out part. The same call goes on where a run was stopped or killed. Returns what
-    training.json holds.
+    between two looks at the held-out part. The same call goes on where a run was stopped or killed, on any `device`.
+    Returns what training.json holds.
     """
     try:
         setup = Setup(**settings)
@@ -112,7 +113,7 @@ def train_compatibility(
             f"{str(error).partition(') ')[2] or error}: see raison.training.compatibility.Setup."
         ) from None
     rule, folder = rule_of(setup.keep), Path(out)
-    opened = load(model)
+    opened = load(model, device=device)
     if opened.task not in ("causal", "seq2seq") or not hasattr(opened, "hf"):
         raise InputError(
             f"{opened.name} does not write text ({opened.task}), so it has no words to predict from subsets: name a "
@@ -238,7 +239,7 @@ def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], hal
         if report["lora"]:
             report["bytes"] = write_adapter(learner, folder, half=half, name=base)
         else:
-            learner.save_pretrained(folder)
+            placed(learner, "cpu").save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)
@@ -337,12 +338,12 @@ def perplexities(
         group = sorted(rows[start : start + batch], key=len)
         inputs, labels = task.inputs(group)
         good = labels != IGNORED
-        full += float(task.surprise(inputs, labels, None).double().sum())
+        full += float(task.surprise(inputs, labels, None).cpu().double().sum())
         counts[0] += int(good.sum())
         for draw in range(draws):
             keeps, seen = subsets(task.sides(inputs), subset - 1, generator(seed, start, draw))
             seen = seen.to(labels.device) & good
-            partial += float(task.surprise(inputs, labels, keeps)[seen].double().sum())
+            partial += float(task.surprise(inputs, labels, keeps)[seen].cpu().double().sum())
             counts[1] += int(seen.sum())
     return {
         "perplexity": math.exp(full / max(1, counts[0])),

@@ -53,7 +53,7 @@ class Best:
             if found[self.key] is not None and rank(found, self.key) > (self.value, -self.loss):
                 self.value, self.loss = found[self.key], -rank(found, self.key)[1]
                 still = {name for name, p in model.named_parameters() if not p.requires_grad and p.numel() > LITTLE}
-                weights = {name: value for name, value in model.state_dict().items() if name not in still}
+                weights = {name: value.cpu() for name, value in model.state_dict().items() if name not in still}
                 with saved(self.path) as half:
                     told = {"value": self.value, "loss": self.loss, "weights": weights, "settings": self.settings}
                     torch.save(told, half)
@@ -67,7 +67,7 @@ class Best:
 
     def read(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = torch.load(self.path, weights_only=True)
+            found: dict[str, Any] = torch.load(self.path, weights_only=True, map_location="cpu")
             settings, _, _, _ = (found[name] for name in ("settings", "value", "loss", "weights"))
         except Exception:  # torch has no one error for a file that it can't read
             raise InputError(

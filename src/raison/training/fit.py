@@ -27,7 +27,19 @@ from raison.errors import InputError, RaisonError
 from raison.spec import one_of, whole
 from raison.training.marks import weights_mark
 
-__all__ = ["CHECKPOINT", "Course", "Fitted", "Stopped", "Unsaved", "fit", "lines", "prepared", "saved", "writing"]
+__all__ = [
+    "CHECKPOINT",
+    "Course",
+    "Fitted",
+    "Stopped",
+    "Unsaved",
+    "fit",
+    "lines",
+    "on_cpu",
+    "prepared",
+    "saved",
+    "writing",
+]
 
 CHECKPOINT = "checkpoint.pt"
 SCHEDULES = ("linear", "constant")
@@ -123,7 +135,7 @@ def fit(
     still = weights_mark(parameter for parameter in model.parameters() if id(parameter) not in learning)
     done = restored(course, trained, optimizer, still)
     watch = Watch(course, done, still)
-    with stop_asked() as stop, torch.random.fork_rng(devices=[] if device.type == "cpu" else [device]):
+    with stop_asked() as stop, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         if course.before and look is not None and not done.history and not done.step:
             done.history.append({"step": 0, **looked(model, look, course)})
             watch.say(done, done.history[-1])
@@ -217,9 +229,9 @@ class Watch:
         state = {
             "settings": self.course.settings,
             "done": vars(done),
-            "trained": [parameter.detach() for parameter in trained],
+            "trained": [parameter.detach().cpu() for parameter in trained],
             "still": self.still,  # a mark of the weights that are not trained, as the run found them
-            "optimizer": optimizer.state_dict(),
+            "optimizer": on_cpu(optimizer.state_dict()),  # so that a run can go on on another device
         }
         path = self.course.out / CHECKPOINT
         there = "the last checkpoint is kept: make room, and the same command goes on from it"
@@ -309,7 +321,7 @@ def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch
     if not path.exists():
         return Fitted()
     try:
-        state = torch.load(path, weights_only=True, map_location=trained[0].device)
+        state = torch.load(path, weights_only=True, map_location="cpu")
         settings, done = state["settings"], Fitted(**state["done"])
     except Exception as error:  # torch has no one error for a file that it can't read
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -326,6 +338,14 @@ def restored(course: Course, trained: list[torch.nn.Parameter], optimizer: torch
             parameter.copy_(value)
     optimizer.load_state_dict(state["optimizer"])
     return done
+
+
+def on_cpu(state: Any) -> Any:
+    if isinstance(state, torch.Tensor):
+        return state.cpu()
+    if isinstance(state, dict):
+        return {name: on_cpu(value) for name, value in state.items()}
+    return [on_cpu(value) for value in state] if isinstance(state, (list, tuple)) else state
 
 
 @contextmanager

@@ -186,14 +186,16 @@ def marked(pieces: Pieces, example: Example) -> tuple[bool, ...]:
     )
 
 
-def padded(lines: Sequence[Line], pad: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def padded(
+    lines: Sequence[Line], pad: int = 0, device: torch.device | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """[b t] ids, [b t] what is there, [b] labels."""
     width = max(map(len, lines))
     ids = torch.full((len(lines), width), pad)
     for row, line in enumerate(lines):
         ids[row, : len(line)] = torch.tensor(line.ids)
     there = torch.arange(width) < torch.tensor([len(line) for line in lines])[:, None]
-    return ids, there, torch.tensor([line.label for line in lines])
+    return ids.to(device), there.to(device), torch.tensor([line.label for line in lines], device=device)
 
 
 def content_of(data: Any) -> str:

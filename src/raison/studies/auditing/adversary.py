@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from raison.models.load import placed
 from raison.selfexplaining.adapter import Attentive
 from raison.selfexplaining.classifier import AttentionClassifier
 from raison.selfexplaining.learning import fresh, measured
@@ -65,11 +66,13 @@ def trained_adversary(
     if kind == "frozen":
         other = copy.deepcopy(base)
         # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
-        other.scorer = fresh(base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1).scorer
+        other.scorer = fresh(
+            base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1
+        ).scorer.to(base.device)
         moving = list(other.scorer.parameters())
     else:
         vectors = base.words.weight.detach().clone()
-        other = fresh(base.design, model.tokenizer, model.labels, vectors, seed + 1)
+        other = placed(fresh(base.design, model.tokenizer, model.labels, vectors, seed + 1), base.device)
         other.words.weight.requires_grad_(False)
         moving = [p for name, p in other.named_parameters() if name != "words.weight"]
     other.requires_grad_(False)
@@ -84,7 +87,7 @@ def trained_adversary(
         if kind == "frozen":  # its states are the base's
             logits, weights = reattended(learner, *states)
         else:
-            ids, there, _ = padded(lines)
+            ids, there, _ = padded(lines, device=base.device)
             mine = learner(ids, attention_mask=there)
             logits, weights = mine.logits, mine.weights
         return (tvd(logits.softmax(-1), said) - lam * jsd(weights, own)).mean()
@@ -131,7 +134,7 @@ def answers(
     order = sorted(lines, key=lambda line: len(line.ids))
     for start in range(0, len(order), batch):
         some = order[start : start + batch]
-        ids, there, _ = padded(some)
+        ids, there, _ = padded(some, device=base.device)
         told = base(ids, attention_mask=there)
         rows = [told.weights, told.read, told.real] if states else [told.weights]
         for line, said, *every in zip(some, told.logits.softmax(-1), *rows, strict=True):
@@ -144,7 +147,7 @@ def compared(base: Any, other: Any, lines: Sequence[Line], batch: int = 256) -> 
     """Mean JSD of attentions and mean TVD of answers."""
     apart, moved = [], []
     for start in range(0, len(lines), batch):
-        ids, there, _ = padded(lines[start : start + batch])
+        ids, there, _ = padded(lines[start : start + batch], device=base.device)
         one, two = base(ids, attention_mask=there), other(ids, attention_mask=there)
         apart.append(jsd(one.weights, two.weights))
         moved.append(tvd(one.logits.softmax(-1), two.logits.softmax(-1)))

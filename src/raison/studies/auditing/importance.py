@@ -48,7 +48,7 @@ def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.
         told: Any = each.told
         best = told.logits.softmax(-1).max(-1).values.sum()
         (slope,) = torch.autograd.grad(best, told.read)
-        sizes = slope.norm(dim=-1).double().cpu().numpy()
+        sizes = slope.norm(dim=-1).cpu().double().numpy()
         for owner, row in zip(each.owners, sizes, strict=True):
             found[owner] = shares(row[real_tokens(encodings[owner], model)])
     return found
@@ -64,11 +64,13 @@ def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.n
         said = told.logits.softmax(-1)
         best = said.argmax(-1)
         with torch.inference_mode():
-            there = told.real[:, None, :] & ~torch.eye(t, dtype=torch.bool)[None]  # [b i t] without i
+            there = told.real[:, None, :] & ~torch.eye(
+                t, dtype=torch.bool, device=told.real.device
+            )  # [b i t] without i
             weights = view.normalizer(told.scores[:, None, :].expand(b, t, t), there)
             logits = view.decoder(weights @ told.read)  # [b i c]
             left = logits.softmax(-1).gather(-1, best[:, None, None].expand(b, t, 1))[..., 0]
-            moved = (said.gather(1, best[:, None]) - left).abs().double().cpu().numpy()
+            moved = (said.gather(1, best[:, None]) - left).abs().cpu().double().numpy()
         for owner, row in zip(each.owners, moved, strict=True):
             found[owner] = shares(row[real_tokens(encodings[owner], model)])
     return found
@@ -96,7 +98,7 @@ def influence(model: Any, encoding: Encoding, *, facets: bool = False) -> np.nda
         else:  # of the length of a state
             wanted[rows, 0, places] = functional.normalize(own[places], dim=-1)
         (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
-        sizes[start : start + len(part)] = slope[:, 0, real].norm(dim=-1).double().cpu().numpy()
+        sizes[start : start + len(part)] = slope[:, 0, real].norm(dim=-1).cpu().double().numpy()
     if facets:
         sizes = np.sqrt(np.square(sizes).reshape(len(real), width, len(real)).sum(1))
     return shares(sizes)

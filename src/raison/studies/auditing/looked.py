@@ -26,6 +26,7 @@ from raison.metrics.attention import (
     uniform_attention,
 )
 from raison.models.load import load
+from raison.models.precise import COARSE
 from raison.registry import datasets
 from raison.selfexplaining.adapter import Attentive, numbers
 from raison.studies.auditing.adversary import Adversary, trained_adversary
@@ -182,7 +183,8 @@ class Looked:
             "leaving words out": whole_texts(self.once("removed", lambda: self.scores("leave_one_out"))),
         }
         # behind a LayerNorm hidden states are nearly of one size: what moves it is lost in float32
-        precise = load(copy.deepcopy(self.model.hf).double(), self.model.tokenizer)
+        hf = copy.deepcopy(self.model.hf)
+        precise = load((hf.cpu() if self.model.device.type in COARSE else hf).double(), self.model.tokenizer)
         influences = []
         for number, encoding in enumerate(self.encodings):
             influences.append(mean_entropy(influence(precise, encoding)))

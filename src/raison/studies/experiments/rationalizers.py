@@ -41,6 +41,7 @@ COLUMNS = (
     Column("sparsity_second", "likewise of its second text", None, True),
     Column("error", "squared error of a regression", False),
     Column("of_mean", "squared error of always telling the mean of the training texts", False),
+    Column("chance", "share of the tokens that people marked: the precision of random ones", None, True),
     Column("lost", "marked tokens that were cut off with the end of a long text", None, True),
 )
 KEYS = tuple(column.key for column in COLUMNS)
@@ -123,6 +124,7 @@ def numbers_of(seeds: Sequence[Judged], number: int) -> dict[str, Number]:
         if marked:
             made["rationale_f1"] = Share(2 * both, kept + marked)
             made["precision"], made["recall"] = Share(both, kept), Share(both, marked)
+            made["chance"] = Share(marked, words)
         if marked or lost:
             made["lost"] = Share(lost, marked + lost)
     for key in ("front", "behind", "words", "every_token", "of_mean"):
@@ -161,5 +163,5 @@ def spread_of(title: str, seeds: Sequence[Judged]) -> str:
 
 def counted(title: str, seeds: Sequence[Judged]) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
-    left, cut = seeds[0].line["left"], sum(seeds[0].picked.get("cut", ()))
+    left, cut = seeds[0].line["left"], sum(tokens > 0 for tokens in seeds[0].picked.get("cut", ()))
     return f"{left} training texts were left out since they stand in dev or test as well; {cut} test texts were cut."

@@ -1,0 +1,309 @@
+"""Everything runs on a device that is not the CPU, and says there what it says on the CPU.
+
+The device is one of our own (elsewhere.py). It changes the whole process, so each part runs in one of its own: this
+file is also a command, `python tests/test_devices.py PART`.
+"""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+import tempfile
+from contextlib import nullcontext
+from dataclasses import is_dataclass, replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+WORDS = "the film is about a town and its people".split()
+MARKS = {"negative": ("dull", "bad"), "positive": ("lovely", "good")}
+QUICK = (("bert", "classification"), ("llama", "causal"), ("marian", "seq2seq"))
+
+
+@pytest.mark.parametrize(
+    "part", ["mixed", "explained", "measured", "rationalizer", "classifier", "compatibility", "audited"]
+)
+def test_on_another_device(part):
+    in_its_own_process(part)
+
+
+@pytest.mark.full
+def test_every_method_of_every_family_on_another_device():
+    in_its_own_process("everything")
+
+
+@pytest.mark.parametrize("what", ["classifier", "rationalizer", "compatibility"])
+def test_a_device_that_is_not_there(what, tmp_path):
+    file = tmp_path / "texts.csv"
+    file.write_text("text,label\n" + "".join(f"{e.text},{e.label}\n" for e in reviews(60)))
+    model = [] if what == "classifier" else ["-m", "minilm" if what == "rationalizer" else "stories15m"]
+    command = [sys.executable, "-m", "raison", "train", what, *model, "--data", str(file), "--device", "moon"]
+    done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True)
+    if "can't be had here" in done.stderr or "download" in done.stderr.lower():
+        pytest.skip("the real model can't be had here")
+    assert done.returncode in (1, 2) and "can't be put on 'moon'" in done.stderr and "Traceback" not in done.stderr
+
+
+def in_its_own_process(part: str) -> None:
+    done = subprocess.run([sys.executable, __file__, part], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+def reviews(size: int, names=MARKS):
+    from raison.types import Example
+
+    random, labels = np.random.default_rng(0), list(names)
+    made = []
+    for number in range(size):
+        words = list(random.choice(WORDS, random.integers(4, 8)))
+        words.insert(int(random.integers(4)), str(random.choice(names[labels[number % 2]])))
+        made.append(Example(" ".join(words), label=labels[number % 2]))
+    return made
+
+
+def pair(family: str, task: str):
+    """A tiny model of float32 here and there; there without float64."""
+    import raison
+    from raison.testing import tiny_model
+
+    near = tiny_model(family, task, double=False)
+    with coarse():
+        far = raison.load(copy.deepcopy(near.hf).to(FAR), near.tokenizer, task=near.task)
+    assert far.device.type == FAR
+    assert (far.offers, far.removals, far.packs) == (near.offers, near.removals, near.packs)
+    return near, far
+
+
+def both(models, ask):
+    """What is said here and there."""
+    found = []
+    for model, where in zip(models, (nullcontext, coarse), strict=True):
+        with where():
+            found.append(ask(model))
+    return found
+
+
+# -- parts, each in a process with two devices ------------------------------------------------------------------
+
+
+def mixed() -> None:
+    """What the other device is good for: it refuses what CUDA refuses."""
+    here, there = torch.ones(3), torch.ones(3, device=FAR)
+    assert torch.equal((there * 2).cpu(), here * 2) and float(there[0]) == 1.0
+    for wrong in (lambda: here + there, lambda: torch.cat([here, there]), lambda: there[None] @ here):
+        with pytest.raises(RuntimeError, match="same device"):
+            wrong()
+    with pytest.raises((RuntimeError, TypeError)):
+        there.numpy()
+    assert torch.zeros(1, dtype=torch.float64, device=FAR).dtype == torch.float64
+    with coarse(), pytest.raises(TypeError, match="float64"):
+        there.double()
+
+
+def explained(models=QUICK) -> None:
+    import raison
+    from lightly import fitting, light, rough
+    from raison.testing.checks import example_texts
+
+    told = count()
+    for family, task in models:
+        twins = pair(family, task)
+        text = example_texts(twins[0])[1]
+        for name in fitting(twins[0]):
+
+            def ask(model, name=name, text=text):
+                found = raison.explain(model, text, method=light(name))
+                return (found[0] if isinstance(found, list) else found).scores
+
+            one, other = both(twins, ask)
+            apart = np.abs(one - other).max() / max(np.abs(one).max(), 1e-6)
+            assert apart < (0.05 if rough(name) else 1e-3), (family, task, name, apart)
+            next(told)
+    assert next(told) >= 25 * len(models)
+
+
+def everything() -> None:
+    from raison.testing import FAMILIES
+
+    explained([(family, task) for family, tasks in FAMILIES.items() for task in tasks])
+
+
+def measured() -> None:
+    """Searches, metrics and studies."""
+    import raison
+    from raison.registry import metrics, searches
+    from raison.studies.compatibility import check_compatibility
+    from raison.testing.checks import example_texts
+    from raison.types import Example, Span
+
+    for family, task in (*QUICK, ("bert", "qa")):
+        twins = pair(family, task)
+        text = example_texts(twins[0])[0]
+        for search in searches:
+
+            def chosen(model, text=text, search=search):
+                found = raison.rationalize(model, text, search=search)
+                return [one.scores.round(3).tolist() for one in (found if isinstance(found, list) else [found])]
+
+            one, other = both(twins, chosen)
+            assert one == other, (family, task, search)
+
+    examples = [replace(e, gold=(Span(0, 3),)) for e in reviews(4)]
+
+    def means(model):
+        found = raison.evaluate(model, examples, ["gradient_norm", "leave_one_out"], list(metrics))
+        return {(cell.method, cell.key): cell.value for cell in found.cells}
+
+    one, other = both(pair("bert", "classification"), means)
+    assert one.keys() == other.keys() and len(one) > 10
+    assert all(np.isclose(one[key], other[key], rtol=1e-3, atol=1e-4) for key in one), (one, other)
+    texts = [Example(" ".join(e.text for e in reviews(12)))]
+    one, other = both(pair("gpt2", "causal"), lambda model: check_compatibility(model, texts, length=24))
+    assert one.trusted == other.trusted and np.isclose(one.guess, other.guess, rtol=1e-4)
+
+
+def rationalizer() -> None:
+    """Trained there, stopped, and gone on with here; with full weights, with an adapter, with GRUs."""
+    import raison
+    from raison.selfexplaining.objectives import Weights
+    from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
+    from raison.testing import tiny_hf
+
+    hf, words = tiny_hf("bert", "classification", double=False)
+    plain = Path(tempfile.mkdtemp())
+    hf.save_pretrained(plain)
+    words.save_pretrained(plain)
+    trials = {
+        "whole": {"regimen": Regimen(epochs=2, batch=16)},
+        "plmr": {"regimen": Regimen(epochs=2, batch=16, lora=2, weights=Weights(human=1.0))},
+        "a2r": {"regimen": Regimen(epochs=2, batch=16)},
+        "rnp_gru": {"regimen": Regimen(epochs=2, batch=16)},
+    }
+    for variant, settings in trials.items():
+
+        def ask(device, variant=variant, settings=settings):
+            out = Path(tempfile.mkdtemp()) / "made"
+            frame = {} if "gru" in variant else {"blocks": 1}
+            train_rationalizer(
+                str(plain), reviews(96), out=out, variant=variant, frame=frame, device=device, **settings
+            )
+            model = raison.load(str(out), device=device)
+            assert model.device.type == device
+            with coarse() if device == FAR else nullcontext():
+                return raison.explain(model, reviews(1)[0].text, method="own").scores
+
+        with coarse():
+            there = ask(FAR)
+        assert np.allclose(there, ask("cpu"), atol=1e-3), variant
+    in_memory = train_rationalizer(
+        copy.deepcopy(hf).to(FAR), reviews(96), tokenizer=words, out=Path(tempfile.mkdtemp()) / "made",
+        regimen=Regimen(epochs=2, batch=16),
+    )  # fmt: skip
+    assert in_memory["dev"]["accuracy"] >= 0
+
+
+def classifier() -> None:
+    import raison
+    from raison.selfexplaining.learning import train_classifier
+
+    trials = (
+        {"encoder": "bilstm", "normalizer": "sparsemax"},
+        {"encoder": "transformer", "attention": "dot", "heads": 2},
+    )
+    for design in trials:
+
+        def ask(device, design=design):
+            out = Path(tempfile.mkdtemp()) / "made"
+            lesson = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
+            found = train_classifier(reviews(96), out=out, design={**design, "width": 16}, lesson=lesson, device=device)
+            model = raison.load(str(out), device=device)
+            return found["dev"]["loss"], raison.explain(model, reviews(1)[0].text, method="own").scores
+
+        (here, scores), (there, others) = ask("cpu"), ask(FAR)
+        assert np.isclose(here, there, rtol=1e-4) and np.allclose(scores, others, atol=1e-4), design
+
+
+def compatibility() -> None:
+    """A run that stops on one device goes on on the other."""
+    from raison.testing import tiny_hf
+    from raison.training import fit
+    from raison.training.compatibility import train_compatibility
+    from raison.types import Example
+
+    torch.__future__.set_swap_module_params_on_conversion(True)  # a weight that is used twice stays one, as on CUDA
+    for family, task, lora in (("llama", "causal", None), ("marian", "seq2seq", 2)):
+        hf, words = tiny_hf(family, task, double=False)
+        plain = Path(tempfile.mkdtemp())
+        hf.save_pretrained(plain)
+        words.save_pretrained(plain)
+        data = [e.text if task == "causal" else Example(e.text, target=e.text) for e in reviews(60)]
+        settings = {"steps": 6, "batch": 4, "length": 16, "lora": lora, "save_every": 0.0}
+
+        def ask(devices, data=data, settings=settings, plain=plain):
+            out = Path(tempfile.mkdtemp()) / "made"
+            for device in devices[:-1]:
+                stopping = fit.one_step
+
+                def step(*args, stopping=stopping):
+                    if args[-1].step == 3:
+                        raise KeyboardInterrupt
+                    stopping(*args)
+
+                fit.one_step = step
+                with pytest.raises(KeyboardInterrupt):
+                    train_compatibility(str(plain), data, out=out, device=device, **settings)
+                fit.one_step = stopping
+                assert (out / fit.CHECKPOINT).exists()
+            return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)["after"]["perplexity"]
+
+        here = ask(["cpu"])
+        for devices in ([FAR], [FAR, "cpu"], ["cpu", FAR]):
+            assert np.isclose(here, ask(devices), rtol=1e-3), (family, devices)
+
+
+def audited() -> None:
+    import raison
+    from raison.selfexplaining.learning import train_classifier
+    from raison.studies.audit import audit
+
+    out = Path(tempfile.mkdtemp()) / "made"
+    lesson = {"epochs": 2, "batch": 16}
+    train_classifier(reviews(96), out=out, design={"width": 16}, lesson=lesson)
+
+    def ask(device):
+        model = raison.load(str(out), device=device)
+        return audit(model, reviews(8), permutations=3, adversaries=["frozen", "unfrozen"], epochs=1, train=reviews(40))
+
+    here = ask("cpu")
+    with coarse():
+        there = ask(FAR)
+    assert here.agreement and close(here, there)
+    twins = pair("bert", "classification")
+    labels = dict(zip(twins[0].labels, MARKS.values(), strict=False))
+    one, other = both(twins, lambda model: audit(model, reviews(6, labels), permutations=3, show=1))
+    assert close(one, other)
+
+
+def close(one, other) -> bool:
+    """The same, up to rounding."""
+    if is_dataclass(one):
+        return close(vars(one), vars(other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(close, one, other))
+    return one == other or (
+        isinstance(one, float) and bool(np.isclose(one, other, rtol=0.01, atol=1e-3, equal_nan=True))
+    )
+
+
+if __name__ == "__main__":
+    import torch
+
+    from elsewhere import FAR, coarse
+
+    torch.set_num_threads(1)
+    globals()[sys.argv[1]]()
