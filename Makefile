@@ -32,7 +32,7 @@ test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
 
 test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
 	$(TEST_VENV)/bin/pip install --quiet -e ".[data]"
-	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest
+	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples docs

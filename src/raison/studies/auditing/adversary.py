@@ -63,16 +63,14 @@ def trained_adversary(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     base: AttentionClassifier = model.hf
+    new = placed(fresh(base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1), base.device)
     if kind == "frozen":
         other = copy.deepcopy(base)
         # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
-        other.scorer = fresh(
-            base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1
-        ).scorer.to(base.device)
+        other.scorer = new.scorer
         moving = list(other.scorer.parameters())
     else:
-        vectors = base.words.weight.detach().clone()
-        other = placed(fresh(base.design, model.tokenizer, model.labels, vectors, seed + 1), base.device)
+        other = new
         other.words.weight.requires_grad_(False)
         moving = [p for name, p in other.named_parameters() if name != "words.weight"]
     other.requires_grad_(False)

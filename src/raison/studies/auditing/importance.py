@@ -64,9 +64,8 @@ def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.n
         said = told.logits.softmax(-1)
         best = said.argmax(-1)
         with torch.inference_mode():
-            there = told.real[:, None, :] & ~torch.eye(
-                t, dtype=torch.bool, device=told.real.device
-            )  # [b i t] without i
+            alone = torch.eye(t, dtype=torch.bool, device=told.real.device)
+            there = told.real[:, None, :] & ~alone  # [b i t] without i
             weights = view.normalizer(told.scores[:, None, :].expand(b, t, t), there)
             logits = view.decoder(weights @ told.read)  # [b i c]
             left = logits.softmax(-1).gather(-1, best[:, None, None].expand(b, t, 1))[..., 0]
