@@ -1,7 +1,8 @@
-"""A second device where there is none: computed by the CPU, but never mixed with its tensors, as on a GPU.
+"""Other devices where there are none: computed by the CPU, but never mixed with its tensors, as on GPUs.
 
-`torch.device("far")` is torch's place for devices of other makers. A tensor there wraps one of the CPU; an operation
-that gets tensors of both raises, as torch does for CUDA. With `coarse()` it has no float64, as Apple's have none.
+`torch.device("far", 0)` is of the kind that torch keeps for other makers. A tensor there wraps one of the CPU; an
+operation that gets tensors of both raises, as torch does for CUDA. With `coarse()` there is no float64, as Apple's
+have none. (torch's autograd knows one such device only: of "far:1" there are no gradients.)
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class Far(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, near: torch.Tensor):
+    def __new__(cls, near: torch.Tensor, index: int = 0):
         if lacks.float64 and near.dtype == torch.float64:
             raise TypeError("This device has no float64.")
         made = torch.Tensor._make_wrapper_subclass(
             cls, near.shape, strides=near.stride(), storage_offset=near.storage_offset(), dtype=near.dtype,
-            device=torch.device(FAR, 0),
+            device=torch.device(FAR, index),
         )  # fmt: skip
         made.near = near
         return made
@@ -55,7 +56,7 @@ class Far(torch.Tensor):
 
     def __deepcopy__(self, memory):
         if id(self) not in memory:
-            made = Far(self.near.clone()).requires_grad_(self.requires_grad)
+            made = Far(self.near.clone(), self.device.index).requires_grad_(self.requires_grad)
             made._is_param = getattr(self, "_is_param", False)
             memory[id(self)] = made
         return memory[id(self)]
@@ -74,26 +75,26 @@ def run(op, args, kwargs):
         with torch.inference_mode(False), torch.no_grad():
             return run(op, args, kwargs)
     given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-    away = any(isinstance(x, Far) for x in given)
-    if (
-        away
-        and op not in COPIES
-        and (strange := [x for x in given if not isinstance(x, Far) and not fits(op, x, args)])
-    ):
-        raise RuntimeError(f"Expected all tensors to be on the same device: {op} has {len(strange)} of the CPU")
-    if kwargs.get("device") is not None:
-        away = torch.device(kwargs["device"]).type == FAR
-        kwargs = {**kwargs, "device": torch.device("cpu")}
+    places = {x.device for x in given if isinstance(x, Far) or not fits(op, x, args)}
+    if len(places) > 1 and op not in COPIES:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device: {op} has some of {sorted(map(str, places))}"
+        )
+    place = next((x.device for x in given if isinstance(x, Far)), torch.device("cpu"))
+    for named in [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.device)]:
+        place = named
+    args, kwargs = tree_map(lambda x: torch.device("cpu") if isinstance(x, torch.device) else x, (args, kwargs))
+    far = lambda x: Far(x, place.index or 0) if isinstance(x, torch.Tensor) and not isinstance(x, Far) else x  # noqa: E731
     bare = lambda x: x.near if isinstance(x, Far) else x  # noqa: E731
     found = CELLS.get(op, op)(*tree_map(bare, args), **tree_map(bare, kwargs))
     if op is aten.copy_.default:
         return args[0]
     if op in PACKING:
-        return Far(found[0]), found[1]
-    if not away:
+        return far(found[0]), found[1]
+    if place.type != FAR:
         return found
-    made = tree_map(lambda x: Far(x) if isinstance(x, torch.Tensor) and not isinstance(x, Far) else x, found)
-    return return_and_correct_aliasing(op, args, kwargs, made) if any(isinstance(x, Far) for x in given) else made
+    made = tree_map(far, found)
+    return return_and_correct_aliasing(op, args, kwargs, made) if place in places else made
 
 
 def fits(op, tensor: torch.Tensor, args) -> bool:
@@ -132,6 +133,9 @@ def kernel(name: str):
 class Backend(backend_registration._DummyBackendModule):
     def get_amp_supported_dtype(self):
         return [torch.bfloat16]
+
+    def device_count(self):
+        return 2
 
 
 backend_registration._setup_privateuseone_for_python_backend(FAR, Backend())

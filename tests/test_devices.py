@@ -24,7 +24,7 @@ QUICK = (("bert", "classification"), ("llama", "causal"), ("marian", "seq2seq"))
 
 
 @pytest.mark.parametrize(
-    "part", ["mixed", "explained", "measured", "rationalizer", "classifier", "compatibility", "audited"]
+    "part", ["mixed", "explained", "spread", "measured", "rationalizer", "classifier", "compatibility", "audited"]
 )
 def test_on_another_device(part):
     in_its_own_process(part)
@@ -48,6 +48,8 @@ def test_a_device_that_is_not_there(what, tmp_path):
 
 
 def in_its_own_process(part: str) -> None:
+    if part == "spread":
+        pytest.importorskip("accelerate")
     done = subprocess.run([sys.executable, __file__, part], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
@@ -123,6 +125,52 @@ def explained(models=QUICK) -> None:
             assert apart < (0.05 if rough(name) else 1e-3), (family, task, name, apart)
             next(told)
     assert next(told) >= 25 * len(models)
+
+
+def spread() -> None:
+    """A model over two devices, as accelerate spreads those that are too large for one."""
+    import raison
+    from lightly import fitting, light, rough
+    from raison.testing.checks import example_texts
+
+    trials = {
+        ("bert", "classification"): ("bert.encoder.layer.1", "bert.pooler", "classifier"),
+        ("llama", "causal"): ("model.layers.1", "model.norm", "lm_head"),
+        ("t5", "seq2seq"): ("decoder", "lm_head"),
+    }
+    for (family, task), second in trials.items():
+        near, _ = twins = pair(family, task)
+        text = example_texts(near)[0]
+        far = raison.load(over_two(copy.deepcopy(near.hf), second), near.tokenizer, task=near.task)
+        assert (far.offers, far.removals) == (near.offers, near.removals)
+        assert len({parameter.device for parameter in far.hf.parameters()}) == 2
+        for name in fitting(far)[::2]:
+            one, other = (
+                found[0] if isinstance(found := raison.explain(model, text, method=light(name)), list) else found
+                for model in (near, far)
+            )
+            apart = np.abs(one.scores - other.scores).max() / max(np.abs(one.scores).max(), 1e-6)
+            assert apart < (0.05 if rough(name) else 1e-3), (family, name, apart)
+        one, other = (raison.rationalize(model, text, search="greedy") for model in (near, far))
+        alone = lambda found: found[0] if isinstance(found, list) else found  # noqa: E731
+        assert np.allclose(alone(one).scores, alone(other).scores, atol=1e-4), twins
+
+
+def over_two(hf, second):
+    """The named modules here, the others there, with the hooks that move what goes from one to the other."""
+    from accelerate.hooks import AlignDevicesHook, add_hook_to_module
+
+    there = torch.device(FAR, 0)
+    for name, module in hf.named_modules():
+        inside = any(name == block or name.startswith(f"{block}.") for block in second)
+        place = torch.device("cpu") if inside else there
+        for own, kind in ((module._parameters, torch.nn.Parameter), (module._buffers, lambda tensor: tensor)):
+            for key, tensor in own.items():
+                own[key] = None if tensor is None else kind(tensor.detach().to(place))
+        if name and (module._parameters or module._buffers or name in second):
+            add_hook_to_module(module, AlignDevicesHook(place))
+    add_hook_to_module(hf, AlignDevicesHook(there, io_same_device=True))
+    return hf
 
 
 def everything() -> None:

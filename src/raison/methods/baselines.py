@@ -72,7 +72,7 @@ class Words:
         """[t d] rows of each stream on the one axis."""
         result = torch.zeros(len(encoding), rows[0].shape[-1], dtype=rows[0].dtype, device=rows[0].device)
         for index, own in zip(streams_of(encoding), rows, strict=True):
-            result[torch.from_numpy(index).to(result.device)] = own
+            result[torch.from_numpy(index).to(result.device)] = own.to(result.device)
         return result
 
     def mean(self, stream: int) -> torch.Tensor:

@@ -168,8 +168,8 @@ def vocabulary_columns(model: Adapter, logits: torch.Tensor, chunk: Chunk) -> Co
     """Columns of token targets: the vocabulary at each row they are read from."""
     put = lambda values: torch.from_numpy(chunk.spread(values)).to(logits.device)  # noqa: E731
     if not chunk.picked:
-        rows = model.rows_of(chunk)
-        logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))  # type: ignore[index]
+        rows = model.rows_of(chunk).to(logits.device)  # type: ignore[union-attr]
+        logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))
     ids = put([np.array(part.target.ids) for part in chunk.parts])  # type: ignore[union-attr]
     rivals = [part.target.contrast for part in chunk.parts]  # type: ignore[union-attr]
     if all(rival is None for rival in rivals):

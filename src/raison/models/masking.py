@@ -38,7 +38,7 @@ def attention_mask(
     key = torch.arange(kv_length, device=device)[None] + kv_offset
     positions = call.positions[-1] if call is not None and call.positions is not None else None
     if positions is not None and q_length == kv_length == positions.shape[1] and not (q_offset or kv_offset):
-        query = key = positions
+        query = key = positions.to(device)
     examples = torch.arange(batch_size, device=device)[:, None, None, None]
     heads = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
     allowed = torch.ones(batch_size, 1, q_length, kv_length, dtype=torch.bool, device=device)

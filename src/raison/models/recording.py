@@ -245,7 +245,9 @@ def readout(
     last = hidden[-1][-1]
     if rows is not None:
         shares = torch.full(rows.shape, 1.0 / rows.shape[1], dtype=last.dtype, device=last.device)
-        return torch.zeros(last.shape[:2], dtype=last.dtype, device=last.device).scatter_add(1, rows, shares)
+        return torch.zeros(last.shape[:2], dtype=last.dtype, device=last.device).scatter_add(
+            1, rows.to(last.device), shares
+        )
     logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()
     ((slope,),) = gradients(logit, {"last": [last]}, keep=True).values()
     size = slope.norm(dim=-1)
@@ -265,7 +267,8 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str], writte
     def on_axis(tensors: list[torch.Tensor]) -> torch.Tensor:
         result = torch.zeros(size, tensors[0].shape[-1], dtype=tensors[0].dtype, device=tensors[0].device)
         for stream, tensor in enumerate(tensors):
-            result[torch.from_numpy(part.index[stream][0]).to(result.device)] = tensor[row, spans[stream]].detach()
+            place = torch.from_numpy(part.index[stream][0]).to(result.device)
+            result[place] = tensor[row, spans[stream]].detach().to(result.device)
         return result
 
     trace = Trace(part.encoding, part.target, float(found.value[row].detach().sum()), on_axis(found.leaves))  # type: ignore[arg-type]

@@ -195,6 +195,8 @@ def clone(model: nn.Module) -> Any:
         raise ModelError(
             f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model."
         ) from error
+    if hasattr(copied, "_hf_hook"):  # accelerate would put copies of hidden states, without gradients, in their place
+        vars(copied).pop("forward", None)
     return copied.eval()
 
 
@@ -305,7 +307,7 @@ def only_rows(module: nn.Module, args: tuple) -> tuple | None:
     if call is None or call.rows is None:
         return None
     hidden = args[0]  # [b t d]
-    index = call.rows[..., None].expand(-1, -1, hidden.shape[-1])
+    index = call.rows.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1])
     return (hidden.gather(1, index), *args[1:])
 
 
