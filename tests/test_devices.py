@@ -1,7 +1,8 @@
 """Everything runs on a device that is not the CPU, and says there what it says on the CPU.
 
 The device is one of our own (elsewhere.py). It changes the whole process, so each part runs in one of its own: this
-file is also a command, `python tests/test_devices.py PART`.
+file is also a command, `python tests/test_devices.py PART [few]`. `make test` takes a few cases of each, the long
+versions all of them.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ import pytest
 
 WORDS = "the film is about a town and its people".split()
 MARKS = {"negative": ("dull", "bad"), "positive": ("lovely", "good")}
-QUICK = (("bert", "classification"), ("llama", "causal"), ("marian", "seq2seq"))
+PARTS = ["mixed", "explained", "spread", "measured", "rationalizer", "classifier", "compatibility", "audited"]
+FEW = "few" in sys.argv
+KINDS = (("bert", "classification"), ("llama", "causal"), ("marian", "seq2seq"))
 
 
-@pytest.mark.parametrize(
-    "part", ["mixed", "explained", "spread", "measured", "rationalizer", "classifier", "compatibility", "audited"]
-)
+@pytest.mark.parametrize("part", PARTS)
 def test_on_another_device(part):
-    in_its_own_process(part)
+    in_its_own_process(part, "few")
 
 
 @pytest.mark.full
-def test_every_method_of_every_family_on_another_device():
-    in_its_own_process("everything")
+@pytest.mark.parametrize("part", PARTS)
+def test_everything_on_another_device(part):
+    in_its_own_process(part)
 
 
 @pytest.mark.parametrize("what", ["classifier", "rationalizer", "compatibility"])
@@ -47,10 +49,10 @@ def test_a_device_that_is_not_there(what, tmp_path):
     assert done.returncode in (1, 2) and "can't be put on 'moon'" in done.stderr and "Traceback" not in done.stderr
 
 
-def in_its_own_process(part: str) -> None:
-    if part == "spread":
+def in_its_own_process(*part: str) -> None:
+    if "spread" in part:
         pytest.importorskip("accelerate")
-    done = subprocess.run([sys.executable, __file__, part], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, __file__, *part], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
@@ -64,6 +66,11 @@ def reviews(size: int, names=MARKS):
         words.insert(int(random.integers(4)), str(random.choice(names[labels[number % 2]])))
         made.append(Example(" ".join(words), label=labels[number % 2]))
     return made
+
+
+def some(cases):
+    """The first of them where few are asked for."""
+    return list(cases)[:1] if FEW else list(cases)
 
 
 def pair(family: str, task: str):
@@ -105,16 +112,17 @@ def mixed() -> None:
         there.double()
 
 
-def explained(models=QUICK) -> None:
+def explained() -> None:
     import raison
     from lightly import fitting, light, rough
+    from raison.testing import FAMILIES
     from raison.testing.checks import example_texts
 
-    told = count()
-    for family, task in models:
+    told, models = count(), KINDS if FEW else [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
+    for number, (family, task) in enumerate(models):
         twins = pair(family, task)
         text = example_texts(twins[0])[1]
-        for name in fitting(twins[0]):
+        for name in fitting(twins[0])[number::3] if FEW else fitting(twins[0]):
 
             def ask(model, name=name, text=text):
                 found = raison.explain(model, text, method=light(name))
@@ -124,7 +132,7 @@ def explained(models=QUICK) -> None:
             apart = np.abs(one - other).max() / max(np.abs(one).max(), 1e-6)
             assert apart < (0.05 if rough(name) else 1e-3), (family, task, name, apart)
             next(told)
-    assert next(told) >= 25 * len(models)
+    assert next(told) >= (8 if FEW else 25) * len(models)
 
 
 def spread() -> None:
@@ -138,13 +146,13 @@ def spread() -> None:
         ("llama", "causal"): ("model.layers.1", "model.norm", "lm_head"),
         ("t5", "seq2seq"): ("decoder", "lm_head"),
     }
-    for (family, task), second in trials.items():
+    for (family, task), second in some(trials.items()):
         near, _ = twins = pair(family, task)
         text = example_texts(near)[0]
         far = raison.load(over_two(copy.deepcopy(near.hf), second), near.tokenizer, task=near.task)
         assert (far.offers, far.removals) == (near.offers, near.removals)
         assert len({parameter.device for parameter in far.hf.parameters()}) == 2
-        for name in fitting(far)[::2]:
+        for name in fitting(far)[:: 2 if FEW else 1]:
             one, other = (
                 found[0] if isinstance(found := raison.explain(model, text, method=light(name)), list) else found
                 for model in (near, far)
@@ -173,12 +181,6 @@ def over_two(hf, second):
     return hf
 
 
-def everything() -> None:
-    from raison.testing import FAMILIES
-
-    explained([(family, task) for family, tasks in FAMILIES.items() for task in tasks])
-
-
 def measured() -> None:
     """Searches, metrics and studies."""
     import raison
@@ -187,10 +189,10 @@ def measured() -> None:
     from raison.testing.checks import example_texts
     from raison.types import Example, Span
 
-    for family, task in (*QUICK, ("bert", "qa")):
+    for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
         twins = pair(family, task)
         text = example_texts(twins[0])[0]
-        for search in searches:
+        for search in ("greedy", "exact") if FEW else searches:
 
             def chosen(model, text=text, search=search):
                 found = raison.rationalize(model, text, search=search)
@@ -230,7 +232,7 @@ def rationalizer() -> None:
         "a2r": {"regimen": Regimen(epochs=2, batch=16)},
         "rnp_gru": {"regimen": Regimen(epochs=2, batch=16)},
     }
-    for variant, settings in trials.items():
+    for variant, settings in some(trials.items()):
 
         def ask(device, variant=variant, settings=settings):
             out = Path(tempfile.mkdtemp()) / "made"
@@ -261,7 +263,7 @@ def classifier() -> None:
         {"encoder": "bilstm", "normalizer": "sparsemax"},
         {"encoder": "transformer", "attention": "dot", "heads": 2},
     )
-    for design in trials:
+    for design in some(trials):
 
         def ask(device, design=design):
             out = Path(tempfile.mkdtemp()) / "made"
@@ -282,7 +284,7 @@ def compatibility() -> None:
     from raison.types import Example
 
     torch.__future__.set_swap_module_params_on_conversion(True)  # a weight that is used twice stays one, as on CUDA
-    for family, task, lora in (("llama", "causal", None), ("marian", "seq2seq", 2)):
+    for family, task, lora in some([("llama", "causal", None), ("marian", "seq2seq", 2)]):
         hf, words = tiny_hf(family, task, double=False)
         plain = Path(tempfile.mkdtemp())
         hf.save_pretrained(plain)
@@ -308,7 +310,7 @@ def compatibility() -> None:
             return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)["after"]["perplexity"]
 
         here = ask(["cpu"])
-        for devices in ([FAR], [FAR, "cpu"], ["cpu", FAR]):
+        for devices in some([[FAR, "cpu"], [FAR], ["cpu", FAR]]):
             assert np.isclose(here, ask(devices), rtol=1e-3), (family, devices)
 
 
