@@ -164,4 +164,5 @@ def spread_of(title: str, seeds: Sequence[Judged]) -> str:
 def counted(title: str, seeds: Sequence[Judged]) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
     left, cut = seeds[0].line["left"], sum(tokens > 0 for tokens in seeds[0].picked.get("cut", ()))
-    return f"{left} training texts were left out since they stand in dev or test as well; {cut} test texts were cut."
+    out = f"{left} training text{' was left out since it stands' if left == 1 else 's were left out since they stand'}"
+    return f"{out} in dev or test as well; {cut} test text{' was' if cut == 1 else 's were'} cut."
