@@ -164,6 +164,7 @@ def train_classifier(
     data = data if isinstance(data, (str, Path)) else list(data)
     taught = lesson if isinstance(lesson, Lesson) else filled(Lesson, lesson or {}, "A training")
     made = design if isinstance(design, Design) else Design.of(provisional(design or {}, taught))
+    placed(torch.empty(0), device)  # one that is not there is told at once
     one = partial(
         trained, data, made, taught, data_dir=data_dir, limit=limit, skip_broken=skip_broken, device=device,
         command=command, wide=design_width(design),

@@ -133,6 +133,7 @@ def train_rationalizer(
     data = data if isinstance(data, (str, Path)) else list(data)
     chosen = {**NAMED[variant], **(frame or {})}
     Frame.of(defaulted({**chosen, "blocks": chosen.get("blocks") or 1000}))  # what is wrong is said at once
+    placed(torch.empty(0), device)
     taught = regimen or Regimen()
     one = partial(
         trained, model, tokenizer, data, chosen, variant, taught, data_dir=data_dir, limit=limit,
