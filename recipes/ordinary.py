@@ -11,7 +11,9 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from transformers import AutoTokenizer
 
+from raison.models.catalog.quiet import quiet
 from raison.models.load import load
 from raison.models.pooled import MeanPooledBert
 from raison.selfexplaining.batching import sorted_batches, tensors
@@ -24,8 +26,6 @@ from raison.training.material import Feed, named
 from raison.training.repeated import REPORT
 
 __all__ = ["open_ordinary", "train_ordinary"]
-
-WEIGHTS = "weights.pt"
 
 
 def shaped(base: str, labels: Any, seed: int, skip: int = 0) -> tuple[Any, Any]:
@@ -83,16 +83,16 @@ def train_ordinary(
     report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["CPU minutes"] = round(done.seconds / 60, 2)
-    with saved(out / WEIGHTS) as half:
-        torch.save(model.state_dict(), half)
+    with quiet():
+        model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
     with saved(out / REPORT) as half:
         half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, BEST):
         (out / name).unlink(missing_ok=True)
 
 
-def open_ordinary(base: str, folder: Path) -> Any:
-    report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    model, tokenizer = shaped(base, report["labels"], 0, report["skip"])
-    model.load_state_dict(torch.load(folder / WEIGHTS, weights_only=True))
-    return load(model.eval(), tokenizer)
+def open_ordinary(folder: Path) -> Any:
+    with quiet():
+        model = MeanPooledBert.from_pretrained(folder)
+    return load(model.eval(), AutoTokenizer.from_pretrained(folder))

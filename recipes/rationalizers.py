@@ -264,7 +264,7 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
     from ordinary import open_ordinary
 
     _, examples, _ = material(job.data, arguments.data)
-    model = open_ordinary(BASE, folder)
+    model = open_ordinary(folder)
     plain = [Example(e.text) for e in examples]
     said = right(model.predict(model.encode(plain, truncate=True)), examples)
     print(f"ordinary {seed}: accuracy {np.mean(said):.3f}", flush=True)
@@ -294,7 +294,7 @@ def short(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     from ordinary import open_ordinary
 
     _, examples, _ = material(job.data, arguments.data)
-    model = open_ordinary(BASE, folder)
+    model = open_ordinary(folder)
     said = right(model.predict(model.encode([Example(e.text) for e in examples], truncate=True)), examples)
     print(f"short {seed}: accuracy {np.mean(said):.3f}", flush=True)
     return {"said": said, "picked": {}, "more": {}}

@@ -151,7 +151,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     kept = np.concatenate([choice.kept for choice in own])[word]
     gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]
     assert np.mean(said) >= 0.82
-    assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.21
+    assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
     assert abs(kept.mean() - 0.25) <= 0.03
     assert np.mean([choice.empty for choice in own]) < 0.01
     assert np.mean([c.kept[e.start >= 0].all() for c, e in zip(own, encodings, strict=True) if len(e) > 3]) < 0.01

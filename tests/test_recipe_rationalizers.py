@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from raison.errors import InputError
 from raison.models.load import load
+from raison.studies.experiments import homogeneity as study
 from raison.studies.experiments.lines import LINES, add_line, read_lines
 from raison.studies.reproduce import reproduce
 from raison.studies.suite import suites
@@ -104,9 +106,17 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     alone = np.mean([lines["sst", "short"][k]["said"] for k in (0, 1)])
     assert variants.cell("PLMR's predictor alone, all tokens", "accuracy").value == pytest.approx(alone)
     assert variants.cell("PLMR's predictor alone, all tokens", "rationale_f1").value is None
-    weights = torch.load(tmp_path / "out" / "sst" / "short" / "seed-0" / "weights.pt", weights_only=True)
+    weights = load_file(tmp_path / "out" / "sst" / "short" / "seed-0" / "model.safetensors")
     blocks = {name.split(".")[3] for name in weights if ".layer." in name}
     assert len(blocks) == hf.config.num_hidden_layers - 1
+    encoder, _ = study.encoder_of(tmp_path / "out", "sst/ordinary/seed-0")  # trained, not the base; every block of it
+    stored = load_file(tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "model.safetensors")
+    for name, weight in encoder.state_dict().items():
+        assert "pooler" in name or torch.equal(weight, stored[f"bert.{name}"]), name
+    before = hf.bert.encoder.layer[0].output.dense.weight
+    assert not torch.equal(stored["bert.encoder.layer.0.output.dense.weight"], before)
+    selecting, _ = study.encoder_of(tmp_path / "out", "sst/plmr/seed-0")
+    assert len(selecting.encoder.layer) == hf.config.num_hidden_layers
 
 
 def test_pairs_and_grades(tmp_path, monkeypatch, open_recipe):
@@ -242,8 +252,6 @@ def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):
 
 
 def test_homogeneity_is_told_of_the_first_a_middle_and_the_last_block(tmp_path, monkeypatch):
-    from raison.studies.experiments import homogeneity as study
-
     hf, tokenizer = tiny_hf("bert", "classification")
     encoder = hf.bert.eval()
     texts = reviews(3)

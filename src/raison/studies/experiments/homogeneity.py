@@ -13,10 +13,11 @@ import torch
 from raison.datasets.opening import open_dataset
 from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen
-from raison.models.load import load
+from raison.models.load import kind_of, load
 from raison.selfexplaining.batching import added_by
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.homogeneity import homogeneity
+from raison.selfexplaining.rationalizer import TYPE
 from raison.studies.experiment import Number, Trial, experiment, found
 from raison.studies.experiments.rationalizers import Many
 from raison.types import Example
@@ -77,10 +78,10 @@ def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray,
 
 
 def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
-    """The encoder of a rationalizer's folder, or of a model that raison knows."""
+    """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
-    if folder.is_dir():
+    if kind_of(folder) == TYPE:
         model = load(folder)
         return model.hf.encoder, model.tokenizer
-    encoder, tokenizer, _ = opened_encoder(name)
+    encoder, tokenizer, _ = opened_encoder(folder if folder.is_dir() else name)
     return encoder.eval(), tokenizer
