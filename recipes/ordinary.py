@@ -20,7 +20,7 @@ from raison.selfexplaining.batching import sorted_batches, tensors
 from raison.selfexplaining.encoders import opened_encoder
 from raison.selfexplaining.rationalizing import Regimen
 from raison.training.early import BEST, Best
-from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved
+from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
 from raison.training.labelled import examples_by_part, labels_of, lines_of
 from raison.training.material import Feed, named
 from raison.training.repeated import REPORT
@@ -83,11 +83,12 @@ def train_ordinary(
     report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["CPU minutes"] = round(done.seconds / 60, 2)
-    with quiet():
-        model.save_pretrained(out)
-        tokenizer.save_pretrained(out)
-    with saved(out / REPORT) as half:
-        half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    with writing(out):
+        with quiet():
+            model.save_pretrained(out)
+            tokenizer.save_pretrained(out)
+        with saved(out / REPORT) as half:
+            half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, BEST):
         (out / name).unlink(missing_ok=True)
 

@@ -2,12 +2,12 @@
 
     python recipes/rationalizers.py --data DATA_DIR --out FOLDER [--part NAME ...] [--seeds N]
 
-Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens, with a line in FOLDER/numbers.jsonl: what it
-says and selects of every test text. What has a line is not made again, so the command can be stopped and given again.
-Parts can be run alone, and side by side; all of them take about eighteen core-hours. `raison reproduce P1-variants
---model rationalizers=FOLDER` (and P1-…) reads the lines; those of docs/reproduction.md are in
-benchmarks/results/rationalizers.jsonl.xz, which can be given in place of FOLDER (not for P1-homogeneity, which reads
-models).
+Every model is a folder FOLDER/DATA/NAME/seed-K that `raison.load` opens (ordinary ones: recipes/ordinary.py), with a
+line in FOLDER/numbers.jsonl: what it says and selects of every test text. What has a line is not made again, so the
+command can be stopped and given again. Parts can be run alone, and side by side; all of them take about eighteen
+core-hours. `raison reproduce P1-variants --model rationalizers=FOLDER` (and P1-…) reads the lines; those of
+docs/reproduction.md are in benchmarks/results/rationalizers.jsonl.xz, which can be given in place of FOLDER (not for
+P1-homogeneity, which reads models).
 """
 
 from __future__ import annotations
