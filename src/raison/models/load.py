@@ -10,6 +10,7 @@ from typing import Any
 
 from raison.errors import InputError, MissingExtra, ModelError, Unsupported
 from raison.models import hub
+from raison.models.checkpoint import INDEX, Checkpoint, check_folder, refuse_pickled_shards
 from raison.registry import loaders, suggest
 
 __all__ = ["TASKS", "load"]
@@ -71,9 +72,9 @@ def opened(
                 return found
     if shipped is not None:
         raise ModelError(f"The files of {name!r} are missing from this installation: reinstall raison.")
-    hf, own_tokenizer, called, folder = plain_model(name, tokenizer, task, dtype, allow_pickle, remote)
-    model = adapted(placed(hf, device, dtype), tokenizer or own_tokenizer, task, called)
-    return with_heads(model, folder / "heads.json")
+    found = plain_model(name, tokenizer, task, dtype, allow_pickle, remote).complete()
+    model = adapted(placed(found.model, device, dtype), tokenizer or found.tokenizer, task, found.name)
+    return with_heads(model, found.folder / "heads.json")
 
 
 def shipped_folder(name: str) -> Path | None:
@@ -86,26 +87,33 @@ def shipped_folder(name: str) -> Path | None:
 
 def plain_model(
     name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool
-) -> tuple[Any, Any, str, Path]:
-    """The transformers model of a name, its tokenizer, what it is called, and the folder of what belongs to it."""
+) -> Checkpoint:
+    """The transformers model of a name, with the names of weights that its files do not give."""
     path = Path(name).expanduser()
     if not path.exists() and not looks_local(name):
         from raison.models import catalog
 
         if name in catalog.entries():
             hf, own_tokenizer = catalog.entries()[name].open()
-            return hf, own_tokenizer, name, Path(catalog.__file__).parent / "shipped" / name
+            return Checkpoint(hf, own_tokenizer, name, Path(catalog.__file__).parent / "shipped" / name)
     if path.suffix == ".gguf" and path.is_file():
-        return *from_gguf(path), path.stem, path
+        return from_gguf(path)
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
-    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
-        from raison.models.lora import base_of, merged
+    if is_adapter(path):
+        from raison.models.lora import base_of, merged, saved_names
 
-        hf, own_tokenizer, *_ = plain_model(base_of(path), tokenizer, task, dtype, allow_pickle, remote)
-        return merged(hf, path), own_tokenizer, path.name, path
-    hf, own_tokenizer = from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
-    return hf, own_tokenizer, path.name if path.is_dir() else name, path
+        base = plain_model(base_of(path), tokenizer, task, dtype, allow_pickle, remote)
+        model = merged(base.model, path)
+        return Checkpoint(model, base.tokenizer, path.name, path, base.missing - saved_names(path))
+    return from_folder_or_hub(name, tokenizer, task, dtype, allow_pickle, remote)
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder holds a LoRA adapter: transformers, too, prefers it to a whole model beside it."""
+    if not (folder / "adapter_config.json").is_file():
+        return False
+    return (folder / "adapter_model.safetensors").is_file() or not (folder / "config.json").is_file()
 
 
 def with_heads(model: Any, file: Path) -> Any:
@@ -144,7 +152,7 @@ def torch_dtype(dtype: Any) -> Any:
 
 def from_folder_or_hub(
     name: str, tokenizer: Any, task: str | None, dtype: Any, allow_pickle: bool, remote: bool
-) -> Any:
+) -> Checkpoint:
     """transformers' own loading, with every failure turned into a sentence."""
     from transformers import AutoConfig
 
@@ -159,36 +167,45 @@ def from_folder_or_hub(
     auto = auto_class(config, task, name)
     weights: dict[str, Any] = {"use_safetensors": None if allow_pickle else True, "dtype": torch_dtype(dtype)}
     weights = {k: v for k, v in weights.items() if v is not None}
-    hf = hub.sentence(lambda: auto.from_pretrained(name, config=config, **weights, **options), name, "weights")
+    if not folder.is_dir() and not allow_pickle:
+        check_hub_index(name, config, options)
+
+    def read() -> Any:
+        return auto.from_pretrained(name, config=config, output_loading_info=True, **weights, **options)
+
+    hf, report = hub.sentence(read, name, "weights")
+    called = folder.name if folder.is_dir() else name
     own = tokenizer or tokenizer_of(name, options)
-    return hf, own
+    return Checkpoint(hf, own, called, folder, frozenset(report["missing_keys"]))
+
+
+def check_hub_index(name: str, config: Any, options: dict[str, Any]) -> None:
+    """Refuse a model of the hub whose shards are pickled."""
+    from transformers.utils import cached_file
+
+    explicit = getattr(config, "transformers_weights", None) or INDEX
+    if not str(explicit).endswith(".index.json"):
+        return
+
+    def find() -> str | None:
+        place: str | None = cached_file(
+            name,
+            explicit,
+            local_files_only=options.get("local_files_only", False),
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+        return place
+
+    index = hub.sentence(find, name, "weights")
+    if index is not None:
+        refuse_pickled_shards(Path(index), name)
 
 
 def tokenizer_of(name: str, options: dict[str, Any]) -> Any:
     from transformers import AutoTokenizer
 
     return hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
-
-
-def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
-    """Say early, in a sentence, what a model folder lacks."""
-    if not (folder / "config.json").is_file():
-        name = folder.resolve().name
-        if (folder / "run-0").is_dir():  # several seeds, each with a model
-            raise ModelError(f"{name!r} holds several runs: name one of them, such as {name}/run-0.")
-        raise ModelError(f"{name!r} has no config.json, so it is not a transformers model folder.")
-    safe = any(folder.glob("*.safetensors"))
-    pickled = [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt")]
-    if not safe and pickled and not allow_pickle:
-        raise ModelError(
-            f"{folder.name!r} holds only pickled weights ({pickled[0]}), which can run code when opened: convert them "
-            "to safetensors, or pass allow_pickle=True (--allow-pickle) if you trust where they come from."
-        )
-    if not safe and not pickled:
-        raise ModelError(f"{folder.name!r} holds no weights (*.safetensors): check that it was saved or copied whole.")
-    known = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "source.spm")
-    if not has_tokenizer and not any((folder / name).is_file() for name in known):
-        raise ModelError(f"{folder.name!r} has no tokenizer: save one into it, or pass tokenizer=...")
 
 
 def kind_of(folder: Path) -> str:
@@ -292,7 +309,7 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
     return probe(adapter_of(found)(inner, tokenizer, family_of(inner), name))
 
 
-def from_gguf(path: Path) -> tuple[Any, Any]:
+def from_gguf(path: Path) -> Checkpoint:
     """Read a GGUF file into a plain model (the one transformers returns refuses to be copied or saved)."""
     try:
         import accelerate  # noqa: F401
@@ -304,13 +321,15 @@ def from_gguf(path: Path) -> tuple[Any, Any]:
 
     place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(**place), path.name, "tokenizer")
-    read = hub.sentence(
-        lambda: AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32), path.name, "weights"
-    )
+
+    def weights() -> Any:
+        return AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32, output_loading_info=True)
+
+    read, report = hub.sentence(weights, path.name, "weights")
     settings = read.config.to_dict()
     for key in ("quantization_config", "_name_or_path", "_model_name_or_path"):
         settings.pop(key, None)
     plain = type(read)(type(read.config)(**settings))
     plain.load_state_dict(read.state_dict())
     plain.tie_weights()
-    return plain.eval(), tokenizer
+    return Checkpoint(plain.eval(), tokenizer, path.stem, path, frozenset(report["missing_keys"]))

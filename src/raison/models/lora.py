@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
@@ -53,6 +53,7 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     tensors = load_file(folder / "adapter_model.safetensors")
     pairs, saved = _sort_tensors(tensors, config)
     _require_saved_modules(model, config, saved)
+    _require_adapted_modules(model, config, pairs)
     new = [_merged(model, module, sides, config) for module, sides in pairs.items()]
     new += [_replaced(model, name, tensor) for name, tensor in saved.items()]
     with torch.no_grad():
@@ -76,6 +77,13 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
             f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
             "again."
         ) from None
+
+
+def saved_names(folder: Path) -> frozenset[str]:
+    """Names of the parameters that an adapter replaces as a whole, such as those of a head."""
+    with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
+        names = [key.removeprefix(_PREFIX) for key in file.keys()]  # noqa: SIM118 a file is no dictionary
+    return frozenset(name for name in names if not _LORA.fullmatch(name))
 
 
 def base_of(folder: Path) -> str:
@@ -144,13 +152,38 @@ def _ancestors(name: str) -> set[str]:
 
 def _require_saved_modules(model: nn.Module, config: dict[str, Any], saved: dict[str, torch.Tensor]) -> None:
     """A head that the adapter says it saved but that is not in the file would stay random: refuse."""
-    stored = set().union(*(_ancestors(name) for name in saved))
     for wanted in config.get("modules_to_save") or ():
         # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
         # the model has.
-        in_model = any(name == wanted or name.endswith("." + wanted) for name, _ in model.named_modules())
-        if in_model and wanted not in stored:
-            raise ValueError(f"the adapter holds no tensor of the module {wanted}, which it lists as saved")
+        found = [name for name, _ in model.named_modules() if name == wanted or name.endswith("." + wanted)]
+        for name in found:
+            _require_parameters(model.get_submodule(name), name, wanted, saved)
+
+
+def _require_parameters(module: nn.Module, name: str, wanted: str, saved: dict[str, torch.Tensor]) -> None:
+    for parameter, _ in module.named_parameters():
+        if f"{name}.{parameter}" not in saved:
+            raise ValueError(
+                f"the adapter holds no tensor of {name}.{parameter}, though it lists the module {wanted} as saved"
+            )
+
+
+def _require_adapted_modules(model: nn.Module, config: dict[str, Any], pairs: dict[str, Any]) -> None:
+    """A module that the adapter says it changes but whose change is not in the file would stay as it was: refuse."""
+    targets = config.get("target_modules")
+    if not isinstance(targets, list) or config.get("layers_to_transform") is not None:
+        return  # a pattern of the trainer's own, of which only peft knows what it meant
+    excluded = config.get("exclude_modules") or []
+    whole = set(config.get("modules_to_save") or ())
+    for name, module in model.named_modules():
+        wanted = _ends_with(name, targets) and hasattr(module, "weight") and not _ends_with(name, excluded)
+        if wanted and name not in pairs and not whole.intersection(_ancestors(f"{name}.weight")):
+            raise ValueError(f"the adapter holds no change of {name}, though it lists {name.split('.')[-1]} as changed")
+
+
+def _ends_with(name: str, endings: list[str] | str) -> bool:
+    """Whether a list of module names, as peft reads it, means this module."""
+    return isinstance(endings, list) and any(name == ending or name.endswith(f".{ending}") for ending in endings)
 
 
 def _merged(

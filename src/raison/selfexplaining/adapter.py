@@ -11,11 +11,12 @@ import numpy as np
 import torch
 
 from raison.models.catalog.quiet import quiet
+from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.classification import Classifier
 from raison.models.families import Family
 from raison.models.hub import sentence
 from raison.models.layout import chunks, pieces
-from raison.models.load import check_folder, kind_of, placed
+from raison.models.load import kind_of, placed
 from raison.models.probe import probe
 from raison.models.tap import running
 from raison.registry import loaders
@@ -88,18 +89,17 @@ class Opener:
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
         check_folder(path, allow_pickle=False, has_tokenizer=False)
 
-        def read() -> tuple[AttentionClassifier, Any]:
+        def read() -> tuple[AttentionClassifier, Any, Any]:
             from transformers import PreTrainedTokenizerFast
 
             with quiet():
                 config = AttentionConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
                 both: Any = AttentionClassifier.from_pretrained(path, config=config, output_loading_info=True)
-            if missing := sorted(both[1]["missing_keys"]):
-                raise ValueError(f"the weights lack {missing[0]}")
-            return both[0], words
+            return *both, words
 
-        hf, own = sentence(read, path.name, "model")
+        hf, report, own = sentence(read, path.name, "model")
+        refuse_missing(hf, report["missing_keys"], path.name)
         return adapted(placed(hf, device, dtype), own, path.name)
 
 

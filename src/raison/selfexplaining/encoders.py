@@ -10,7 +10,8 @@ from typing import Any
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
 from raison.models.catalog.quiet import quiet
-from raison.models.load import check_folder, kind_of, looks_local
+from raison.models.checkpoint import check_folder, refuse_missing
+from raison.models.load import kind_of, looks_local
 from raison.models.probe import check_weights
 from raison.selfexplaining.rationalizer import TYPE
 from raison.selfexplaining.stages import blocks_of
@@ -58,13 +59,11 @@ def from_place(name: str, path: Path, tokenizer: Any) -> tuple[Any, Any]:
 
     def read() -> Any:
         with quiet():
-            found: Any = AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
-        encoder, info = found
-        if missing := sorted(key for key in info["missing_keys"] if "pooler" not in key):
-            raise ValueError(f"the weights lack {missing[0]}")
-        return encoder
+            return AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
 
-    encoder = hub.sentence(read, name, "weights")
+    encoder, report = hub.sentence(read, name, "weights")
+    # a rationalizer reads token states, never the pooler
+    refuse_missing(encoder, [key for key in report["missing_keys"] if "pooler" not in key], path.name)
     words = tokenizer or hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
     return inside(encoder), words
 

