@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,7 +15,6 @@ from raison.errors import ModelError
 from raison.testing import FAMILIES, tiny_hf
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
-HEADS = ("classifier.", "score.", "qa_outputs.", "lm_head.", "embed_out.", "classification_head.", "head.")
 
 
 def save(folder, family="bert", task="classification"):
@@ -140,6 +140,58 @@ def test_an_adapter_that_excludes_modules_is_whole(tmp_path):
     _, base = save(tmp_path / "base")
     save_adapter(tmp_path / "adapter", base, exclude_modules=["layer.0.attention.self.value"])
     assert raison.load(tmp_path / "adapter").task == "classification"
+
+
+# -- GGUF ----------------------------------------------------------------------------------------------
+
+WIDTH, HEADS, INNER = 16, 2, 24
+
+
+def write_gguf(path, lost=()):
+    """A tiny LLaMA with random weights, without those that are named."""
+    gguf = pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    random = np.random.default_rng(0)
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁abcdefghijklmnopqrstuvwxyzT."]
+    kinds = [2, 3, 3, *[6] * 256, *[1] * (len(pieces) - 259)]  # unknown, control, byte, normal
+    file = gguf.GGUFWriter(path, "llama")
+    file.add_context_length(64)
+    file.add_embedding_length(WIDTH)
+    file.add_block_count(2)
+    file.add_feed_forward_length(INNER)
+    file.add_head_count(HEADS)
+    file.add_head_count_kv(HEADS)
+    file.add_layer_norm_rms_eps(1e-5)
+    file.add_rope_dimension_count(WIDTH // HEADS)
+    file.add_vocab_size(len(pieces))
+    file.add_tokenizer_model("llama")
+    file.add_token_list(pieces)
+    file.add_token_scores([0.0] * len(pieces))
+    file.add_token_types(kinds)
+    file.add_bos_token_id(1)
+    file.add_eos_token_id(2)
+    file.add_unk_token_id(0)
+    shapes = {"token_embd": (len(pieces), WIDTH), "output": (len(pieces), WIDTH), "output_norm": (WIDTH,)}
+    block = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), (WIDTH, WIDTH))
+    block |= {"ffn_gate": (INNER, WIDTH), "ffn_up": (INNER, WIDTH), "ffn_down": (WIDTH, INNER)}
+    block |= {"attn_norm": (WIDTH,), "ffn_norm": (WIDTH,)}
+    for number in range(2):
+        shapes |= {f"blk.{number}.{name}": shape for name, shape in block.items()}
+    for name, shape in shapes.items():
+        if name not in lost:
+            file.add_tensor(f"{name}.weight", random.normal(size=shape).astype(np.float32))
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+
+
+def test_a_gguf_file_without_a_tensor_is_refused(tmp_path):
+    write_gguf(tmp_path / "whole.gguf")
+    assert raison.load(tmp_path / "whole.gguf").task == "causal"
+    write_gguf(tmp_path / "cut.gguf", lost=("blk.1.attn_q",))
+    with pytest.raises(ModelError, match=r"'cut' lack 1 of its weights \(model.layers.1.self_attn.q_proj.weight\)"):
+        raison.load(tmp_path / "cut.gguf")
 
 
 # -- pickles -------------------------------------------------------------------------------------------
