@@ -25,6 +25,7 @@ from raison.models.halves import install_tail
 from raison.models.layout import Chunk, Piece, chunks, pieces
 from raison.models.memory import Memory
 from raison.models.reading import Columns, read
+from raison.models.settings import Settings, settle
 from raison.models.sharing import answer
 from raison.models.tap import Call, fingerprint, running, view_of
 from raison.registry import suggest
@@ -61,8 +62,11 @@ class Adapter(ABC):
         self.heads: str | None = None  # a file of head statistics that comes with the model (offer "heads")
         self.packs = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
+        self.switches_heads = False  # heads can be switched off: it changes what it would change in the plain model
+        self.restless = False  # a pass changes the model's settings, which are put back: one pass at a time
         self._lock = threading.Lock()
         self._view: tuple[tuple, Any] | None = None
+        self.settings: Settings  # of the view, to which every pass returns it
         self._accepts = frozenset(inspect.signature(hf.forward).parameters)
 
     # -- the view ---------------------------------------------------------------------------------
@@ -75,9 +79,20 @@ class Adapter(ABC):
         if found is None or found[0] != mark:
             with self._lock:
                 if self._view is None or self._view[0] != mark:
-                    self._view = (mark, self.prepare(view_of(self.hf, self.family.prepare)))
+                    view = self.prepare(view_of(self.hf, self.family.prepare))
+                    self.settings = settle(view, one_at_a_time=self.restless)
+                    self._view = (mark, view)
                 found = self._view
         return found[1]
+
+    def forget_view(self) -> None:
+        """Let the next call make a view anew."""
+        self._view = None
+
+    @property
+    def map_source(self) -> str:
+        """What a call records to see attention maps."""
+        return "softmaxes" if self.bypasses_tap else "attention"
 
     def prepare(self, view: Any) -> Any:
         """A last word of the task on a fresh view."""
@@ -319,7 +334,7 @@ class Adapter(ABC):
 
     def check_heads(self, heads: np.ndarray | None) -> None:
         """Refuse to switch heads off where attention is a function of the family's own, which nobody reaches."""
-        if heads is not None and self.bypasses_tap:
+        if heads is not None and not self.switches_heads:
             raise Unsupported(f"The heads of {self.name} can be looked at, but not switched off: choose another model.")
 
     # -- trace --------------------------------------------------------------------------------------
@@ -343,6 +358,8 @@ class Adapter(ABC):
             raise Unsupported("This method can't be asked about a model without some heads: choose another.")
         if "zeroed" in want:
             return differentiable(zeroed(self, encodings, targets))
+        if rules is not None and rules.paired and self.budget.rows is not None:
+            raise Unsupported(f"{self.name} answers otherwise in a batch, and this method needs one: choose another.")
         if rules is not None and rules.paired:
             return differentiable(rescale(self, encodings, targets, rules, embeddings or ()))
         if rules is not None:

@@ -34,6 +34,7 @@ class Budget:
 
     tokens: int = 4096  # tokens per forward pass
     bytes: int = 512 * 2**20  # attention maps and vocabulary rows of one pass
+    rows: int | None = None  # texts per forward pass, for a model whose answers depend on what runs beside them
     padding: str = "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
 
 
@@ -123,6 +124,7 @@ class Map:
     weights: torch.Tensor  # [h s t]
     gradient: torch.Tensor | None = None  # of the target's value
     relevance: torch.Tensor | None = None  # under the rules of the trace
+    block: int = -1  # the block it ran in, counted over both streams; -1: unknown
 
 
 @dataclass

@@ -165,4 +165,4 @@ def capacity(lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: 
     """How many rows of these lengths one pass may hold: at least one, whatever the budget."""
     by_tokens = budget.tokens // max(1, sum(lengths))
     by_bytes = budget.bytes // max(1, row_bytes(lengths, columns))  # type: ignore[operator]
-    return max(1, min(by_tokens, by_bytes))
+    return max(1, min(by_tokens, by_bytes, by_tokens if budget.rows is None else budget.rows))

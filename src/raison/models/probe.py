@@ -7,19 +7,24 @@ masking, an empty source must hide what it holds. What fails is not offered.
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import math
+import re
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from raison.errors import ModelError, RaisonError
 from raison.models.adapter import Adapter
 from raison.models.base import REMOVALS, Question, Trace
 from raison.models.generation import extended
-from raison.models.layout import chunks, pieces
+from raison.models.layout import Chunk, pieces
 from raison.models.memory import Memory
+from raison.models.products import name_of
+from raison.models.reading import Columns, read
 from raison.models.tap import bare, running
 from raison.types import Encoding, Example, Target
 
@@ -27,7 +32,9 @@ __all__ = ["difference", "probe", "subject"]
 
 SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
 log = logging.getLogger("raison")
-AFFORDABLE = 600  # tokens: a window up to this size is crossed with a real text
+AFFORDABLE = 760  # tokens: a window up to this size is crossed with a real text
+BEYOND = 8  # tokens behind a border
+SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")  # settings that may name a border
 ROUNDED = 1e-5  # some families round the attention of float64 to float32, in one of its forms only
 
 
@@ -43,21 +50,48 @@ def probe(model: Adapter) -> Adapter:
             model.family = replace(model.family, positions="none", offset=own)
             gap = difference(model, encoding, target)
         fused = difference(model, encoding, target, None)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        raise ModelError(f"{model.name} can't run a plain sentence ({error}).") from error
+    except RaisonError:
+        raise
+    except Exception as error:  # the code of any model runs here
+        raise ModelError(f"{model.name} can't run a plain sentence ({first_line(error)}).") from error
     if gap > tolerance(model) or fused > max(ROUNDED, tolerance(model)):
         raise ModelError(
             f"raison's view of {model.name} does not give the model's own answers, so it can't be explained safely: "
             "please report this architecture."
         )
+    if not batches_hold(model, encoding, target):
+        log.info("%s: an answer depends on the texts beside it, so every text runs by itself", model.name)
+        model.budget = replace(model.budget, rows=1)
     model.removals = tuple(removals(model, encoding, target))
+    refuse_changed(model)
     if not model.removals:
         raise ModelError(
             f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained."
         )
-    model.packs = model.generates and "delete" in model.removals and packs(model, encoding, target)
+    together = model.budget.rows is None
+    model.packs = together and model.generates and "delete" in model.removals and packs(model, encoding, target)
     model.offers = frozenset({"score"} | insides(model, encoding, target))
+    model.switches_heads = "attention" in model.offers and heads_hold(model, encoding, target)
+    refuse_changed(model)
+    if model.settings.changes:  # later passes run one at a time, each from the start
+        log.info("%s: a pass changes the model's settings, which are put back", model.name)
+        model.restless, model.packs = True, False
+        model.forget_view()
     return model
+
+
+def first_line(error: BaseException) -> str:
+    """The first words of an error, on one line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def refuse_changed(model: Adapter) -> None:
+    """Raise where passes have changed the view for those that follow."""
+    if changed := model.settings.changed():
+        raise ModelError(
+            f"{model.name} changes its own settings while it runs ({', '.join(changed[:3])}), so an answer would "
+            "depend on the texts before it: please report this architecture."
+        )
 
 
 def check_weights(hf: torch.nn.Module, called: str) -> None:
@@ -71,17 +105,19 @@ def check_weights(hf: torch.nn.Module, called: str) -> None:
 
 
 def subject(model: Adapter) -> tuple[Encoding, Target]:
-    """A text to try, longer than the smallest attention window where that is affordable."""
-    window = smallest_window(model)
+    """A text to try, longer than every attention window or chunk for which that is affordable."""
     text = SENTENCE
-    limit = min(model.limit or AFFORDABLE, AFFORDABLE)
-    if window is not None and window < limit:
-        while len(model.codec(text).ids) < min(window + 8, limit):
-            text += " " + SENTENCE
-    pair = "The town lies on a hill." if model.task == "qa" else None
-    example = Example(text, pair) if pair is None else Example("Where does the town lie?", text)
+    near = [span for span in spans(model) if span + BEYOND <= affordable(model)]
+    while near and len(model.codec(text).ids) < max(near) + BEYOND:
+        text += " " + SENTENCE
+    example = Example("Where does the town lie?", text) if model.task == "qa" else Example(text)
     encoding = model.encode([example], truncate=True)[0]
     return model.aim(encoding)[0] if not model.generates else first_target(model, encoding)
+
+
+def affordable(model: Adapter) -> int:
+    """The longest text to try, in tokens."""
+    return min(model.limit or AFFORDABLE, AFFORDABLE)
 
 
 def first_target(model: Any, encoding: Encoding) -> tuple[Encoding, Target]:
@@ -91,12 +127,18 @@ def first_target(model: Any, encoding: Encoding) -> tuple[Encoding, Target]:
     return encoding, model.predict([encoding])[0].target
 
 
-def smallest_window(model: Adapter) -> int | None:
-    """The narrowest attention window of any layer, in tokens."""
+def spans(model: Adapter) -> list[int]:
+    """Every length at which the model may begin to attend in another way: windows, chunks, blocks of its config."""
     config = model.hf.config
-    found = [getattr(config, name, None) for name in ("sliding_window", "local_attention", "attention_window_size")]
-    sizes = [size for size in found if isinstance(size, int) and size > 0]
-    return min(sizes) if sizes else None
+    parts = [config, config.get_text_config()] if hasattr(config, "get_text_config") else [config]
+    found = {model.family.reach(config)}
+    for part in parts:
+        for name, value in vars(part).items():
+            values = value if isinstance(value, (list, tuple)) else [value]
+            if SPAN.search(name):
+                found |= {size for size in values if isinstance(size, int) and not isinstance(size, bool)}
+    limit = model.limit or math.inf
+    return sorted(size for size in found if 1 < size < limit)
 
 
 def tolerance(model: Adapter) -> float:
@@ -110,53 +152,101 @@ def difference(model: Adapter, encoding: Encoding, target: Target, attention: st
     The clone's attention is eager, as the view's is; or the one that users run (None), which a family may have made to
     answer differently.
     """
-    (piece,) = pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False)
-    (chunk,) = chunks([piece], model.layout, model.row_bytes)
-    inputs, call = model.tensors(chunk, "mask")
-    plain = {k: v for k, v in inputs.items() if k.endswith("input_ids") or k in ("token_type_ids", "use_cache")}
-    with torch.inference_mode():
-        reference = model.columns(model.prepare(bare(model.hf, attention))(**plain), chunk).logits
-        with running(call):
-            viewed = model.columns(model.view(**inputs), chunk).logits
+    chunk = chunk_of(model, [encoding], target)
+    reference = plain_columns(model, chunk, attention).logits
+    viewed = view_logits(model, chunk)
     if not torch.isfinite(reference).all():
         raise ModelError(f"{model.name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
-    return float((reference - viewed).abs().max() / max(1.0, float(reference.abs().max())))
+    return relative_gap(reference, viewed)
+
+
+def chunk_of(model: Adapter, encodings: list[Encoding], target: Target) -> Chunk:
+    """One pass over whole texts of equal length."""
+    plan = [piece for each in encodings for piece in pieces(0, each, target, np.ones((1, len(each)), bool), False)]
+    return Chunk(plan, plan[0].lengths, "exact")
+
+
+@torch.inference_mode()
+def plain_columns(model: Adapter, chunk: Chunk, attention: str | None = "eager", watch: Any = None) -> Columns:
+    """What an untapped clone answers that is given tokens only."""
+    inputs, _ = model.tensors(chunk, "mask")
+    plain = {k: v for k, v in inputs.items() if k.endswith("input_ids") or k in ("token_type_ids", "use_cache")}
+    with watch or nullcontext():
+        output = model.prepare(bare(model.hf, attention))(**plain)
+    return model.columns(output, chunk)
+
+
+@torch.inference_mode()
+def view_logits(model: Adapter, chunk: Chunk, heads: np.ndarray | None = None) -> torch.Tensor:
+    """Logits of the view, with masks and positions given."""
+    inputs, call = model.tensors(chunk, "mask")
+    call.heads = None if heads is None else torch.from_numpy(heads)
+    with running(call):
+        return model.columns(model.view(**inputs), chunk).logits
+
+
+def relative_gap(reference: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest difference, relative to the largest of the reference where that is above 1."""
+    return float((reference - other).abs().max() / max(1.0, float(reference.abs().max())))
+
+
+def batches_hold(model: Adapter, encoding: Encoding, target: Target) -> bool:
+    """Whether a text is answered alike alone and beside another (dynamic quantisation scales over the whole batch)."""
+    both = [encoding, disguise(encoding, target.given(encoding))]
+    alone = [view_logits(model, chunk_of(model, [each], target)) for each in both]
+    together = view_logits(model, chunk_of(model, both, target))
+    return relative_gap(torch.cat(alone), together) <= tolerance(model)
 
 
 def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
     """What absence may mean here: whatever runs and really hides; `delete` first, where it equals `mask`."""
+    target = replace(target, output="logit")
+    chunk = chunk_of(model, [encoding], target)
+    plain = read(plain_columns(model, chunk), model.outputs_of(chunk))["value"]
+    question = Question(encoding, target, parts_of(encoding, target))
+    model.removals = tuple(REMOVALS)
+    values: dict[str, np.ndarray] = {}
+    for name in REMOVALS:
+        found = tried(model, question, name, plain)
+        if found is not None:
+            values[name] = found
+    if "delete" in values:
+        agree = "mask" in values and same(model, values["delete"], values["mask"])
+        if not agree or not wide_spans_hold(model, len(encoding)):
+            del values["delete"]
+    return list(values)
+
+
+def parts_of(encoding: Encoding, target: Target) -> np.ndarray:
+    """[5 t] what to keep of a text to see how it copes; the last row keeps everything."""
     free = np.flatnonzero(target.free(encoding))
     keep = np.ones((5, len(encoding)), bool)
     keep[0, free[::2]] = False
     keep[1, free[1:]] = False
     keep[2, free[: len(free) // 2]] = False
-    keep[3, free] = False  # and with it the whole source of an encoder-decoder; the last row keeps everything
-    question = Question(encoding, replace(target, output="logit"), keep)
-    model.removals = tuple(REMOVALS)
-    values = {name: value for name in REMOVALS if (value := tried(model, question, name)) is not None}
-    if "delete" in values and not (
-        "mask" in values and same(model, values["delete"], values["mask"]) and windows_hold(model)
-    ):
-        del values["delete"]
-    return list(values)
+    keep[3, free] = False  # and with it the whole source of an encoder-decoder
+    return keep
 
 
-def tried(model: Adapter, question: Question, removal: str) -> np.ndarray | None:
-    """The values of a question under a removal; None if it can't run or does not hide what it removes."""
-    if (removal == "delete" and model.family.positions == "none") or (
-        removal == "pad_token" and not model.codec.has_pad
-    ):
+def tried(model: Adapter, question: Question, removal: str, plain: np.ndarray) -> np.ndarray | None:
+    """The values of a question under a removal; None where it can't run or does not hide what it removes, or where a
+    row that keeps everything is not answered as the `plain` model [1 m] answers it."""
+    if removal == "delete" and model.family.positions == "none":
+        return None
+    if removal == "pad_token" and not model.codec.has_pad:
         return None
     if removal == "mask_token" and model.codec.mask_id is None:
         return None
-    disguised = [Question(disguise(question.encoding, row), question.target, row[None]) for row in question.keep]
+    parts = question.keep[:-1]
+    disguised = [Question(disguise(question.encoding, row), question.target, row[None]) for row in parts]
     try:
         (found,) = model.score([question], removal=removal)
-        others = np.concatenate([one.value for one in model.score(disguised, removal=removal)])
-    except (RuntimeError, IndexError, ValueError, TypeError) as error:
-        log.info("%s: can't remove by %s (%s)", model.name, removal, error)
+        others = [one.value for one in model.score(disguised, removal=removal)]
+    except Exception as error:  # the code of any model runs here
+        log.info("%s: can't remove by %s (%s)", model.name, removal, first_line(error))
         return None
-    return found.value if np.isfinite(found.value).all() and same(model, found.value, others) else None
+    expected = np.concatenate([*others, plain])
+    return found.value if np.isfinite(found.value).all() and same(model, found.value, expected) else None
 
 
 def disguise(encoding: Encoding, keep: np.ndarray) -> Encoding:
@@ -175,54 +265,77 @@ def same(model: Adapter, one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.abs(one - other).max() <= tolerance(model) * spread + noise)
 
 
-def windows_hold(model: Adapter) -> bool:
-    """Windows too wide for a real text: three tokens, the first beyond the window of the others by position.
+def wide_spans_hold(model: Adapter, length: int) -> bool:
+    """Whether `delete` is right beyond the spans that are too wide for a real text of this length."""
+    wide = [span for span in spans(model) if span >= length]
+    if model.family.reach(model.hf.config) in wide:
+        return False  # it counts tokens, not positions: no short text tells
+    try:
+        return all(border_holds(model, span) for span in wide)
+    except Exception as error:  # the code of any model runs here
+        log.info("%s: can't look beyond its windows (%s)", model.name, first_line(error))
+        return False
 
-    A windowed layer must give it no attention at all. (Narrow windows were crossed by the text itself.)
-    """
-    window = smallest_window(model)
-    if window is None or window <= AFFORDABLE or model.limit is None or window + 3 > model.limit:
-        return True
-    encoding = model.encode([Example("one two three four five")])[0]
-    gapped = replace(encoding, positions=np.array([0, *range(window + 1, window + len(encoding))]))
-    target = model.aim(gapped)[0][1] if not model.generates else first_target(model, gapped)[1]
-    ((_, trace),) = model.trace([gapped], [target], want=frozenset({"attention"}))
+
+def border_holds(model: Adapter, span: int) -> bool:
+    """A few tokens on both sides of a border: deleting equals masking, and no windowed layer looks across."""
+    encoding = model.encode([Example("one two three four five six seven eight nine ten")])[0]
+    before = np.arange(2)
+    around = np.arange(len(encoding) - len(before)) + span - len(encoding) // 2
+    if model.limit is not None and around[-1] >= model.limit:
+        return True  # no text is that long
+    encoding = replace(encoding, positions=np.concatenate([before, around]))
+    target = model.aim(encoding)[0][1] if not model.generates else first_target(model, encoding)[1]
+    question = Question(encoding, replace(target, output="logit"), np.ones((4, len(encoding)), bool))
+    question.keep[0, before] = False
+    question.keep[1, encoding.positions < span] = False
+    question.keep[2, ::2] = False
+    deleted, masked = (model.score([question], removal=name)[0].value for name in ("delete", "mask"))
+    return same(model, deleted, masked) and none_looks_across(model, encoding, target, span)
+
+
+def none_looks_across(model: Adapter, encoding: Encoding, target: Target, span: int) -> bool:
+    """Whether layers with a window or chunk of `span` give no attention from behind the border to the first tokens."""
+    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention"}))
     kinds = getattr(model.hf.config, "layer_types", None) or ["sliding_attention"] * len(trace.maps)
-    far = [float(seen.weights[:, 1:, 0].abs().max()) for seen in trace.maps]
-    return all((kind != "sliding_attention") or reach == 0.0 for kind, reach in zip(kinds, far, strict=False))
+    for kind, seen in zip(kinds, trace.maps, strict=False):
+        across = seen.weights[:, encoding.positions[seen.rows] > span][:, :, :2]
+        if kind in ("sliding_attention", "chunked_attention") and bool(across.any()):
+            return False
+    return True
 
 
 def packs(model: Adapter, encoding: Encoding, target: Target) -> bool:
     """Whether prefixes can be shared: packed nodes give the literal answers, also from parents of an earlier call."""
-    free = np.flatnonzero(target.free(encoding))
-    keep = np.ones((5, len(encoding)), bool)
-    keep[0, free[::2]] = False
-    keep[1, free[1:]] = False
-    keep[2, free[: len(free) // 2]] = False
-    keep[3, free] = False
-    question = Question(encoding, replace(target, output="logit"), keep)
+    question = Question(encoding, replace(target, output="logit"), parts_of(encoding, target))
     memory = Memory()
     model.packs = True
     try:
-        model.score([replace(question, keep=keep[:2])], memory=memory)
+        model.score([replace(question, keep=question.keep[:2])], memory=memory)
         (packed,) = model.score([question], memory=memory)
-    except (RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
-        log.info("%s: prefixes can't be shared (%s)", model.name, error)
+    except Exception as error:  # the code of any model runs here
+        log.info("%s: prefixes can't be shared (%s)", model.name, first_line(error))
         return False
     (literal,) = model.score([question], removal="delete")
     return same(model, literal.value, packed.value)
 
 
 def every_block(trace: Trace, depth: int) -> bool:
-    """Whether each of `depth` blocks has its map: methods number them as blocks, and some models attend in a few."""
-    kinds = Counter(seen.kind for seen in trace.maps)
-    if "self" in kinds:
-        return kinds["self"] == depth
-    return kinds["encoder"] > 0 and kinds["decoder"] == kinds["cross"] > 0
+    """Whether each of `depth` blocks has its own map: methods number maps as blocks, and hybrids attend in some."""
+    blocks: dict[str, list[int]] = {}
+    for seen in trace.maps:
+        blocks.setdefault(seen.kind, []).append(seen.block)
+    if any(len(set(each)) < len(each) for each in blocks.values()):
+        return False  # two maps of one block
+    counts = {kind: len(each) for kind, each in blocks.items()}
+    if "self" in counts:
+        return counts["self"] == depth
+    return counts.get("encoder", 0) > 0 and counts.get("decoder", 0) == counts.get("cross", 0) > 0
 
 
 def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:
     """gradients, hidden, attention: what a trace really brings."""
+    target = replace(target, output="logit")  # the gradient of a log-probability of 1.0 is zero
     offers: set[str] = set()
     try:
         ((_, trace),) = model.trace([encoding], [target], want=frozenset({"gradients"}))
@@ -241,6 +354,37 @@ def insides(model: Adapter, encoding: Encoding, target: Target) -> set[str]:
             if seen and every_block(trace, depth):
                 return offers | ({"attention"} if "hidden" in offers else set())
         model.bypasses_tap = False
-    except (RuntimeError, AttributeError, TypeError, IndexError, RaisonError) as error:
-        log.info("%s: not everything can be recorded (%s)", model.name, error)  # and what can't is not offered
+    except Exception as error:  # the code of any model runs here, and what can't be recorded is not offered
+        log.info("%s: not everything can be recorded (%s)", model.name, first_line(error))
     return offers
+
+
+class HeadsOff(TorchFunctionMode):
+    """Multiplies what comes out of each attention's softmax with the factors of its heads: literal, and slow."""
+
+    def __init__(self, factors: np.ndarray):
+        super().__init__()
+        self.factors = iter(torch.from_numpy(factors))  # [h] for each attention, in the order in which they run
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if name_of(func) == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
+            return result * next(self.factors).to(result)[None, :, None, None]
+        return result
+
+
+def heads_hold(model: Adapter, encoding: Encoding, target: Target) -> bool:
+    """Whether heads that are switched off in the view change what they change in an untapped clone."""
+    if model.bypasses_tap:
+        return False
+    try:
+        ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention"}))
+        shape = (len(trace.maps), len(trace.maps[0].weights))
+        factors = (np.add.outer(*map(np.arange, shape)) % 2).astype(float)  # every second head
+        chunk = chunk_of(model, [encoding], target)
+        viewed = view_logits(model, chunk, factors)
+        literal = plain_columns(model, chunk, watch=HeadsOff(factors)).logits
+    except Exception as error:  # the code of any model runs here
+        log.info("%s: heads can't be switched off (%s)", model.name, first_line(error))
+        return False
+    return relative_gap(literal, viewed) <= tolerance(model)

@@ -119,7 +119,7 @@ class Pass:
 def watched(model: Adapter, chunk: Chunk, inputs: dict[str, Any], call: Call, want: frozenset[str]) -> Pass:
     """Run a chunk and see what is wanted of it."""
     attends = want & {"attention", "attention_gradients", "writes"}
-    call.record = frozenset({"embeddings", "attention"} if attends else {"embeddings"})
+    call.record = frozenset({"embeddings", model.map_source} if attends else {"embeddings"})
     deep = bool(want & {"hidden", "hidden_gradients", "readout"})
     if deep:
         inputs = {**inputs, "output_hidden_states": True}
@@ -192,7 +192,7 @@ def forward(
     model: Adapter, inputs: dict[str, Any], call: Call, watch: Products | None = None, graph: bool = True
 ) -> Any:
     """The forward pass, with its graph unless nobody goes back, maps and leaves recorded in the call."""
-    softmaxes = Softmaxes(call) if model.bypasses_tap and "attention" in call.record else nullcontext()
+    softmaxes = Softmaxes(call) if "softmaxes" in call.record else nullcontext()
     with torch.set_grad_enabled(graph), running(call), softmaxes, watch or nullcontext():
         return call.view(**inputs)
 
@@ -319,7 +319,15 @@ def maps(part: Piece, row: int, spans: list[slice], found: Recorded, end: int) -
         layer = counts[seen.kind] = counts.get(seen.kind, -1) + 1
         slope = found.slopes["maps"][number][cut] if "maps" in found.slopes else None
         result.append(
-            Map(seen.kind, layer, places[0][: before[0]], places[1][: before[1]], seen.weights[cut].detach(), slope)
+            Map(
+                seen.kind,
+                layer,
+                places[0][: before[0]],
+                places[1][: before[1]],
+                seen.weights[cut].detach(),
+                slope,
+                block=seen.block,
+            )
         )
     return result
 

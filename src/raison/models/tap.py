@@ -21,7 +21,7 @@ from torch import nn
 
 from raison import progress
 from raison.errors import ModelError, Unsupported
-from raison.models.products import Products
+from raison.models.products import Mark, Products
 from raison.models.relevance import activation
 
 __all__ = ["Block", "Call", "Seen", "bare", "current", "fingerprint", "running", "view_of"]
@@ -38,6 +38,7 @@ class Seen:
 
     kind: str
     weights: torch.Tensor  # [b h s t]
+    block: int  # the block it ran in, counted over all that ran; -1 outside of them
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Call:
     """What one forward pass should record or change; lives in a context variable while it runs."""
 
     positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
-    record: frozenset[str] = frozenset()  # of {"attention", "embeddings", "crossing", "blocks"}
+    record: frozenset[str] = frozenset()  # of {"attention", "softmaxes", "embeddings", "crossing", "blocks"}
     replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
     present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
@@ -70,6 +71,7 @@ class Call:
     blocks: list[Block] = field(default_factory=list)
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
     blocked: bool = False  # some attention row may see nothing
+    block: int = -1  # the block that runs, or ran last
     layer: int = 0  # attention calls so far
     stream: int = 0  # embedding calls so far
 
@@ -103,7 +105,7 @@ class Softmaxes(Products):
     def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         result = func(*args, **kwargs)
         if name == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
-            self.call.maps.append(Seen("self", result))
+            self.call.maps.append(Seen("self", result, self.call.block))
         return result
 
 
@@ -118,9 +120,9 @@ def attention(
     """The family's own eager attention, watched.
 
     The weights are never recomputed here: soft caps, sinks and biases are the family's business. Long texts that
-    nobody looks into take the fused kernel, if that is what the user's model does. Only when
-    something is to change (a head switched off, a row that may see nothing) is the product with the values
-    taken again.
+    nobody looks into take the fused kernel, if that is what the user's model does. Where something is to change (a head
+    switched off, a row that may see nothing), the weights change just before the family's own product with the values,
+    so that what it does behind that product stays as it is.
     """
     call = _call.get()
     if call is not None and call.packed is not None:
@@ -131,22 +133,48 @@ def attention(
     if call is not None and "crossing" in call.record and getattr(module, "raison_kind", "") == "cross":
         key, value = key.view_as(key), value.view_as(value)  # tensors of their own, met by all that crosses here
         call.crossing.append([key, value])
-    output, weights = eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
+    eager = eager_of(type(module))
     if call is None:
-        return output, weights
+        return eager(module, query, key, value, attention_mask, **kwargs)
     index, call.layer = call.layer, call.layer + 1
-    changed = weights
-    if call.blocked and attention_mask is not None:
-        nothing = (attention_mask <= torch.finfo(attention_mask.dtype).min / 2).all(-1, keepdim=True)
-        changed = changed.masked_fill(nothing, 0.0)
-    if call.heads is not None:
-        changed = changed * call.heads[index].to(changed)[None, :, None, None]
-    if changed is not weights:
-        groups = query.shape[1] // value.shape[1]  # several query heads may share a value head
-        output = (changed[..., : value.shape[2]] @ value.repeat_interleave(groups, dim=1)).transpose(1, 2).contiguous()
+    factors = None if call.heads is None else call.heads[index]
+    nothing = rows_that_see_nothing(attention_mask) if call.blocked and attention_mask is not None else None
+    if factors is None and nothing is None:
+        output, weights = eager(module, query, key, value, attention_mask, **kwargs)
+    else:
+        with Reweighted(factors, nothing) as watch:
+            output, _ = eager(module, query, key, value, attention_mask, **kwargs)
+        weights = watch.weights
+        if weights is None:
+            raise Unsupported(
+                f"{type(module).__name__} multiplies its values in a way of its own, so none can be hidden."
+            )
     if "attention" in call.record:
-        call.maps.append(Seen(getattr(module, "raison_kind", "self"), changed))
-    return output, changed
+        call.maps.append(Seen(getattr(module, "raison_kind", "self"), weights, call.block))
+    return output, weights
+
+
+def rows_that_see_nothing(mask: torch.Tensor) -> torch.Tensor:
+    """[b 1 s 1] of an additive mask [b 1 s t]: True where every key is hidden."""
+    return (mask <= torch.finfo(mask.dtype).min / 2).all(-1, keepdim=True)
+
+
+class Reweighted(Products):
+    """Runs one attention with other weights: zero in some rows, scaled in each head."""
+
+    def __init__(self, factors: torch.Tensor | None, nothing: torch.Tensor | None):
+        super().__init__()
+        self.factors = factors  # [h]
+        self.nothing = nothing  # [b 1 s 1]
+        self.weights: torch.Tensor | None = None  # [b h s t] as they were multiplied
+
+    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
+        if self.nothing is not None:
+            weights = weights.masked_fill(self.nothing, 0.0)
+        if self.factors is not None:
+            weights = weights * self.factors.to(weights)[None, :, None, None]
+        self.weights = weights
+        return super().product(mark, weights, values, multiply)
 
 
 def fusible(module: nn.Module, call: Call, key: torch.Tensor) -> bool:
@@ -268,9 +296,12 @@ def outermost(name: str, model: nn.Module) -> bool:
 
 
 def enter(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
-    """Hook before a block: keep what it is given, for those who want to run it again."""
+    """Hook before a block: count it, and keep what it is given for those who want to run it again."""
     call = _call.get()
-    if call is not None and "blocks" in call.record:
+    if call is None:
+        return
+    call.block += 1
+    if "blocks" in call.record:
         call.blocks.append(Block(module, args, kwargs, len(call.maps)))
 
 

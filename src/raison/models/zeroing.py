@@ -48,7 +48,7 @@ def zeroed(model: Adapter, encodings: Sequence[Encoding], targets: Sequence[Targ
     """Yield (index, trace) with `zeroed` maps and the readout; each text runs by itself."""
     for index, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
         ((chunk, inputs, call, _),) = planned(model, [encoding], [target], frozenset({"attention"}))
-        call.record = frozenset({"embeddings", "attention", "blocks"})
+        call.record = frozenset({"embeddings", model.map_source, "blocks"})
         model.narrow(chunk, call)
         output = forward(model, {**inputs, "output_hidden_states": True}, call)
         columns = model.columns(output, chunk)
@@ -75,7 +75,8 @@ def moved(model: Adapter, block: Block, kinds: list[str], call: Call, places: li
         stream = int(kind == "decoder") if kind != "cross" else 0
         size = len(places[stream])
         # an attention of a family's own may fold the batch into other axes, which copies of its input would not fit
-        step = 1 if model.bypasses_tap else max(1, model.budget.tokens // len(rows))
+        alone = model.bypasses_tap or model.budget.rows is not None
+        step = 1 if alone else max(1, model.budget.tokens // len(rows))
         for start in range(0, size, step):
             tokens = torch.arange(start, min(size, start + step), device=block.output.device)
             after = again(block, len(tokens), call, Silenced(which, tokens))

@@ -24,6 +24,7 @@ class Family:
     model_types: tuple[str, ...]  # of transformers configs
     positions: str = "argument"  # argument | module | relative | none: how original positions reach the model
     offset: Callable[[Any], int] = lambda config: 0  # what position 0 is called
+    reach: Callable[[Any], int] = lambda config: 0  # tokens from which it attends in another way, if not in the config
     prepare: Callable[[Any], None] | None = None  # instance-level hooks on a fresh view
     note: str = ""  # one sentence for the generated table
 
