@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import raison
 from raison import progress
 from raison.cli.app import app, assemble
-from raison.errors import InputError, ModelError, RaisonError
+from raison.errors import InputError, ModelError, RaisonError, out_of_memory
 from raison.runs import lines
 from raison.runs.drive import Death, Queue, run
 from raison.runs.export import export, query
@@ -35,7 +35,6 @@ from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
 from raison.runs.store import compact, done_shards, records, repair, verify
-from raison.runs.work import out_of_memory
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_hf
 from raison.types import Example

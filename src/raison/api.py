@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from raison import units as grouping
-from raison.errors import InputError, MethodFailed, RaisonError, TooLong
+from raison.errors import InputError, TooLong
 from raison.methods.base import Answer, Batch, Method, check_needs
+from raison.methods.failures import method_failed, model_failed, refuse_failed
 from raison.models.base import Model, Prediction, Wish
 from raison.models.keeping import keeping
 from raison.models.load import load
@@ -221,13 +219,21 @@ def explained(
     said: list[Prediction | None] = []
     if wishes.removal is not None and wishes.removal not in model.removals:
         model.score([], removal=wishes.removal)  # refuses with the sentence that names what works
-    if known is None:
-        encodings: Sequence[Encoding] = model.encode(examples, truncate=wishes.truncate)
-        asked = predictions(model, examples, encodings, wishes)
-    else:
-        encodings, asked = known
-    for example, encoding, prediction in zip(examples, encodings, asked, strict=True):
-        found = model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
+    refuse_failed(method, model)
+    try:
+        if known is None:
+            encodings: Sequence[Encoding] = model.encode(examples, truncate=wishes.truncate)
+            asked = predictions(model, examples, encodings, wishes)
+        else:
+            encodings, asked = known
+        wanted = [
+            model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
+            for example, encoding, prediction in zip(examples, encodings, asked, strict=True)
+        ]
+    except Exception as error:
+        told = model_failed(model, error)
+        raise told from (error if told is not error else None)
+    for example, prediction, found in zip(examples, asked, wanted, strict=True):
         if not any(goal.free(longer).any() for longer, goal in found):
             raise InputError(
                 f"Nothing in {example.text[:40]!r} may be removed, so there is nothing to explain: give a longer text."
@@ -250,21 +256,21 @@ def explained(
         return record(enumerate(method(model, batch)))
     except Interrupted as stop:
         raise Interrupted(record(stop.partial)) from None
-    except RaisonError:
-        raise
     except Exception as error:
-        if type(method).__module__.partition(".")[0] == "raison":
-            raise
-        raise MethodFailed(failure(method, error)) from error
+        told = method_failed(model, method, error, lambda: list(method(model, plain_batch(model, method, wishes))))
+        raise told from (error if told is not error else None)
 
 
-def failure(method: Method, error: Exception) -> str:
-    """What went wrong in a method that somebody else wrote, and where."""
-    own = sys.modules[type(method).__module__].__dict__.get("__file__")
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    place = f" in line {lines[-1].lineno} of {os.path.basename(lines[-1].filename)}" if lines else ""
-    said = f"{type(error).__name__}: {error}"
-    return f"The method {method.name!r} failed{place} ({said}): it is not raison's own, mend it there."
+PLAIN = "The old town lies on a hill above the river."
+
+
+def plain_batch(model: Model, method: Method, wishes: Wishes) -> Batch:
+    """A plain sentence, as a method is asked about it."""
+    example = Example("Where does the town lie?", PLAIN) if model.task == "qa" else Example(PLAIN)
+    (encoding,) = model.encode([example])
+    encoding, target = model.aim(encoding, Wish())[0]
+    units = grouping.group(encoding, wishes.level(model), target.free(encoding))
+    return Batch([encoding], [target], [units], wishes.removal, wishes.seed)
 
 
 def once_more(model: Model, method: Method, explanation: Explanation, seed: int = 0) -> np.ndarray:

@@ -16,6 +16,7 @@ __all__ = [
     "TooLong",
     "UnknownName",
     "Unsupported",
+    "out_of_memory",
 ]
 
 
@@ -44,7 +45,7 @@ class Unsupported(RaisonError):
 
 
 class MethodFailed(RaisonError):
-    """A method of somebody else's that raised what is no sentence for a user."""
+    """A method that raised what is no sentence for a user."""
 
 
 class ModelError(RaisonError):
@@ -60,3 +61,11 @@ class MissingExtra(RaisonError):
 
     def __init__(self, package: str, extra: str, purpose: str):
         super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'raison[{extra}]'.")
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory was too small, in whatever words."""
+    said = str(error)
+    # the last is what oneDNN says
+    told = ("can't allocate memory", "out of memory", "could not create a primitive")
+    return isinstance(error, MemoryError) or any(each in said for each in told)

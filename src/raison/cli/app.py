@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from raison import __version__
-from raison.errors import RaisonError
+from raison.errors import RaisonError, out_of_memory
 
 __all__ = ["app", "assemble", "guarded", "main"]
 
@@ -44,6 +44,8 @@ def guarded(command: F) -> F:
             sys.stdout.flush()  # a full disk is told now, not when Python ends
             return found
         except RaisonError as error:
+            if os.environ.get("RAISON_DEBUG") and error.__cause__ is not None:
+                raise
             say(str(error))
             raise SystemExit(error.exit_code) from None
         except KeyboardInterrupt:
@@ -58,11 +60,8 @@ def guarded(command: F) -> F:
             raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
             raise
-        except MemoryError:
-            say("out of memory: shorten the text or use a smaller model.")
-            raise SystemExit(1) from None
         except Exception as error:
-            if "can't allocate memory" in str(error) or "out of memory" in str(error):  # as torch says it
+            if out_of_memory(error):
                 say("out of memory: shorten the text or use a smaller model.")
                 raise SystemExit(1) from None
             if os.environ.get("RAISON_DEBUG"):

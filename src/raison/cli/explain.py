@@ -12,7 +12,7 @@ import typer
 
 from raison import limits
 from raison.cli import options
-from raison.errors import InputError
+from raison.errors import InputError, MethodFailed
 
 DEFAULT_MODEL = "sentiment"
 
@@ -69,14 +69,21 @@ def explain(
         opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         wishes = Wishes(number_or_text(target), contrast, output, units, removal, seed, truncate)
         chosen = chosen or [methods.build(default_method(opened))]
-        by_method = []
         for each in chosen:
             check_needs(each, opened)
+        by_method, failed = [], []
+        for each in chosen:
             wait(each.name)
-            found = explanations(opened, [example], each, wishes)
-            by_method.append(list(found))
+            try:
+                by_method.append(list(explanations(opened, [example], each, wishes)))
+            except MethodFailed as error:  # the others are not lost
+                failed.append(error)
+        if not by_method:
+            raise failed[0]
         results = [result for same in zip(*by_method, strict=True) for result in same]  # methods beside each other
     publish(results, json, html, out, figure, difference)
+    if failed:
+        raise MethodFailed(" ".join(map(str, failed)))
 
 
 def example_of(text: str | None, pair: str | None, question: str | None, context: Path | None) -> Any:

@@ -15,8 +15,9 @@ import numpy as np
 
 from raison import progress
 from raison.api import Wishes, explained, load, once_more
-from raison.errors import InputError, RaisonError
+from raison.errors import InputError, RaisonError, out_of_memory
 from raison.methods.base import Method, check_needs
+from raison.methods.failures import forget_failures
 from raison.metrics.asking import measure
 from raison.metrics.base import Metric, Share, Subject
 from raison.models.keeping import keeping
@@ -28,7 +29,7 @@ from raison.runs.spec import Means, RunSpec
 from raison.studies.evaluate import merged, method_list, metric_list
 from raison.types import Explanation
 
-__all__ = ["Careful", "Done", "Worker", "cost_name", "out_of_memory", "shard_name"]
+__all__ = ["Careful", "Done", "Worker", "cost_name", "shard_name"]
 
 
 # number of a chunk, place of a text (−1: all of it), how many texts, and how many of the shard are done before
@@ -185,6 +186,7 @@ class Worker:
         """(result, cost) of every text by every method, text by text."""
         examples = [replace(text.example, id=str(text.index)) for text in texts]
         by_method: list[dict[str, list[Explanation]]] = []
+        forget_failures(self.model)
         with progress.silence():
             encodings = self.model.encode(examples, truncate=True)
             said = None if all(method.watches for method in self.methods) else self.model.predict(encodings)
@@ -257,10 +259,3 @@ def packed_group(found: Sequence[Explanation]) -> tuple[dict[str, Any], list[Any
             encodings.append(encoding)
         made.append({**whole, "encoding": encodings.index(encoding)})
     return {"encodings": encodings, "explanations": made}, costs
-
-
-def out_of_memory(error: BaseException) -> bool:
-    said = str(error)
-    # the last is what oneDNN says
-    told = ("can't allocate memory", "out of memory", "could not create a primitive")
-    return isinstance(error, MemoryError) or any(each in said for each in told)

@@ -1,0 +1,81 @@
+"""What is said when the code of a model or of a method raises what is no sentence for a user.
+
+A method that fails on a plain sentence, too, can't follow this model at all: it is switched off for it. One that fails
+on a single text is not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from raison.errors import MethodFailed, ModelError, RaisonError, out_of_memory
+from raison.methods.base import Method
+from raison.models.base import Model
+
+__all__ = ["forget_failures", "method_failed", "model_failed", "refuse_failed"]
+
+LENGTH = 200  # characters of an error that are repeated
+_switched_off: MutableMapping[Model, dict[str, str]] = WeakKeyDictionary()
+
+
+def refuse_failed(method: Method, model: Model) -> None:
+    """Raise at once where a method is switched off for a model."""
+    sentence = _switched_off.get(model, {}).get(method.name)
+    if sentence is not None:
+        raise MethodFailed(sentence)
+
+
+def forget_failures(model: Model) -> None:
+    """Switch every method on again: in a run no text may depend on those before it."""
+    _switched_off.pop(model, None)
+
+
+def model_failed(model: Model, error: Exception) -> Exception:
+    """The error to raise when a model could not even read a text."""
+    if isinstance(error, RaisonError) or out_of_memory(error):
+        return error
+    return ModelError(
+        f"{model.name} fails on this text ({told(error)}): shorten or change it (RAISON_DEBUG=1 shows where)."
+    )
+
+
+def method_failed(model: Model, method: Method, error: Exception, plain: Callable[[], Any]) -> Exception:
+    """The error to raise when a method failed; `plain` explains a plain sentence in the same way."""
+    if isinstance(error, RaisonError) or out_of_memory(error):
+        return error
+    if type(method).__module__.partition(".")[0] != "raison":
+        return MethodFailed(failed_elsewhere(method, error))
+    try:
+        plain()
+    except Exception as again:
+        if out_of_memory(again):
+            return again
+        sentence = (
+            f"{method.name} can't follow {model.name} ({told(again)}) and is switched off for it: choose another "
+            "method (RAISON_DEBUG=1 shows where it fails; please report it)."
+        )
+        _switched_off.setdefault(model, {})[method.name] = sentence
+        return MethodFailed(sentence)
+    return MethodFailed(
+        f"{method.name} fails on this text with {model.name} ({told(error)}): choose another method (RAISON_DEBUG=1 "
+        "shows where it fails; please report it)."
+    )
+
+
+def told(error: BaseException) -> str:
+    """An error in a few words, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH].rstrip(" :.")
+
+
+def failed_elsewhere(method: Method, error: Exception) -> str:
+    """What went wrong in a method that somebody else wrote, and where."""
+    own = sys.modules[type(method).__module__].__dict__.get("__file__")
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    place = f" in line {lines[-1].lineno} of {os.path.basename(lines[-1].filename)}" if lines else ""
+    said = f"{type(error).__name__}: {error}"
+    return f"The method {method.name!r} failed{place} ({said}): it is not raison's own, mend it there."
