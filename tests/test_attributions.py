@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ import literal_attributions as literal
 import raison
 from raison.artifact import Artifact
 from raison.methods.deeplift import RESCALE
-from raison.methods.lrp import ALPHA_BETA, ATTN_LRP, CP_LRP_IDENTITY
+from raison.methods.lrp import ALPHA_BETA, ATTN_LRP, CP_LRP
 from raison.models import rules
 from raison.models.load import load
 from raison.models.probe import subject
@@ -304,15 +306,87 @@ def test_relevance_is_conserved_at_every_cut(family, task, masked):
         assert gap <= 1e-9 * max(1.0, float(single.relevance.abs().max()))
 
 
-@pytest.mark.parametrize("rules", [ATTN_LRP, CP_LRP_IDENTITY], ids=["attn_lrp", "cp_lrp"])
+@pytest.mark.parametrize("rules", [ATTN_LRP, CP_LRP["identity", "half"]], ids=["attn_lrp", "cp_lrp"])
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen", "gemma"])
 def test_gradient_rules_conserve_where_there_are_no_biases(family, rules):
     """CP-LRP with identities gives the logit exactly; AttnLRP loses what the softmax's first-order step leaves out."""
     model = tiny_model(family, "classification")
     (trace,) = cuts_of(model, rules)
-    if rules is CP_LRP_IDENTITY:
+    if rules is not ATTN_LRP:
         assert abs(float(trace.relevance.sum()) - trace.value) < 1e-9
     np.testing.assert_allclose(trace.cuts[0], trace.value, atol=1e-9)
+
+
+@pytest.mark.parametrize("gates", ["constant", "half"])
+@pytest.mark.parametrize(("family", "task"), PAIRS)
+def test_words_and_constants_share_the_whole_logit_under_rules_that_conserve(family, task, gates):
+    text = ("What is dull?", TEXT) if task == "qa" else TEXT
+    name = f'cp_lrp(activations="identity", gates="{gates}")'
+    found = raison.explain(tiny_model(family, task), text, name)
+    found = found[0] if isinstance(found, list) else found
+    told = found.diagnostics
+    whole = told["relevance_sum"] + told["relevance_of_constants"]
+    assert whole == pytest.approx(told["logit"], abs=1e-6) and told["conservation_error"] < 1e-6
+    assert "notes" not in told
+    assert abs(told["logit"]) > 0.1
+
+
+@pytest.mark.parametrize(("name", "why"), [("attn_lrp", "softmax"), ("cp_lrp", "activations")])
+def test_rules_that_do_not_conserve_say_so(name, why):
+    told = raison.explain(tiny_model("bert", "classification"), TEXT, name).diagnostics
+    rest = told["logit"] - told["relevance_sum"] - told["relevance_of_constants"]
+    assert told["conservation_error"] == pytest.approx(abs(rest)) and abs(rest) > 0.01
+    (note,) = told["notes"]
+    assert note.startswith("Of the logit ") and note.endswith(f"; the rule for {why} does not conserve the rest.")
+
+
+def test_functions_without_a_rule_are_named():
+    """An activation that no table knows: its gradient is taken, and the result names it."""
+
+    class Odd(torch.nn.Module):
+        def forward(self, x):
+            return torch.logaddexp(x, torch.zeros_like(x)) - 0.69
+
+    hf, tokenizer = tiny_hf("bert", "classification")
+    for layer in hf.bert.encoder.layer:
+        layer.intermediate.intermediate_act_fn = Odd()
+    model = load(hf, tokenizer)
+    for name in ("attn_lrp", "cp_lrp", "lrp"):
+        notes = " ".join(raison.explain(model, TEXT, name).diagnostics["notes"])
+        assert "There is no rule for logaddexp in this model" in notes
+
+
+@pytest.mark.parametrize("gates", ["constant", "half"])
+def test_cp_lrp_of_gated_models_is_the_gradient_with_gates_as_told(gates):
+    """A copy of LLaMA in which softmax and norms' deviations, and the gate or half of each factor, are constants."""
+    model = tiny_model("llama", "causal")
+    hf = copy.deepcopy(model.hf)
+    hf.set_attn_implementation("eager")
+    (encoding,) = model.encode([raison.Example(TEXT)])
+    encoding, target = model.aim(encoding)[0]
+
+    def mlp(self, x):
+        gate, up = self.act_fn(self.gate_proj(x)), self.up_proj(x)
+        product = gate.detach() * up if gates == "constant" else (gate.detach() * up + gate * up.detach()) / 2
+        return self.down_proj(product)
+
+    def norm(self, x):
+        return self.weight * (x * (x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon).rsqrt().detach())
+
+    plain = torch.nn.functional.softmax
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(hf.model.layers[0].mlp), "forward", mlp)
+        patch.setattr(type(hf.model.norm), "forward", norm)
+        patch.setattr(torch.nn.functional, "softmax", lambda *args, **kwargs: plain(*args, **kwargs).detach())
+        ids = torch.from_numpy(encoding.ids.copy())[None]
+        words = hf.get_input_embeddings()(ids).detach().requires_grad_()
+        logit = hf(inputs_embeds=words).logits[0, -1, target.ids[0]]
+        (slope,) = torch.autograd.grad(logit, words)
+    expected = (slope * words).sum(-1)[0].detach().numpy()
+    found = raison.explain(model, TEXT, f'cp_lrp(gates="{gates}")', units="token")
+    np.testing.assert_allclose(found.parts["token_scores"], expected, atol=1e-9)
+    if gates == "constant":
+        assert np.sum(found.parts["token_scores"]) == pytest.approx(float(logit.detach()), abs=1e-6)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

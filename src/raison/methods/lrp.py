@@ -11,7 +11,7 @@ from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
 from raison.methods.mixing import last_of_each
 from raison.models.base import Model, Trace
-from raison.models.relevance import Rules, one, two
+from raison.models.relevance import ACTIVATIONS, Rules, one, two
 from raison.models.rules import (
     added,
     constant,
@@ -29,9 +29,6 @@ from raison.spec import one_of
 
 __all__ = ["ALPHA_BETA", "ATTN_LRP", "CPLRP", "CP_LRP", "LRP", "AttnLRP", "PartialLRP"]
 
-ACTIVATIONS = (
-    "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
-)
 STATISTICS = ("rsqrt", "sqrt", "pow", "var", "std", "norm")  # of a norm that is written out
 
 # P4's rules (Chefer 2021b with sums per example): relevance itself is passed on.
@@ -59,9 +56,15 @@ ATTN_LRP = Rules(
     ),
     gradients=True,
 )
-# Ali 2022: attention weights are given, so relevance reaches the words through the values alone.
-CP_LRP = Rules(((one("softmax"), constant), (one(*ACTIVATIONS), own), *ATTN_LRP.table), gradients=True)
-CP_LRP_IDENTITY = Rules(((one("softmax"), constant), *ATTN_LRP.table), gradients=True)
+# Ali 2022: attention weights are given, so relevance reaches the words through the values alone. A gate is what an
+# attention weight is, the factor that says how much of the other passes: it is given, too, unless a user wants halves.
+IDENTITY = ((one("softmax"), constant), *ATTN_LRP.table)
+GRADIENT = ((one("softmax"), constant), (one(*ACTIVATIONS), own), *ATTN_LRP.table)
+CP_LRP = {
+    (activations, gates): Rules(table, gradients=True, gates_constant=gates == "constant")
+    for activations, table in (("gradient", GRADIENT), ("identity", IDENTITY))
+    for gates in ("constant", "half")
+}
 
 
 LOST = 1e-3  # relevance that may get lost on the way before a result says so
@@ -133,12 +136,30 @@ class PartialLRP(Method):
         return answers  # type: ignore[return-value]
 
 
-def by_gradients(model: Model, batch: Batch, rules: Rules) -> list[Answer]:
+def shares_of_logit(trace: Trace, breaks: str) -> dict[str, Any]:
+    """Diagnostics of a pass under gradient rules: how the logit is shared among words, constants and what is lost.
+
+    `breaks` names the rules that do not conserve; without any, words and constants must add up to the logit.
+    """
+    words = float(trace.relevance.sum())  # type: ignore[union-attr]
+    rest = trace.logit - words - trace.constants
+    told: dict[str, Any] = {
+        "relevance_sum": words,
+        "relevance_of_constants": trace.constants,
+        "logit": trace.logit,
+        "conservation_error": abs(rest),
+    }
+    notes = strange(trace)
+    if abs(rest) > LOST * max(1.0, abs(trace.logit)):
+        shares = f"Of the logit {trace.logit:.3g} words got {words:.3g} and biases {trace.constants:.3g}"
+        why = f"the rule for {breaks} does not conserve the rest" if breaks else "the rest was lost: don't rely on it"
+        notes.append(f"{shares}; {why}.")
+    return told | ({"notes": notes} if notes else {})
+
+
+def by_gradients(model: Model, batch: Batch, rules: Rules, breaks: str) -> list[Answer]:
     def answer(trace: Trace) -> Answer:
-        told: dict[str, Any] = {"relevance_sum": float(trace.relevance.sum())}  # type: ignore[union-attr]
-        if notes := strange(trace):
-            told["notes"] = notes
-        return Answer(numpy(trace.relevance), diagnostics=told)  # type: ignore[arg-type]
+        return Answer(numpy(trace.relevance), diagnostics=shares_of_logit(trace, breaks))  # type: ignore[arg-type]
 
     return read_traces(model, batch, frozenset({"relevance"}), answer, rules=rules)
 
@@ -149,8 +170,8 @@ class AttnLRP(Method):
     """AttnLRP: gradient × word embedding with a backward pass that follows the rules of relevance.
 
     Norms with their deviation taken as given, activations y/x, products of two signals half each, softmax by its own
-    first-order step, linear by the ε-rule with ε = 0; from the target's logit (Achtibat et al. 2024). Words and biases
-    together add up to the logit, so words alone do not.
+    first-order step, linear by the ε-rule with ε = 0; from the target's logit (Achtibat et al. 2024). The softmax step
+    does not conserve, biases take a part: diagnostics say how much of the logit words and biases got.
     """
 
     paper = "Achtibat et al. 2024"
@@ -158,7 +179,7 @@ class AttnLRP(Method):
     needs = frozenset({"gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return by_gradients(model, batch, ATTN_LRP)
+        return by_gradients(model, batch, ATTN_LRP, "softmax")
 
 
 @method("cp_lrp")
@@ -167,7 +188,9 @@ class CPLRP(Method):
     """CP-LRP: gradient × word embedding with attention weights and the deviations of norms as constants.
 
     So relevance reaches the words through the values alone (Ali et al. 2022). Activations keep their gradient, as in
-    the paper; activations="identity" passes relevance through them unchanged, as later code does: more is conserved.
+    the paper; activations="identity" passes relevance through them unchanged, as later code does, and conserves. The
+    paper has no gated products: a gate (SwiGLU's activation) is taken as given, as the paper takes attention weights,
+    which gate the values; gates="half" gives half of the relevance to each factor.
     """
 
     paper = "Ali et al. 2022"
@@ -175,9 +198,12 @@ class CPLRP(Method):
     needs = frozenset({"gradients"})
 
     activations: str = "gradient"  # gradient | identity
+    gates: str = "constant"  # constant | half
 
     def __post_init__(self) -> None:
         one_of("activations", self.activations, ("gradient", "identity"))
+        one_of("gates", self.gates, ("constant", "half"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return by_gradients(model, batch, CP_LRP if self.activations == "gradient" else CP_LRP_IDENTITY)
+        breaks = "activations" if self.activations == "gradient" else ""
+        return by_gradients(model, batch, CP_LRP[self.activations, self.gates], breaks)

@@ -145,6 +145,8 @@ class Trace:
     relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
     cuts: list[float] = field(default_factory=list)  # total relevance between the blocks, from the last to the first
     strange: tuple[str, ...] = ()  # functions of the model for which the rules have no rule
+    logit: float = 0.0  # what relevance starts from under rules that pass gradients on; summed over the target's tokens
+    constants: float = 0.0  # relevance that ends in biases and other constants that are added, under such rules
 
 
 @runtime_checkable

@@ -47,7 +47,7 @@ def relate(
         if max(map(len, members)) == 1:
             model.narrow(chunk, call)
         inputs = {**inputs, "output_hidden_states": "cuts" in want}
-        mode = Relevance(rules)
+        mode = Relevance(rules, chunk.rows)
         with torch.enable_grad(), running(call), mode:
             output = call.view(**inputs)
         hidden = model.hidden_of(output) if inputs["output_hidden_states"] else []
@@ -61,16 +61,19 @@ def relate(
         for chosen, aimed in aims(chunk, members, targets):
             columns = model.columns(output, aimed)
             active = torch.tensor([i is not None for i in chosen], device=columns.logits.device)
+            mode.constants.zero_()
             found = {
                 name: [tell(r, t, rules) for r, t in zip(part, sources[name], strict=True)]
                 for name, part in relevance(columns, active, sources, rules).items()
             }
+            logits = read(columns, ["logit"] * len(columns.ids), tensors=True)["value"].detach()
             value = read(columns, model.outputs_of(aimed), tensors=True)["value"].detach()
             for row, index in enumerate(chosen):
                 if index is not None:
                     trace = told(aimed, row, call, found, [len(stream) for stream in hidden])
                     trace.value = float(value[row].sum())
                     trace.strange = tuple(sorted(mode.strange))
+                    trace.logit, trace.constants = float(logits[row].sum()), float(mode.constants[row])
                     yield index, trace
 
 
