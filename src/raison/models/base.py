@@ -34,8 +34,8 @@ class Budget:
 
     tokens: int = 4096  # tokens per forward pass
     bytes: int = 512 * 2**20  # attention maps and vocabulary rows of one pass
-    rows: int | None = None  # texts per forward pass, for a model whose answers depend on what runs beside them
     padding: str = "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
+    rows: int | None = None  # texts per forward pass, for a model whose answers depend on what runs beside them
 
 
 @dataclass(frozen=True)
