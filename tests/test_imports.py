@@ -13,7 +13,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "raison"
 
 # A room may import from itself and from rooms to its left (ARCHITECTURE.md).
 GROUND = {
-    "record", "types", "errors", "registry", "spec", "units", "progress", "artifact", "evaluation", "limits", "filled"
+    "record", "types", "errors", "registry", "spec", "units", "progress", "artifact", "evaluation", "limits", "filled",
+    "documents",
 }  # fmt: skip
 MAY_IMPORT = {
     "record": {"errors"},
@@ -25,6 +26,7 @@ MAY_IMPORT = {
     "filled": {"errors", "registry"},
     "registry": {"errors", "spec"},
     "units": {"errors", "types"},
+    "documents": {"types"},
     "artifact": {"errors", "record", "limits"},
     "evaluation": {"errors", "record"},
     "datasets": GROUND,

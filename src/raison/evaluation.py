@@ -19,7 +19,7 @@ class Column(Record):
     key: str  # e.g. comprehensiveness
     metric: str  # the spec that gives it
     higher: bool | None = None  # whether more is better
-    pooled: bool = False  # sums over the corpus are divided, not ratios averaged
+    pooled: bool = False  # made of sums over the corpus (their ratio, the F1 of averages), not an average of ratios
     paper: str = ""
 
 
@@ -35,6 +35,9 @@ class Cell(Record):
     each: tuple[float | None, ...]  # text by text; None where it is not defined
     parts: tuple[float, ...] | None = None  # of pooled numbers: Σ parts / Σ wholes
     wholes: tuple[float, ...] | None = None
+    # of the F1 of averages: `parts` and `wholes` are those of the precision, these of the recall
+    recall_parts: tuple[float, ...] | None = None
+    recall_wholes: tuple[float, ...] | None = None
 
     @property
     def count(self) -> int:

@@ -1,7 +1,8 @@
 """The format of the ERASER benchmark: annotations in JSON lines, documents of whitespace tokens beside them.
 
 DeYoung et al. 2020, ERASER: A Benchmark to Evaluate Rationalized NLP Models. Evidence is given by token numbers and by
-its text; both must agree. A record may name several documents; they are joined by a blank line.
+its text; both must agree. A record may name several documents; they are joined by a blank line. Documents stand in a
+folder `docs` (or an archive of one), or as {"docid": ..., "document": ...} in the lines of `docs.jsonl`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import Any
 
 from raison.datasets.archive import texts
 from raison.datasets.jsonl import objects, value_of
-from raison.datasets.rows import Broken, Row, Rows, present
-from raison.datasets.spans import short, tokens
+from raison.datasets.rows import Broken, Row, Rows, each, present
+from raison.datasets.spans import short
+from raison.documents import CLASSES, Document, noted, tokens_of
 from raison.errors import InputError
 from raison.spec import one_of
 from raison.types import Example, Span
 
-__all__ = ["LEVELS", "Documents", "records"]
+__all__ = ["DOCUMENTS", "LEVELS", "Documents", "records"]
 
+DOCUMENTS = ("docs.tar", "docs", "docs.jsonl")  # where the documents of a set may be, plain or packed (.gz)
 LEVELS = ("span", "sentence")
 BETWEEN = "\n\n"
 
@@ -30,7 +33,7 @@ class Documents:
 
     def __init__(self, path: Path):
         self.path = path
-        self.rest = texts(path)
+        self.rest = documents_in_lines(path) if path.suffixes[:1] == [".jsonl"] else documents_in_files(path)
         self.known: dict[str, str] = {}
         self.damage = ""
 
@@ -39,10 +42,20 @@ class Documents:
             if isinstance(row, Broken):
                 self.damage = f"; {row}"
             else:
-                self.known[row.value[0].rpartition("/")[2]] = row.value[1]
+                self.known[row.value[0]] = row.value[1]
         if name not in self.known:
             raise InputError(f"the document {name!r} is not in {str(self.path)!r}{self.damage}.")
         return self.known[name]
+
+
+def documents_in_files(path: Path) -> Rows[tuple[str, str]]:
+    """Names and texts of the files in a folder or an archive."""
+    return each(texts(path), lambda row: (row.value[0].rpartition("/")[2], row.value[1]))
+
+
+def documents_in_lines(path: Path) -> Rows[tuple[str, str]]:
+    """Names and texts of the lines of `docs.jsonl`."""
+    return each(objects(path), lambda row: (value_of(row.value, "docid", str), value_of(row.value, "document", str)))
 
 
 @dataclass(frozen=True)
@@ -68,10 +81,19 @@ class Eraser:
             id=name,
             label=self.label_of(record),
             gold=tuple(gold[place] for place in sorted(gold)),
-            meta={"documents": list(offsets), "query": record.get("query")},
+            meta={**self.documents_noted(offsets), **self.classes_noted(), "query": record.get("query")},
         )
         dropped = ("empty evidence left out",) if len(evidence) < len(given) else ()
         return Row(row.file, row.line, made, (*row.mended, *dropped))
+
+    def documents_noted(self, offsets: dict[str, int]) -> dict[str, Any]:
+        """Where each document stands, which whoever writes explanations for ERASER's scorer has to know."""
+        segment = 1 if self.query else 0
+        return noted([Document(name, segment, at, at + len(self.documents[name])) for name, at in offsets.items()])
+
+    def classes_noted(self) -> dict[str, Any]:
+        """What the publisher calls the classes, where they have other names here."""
+        return {} if self.labels is None else {CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
 
     def label_of(self, record: dict[str, Any]) -> Any:
         label = record.get("classification")
@@ -94,7 +116,7 @@ class Eraser:
 
     def spans(self, offsets: dict[str, int], evidence: list[dict[str, Any]]) -> list[Span]:
         """Characters of each piece of evidence, compared with the words that it is said to hold."""
-        places = {name: tokens(self.documents[name]) for name in offsets}
+        places = {name: tokens_of(self.documents[name]) for name in offsets}
         found = []
         for piece in evidence:
             name = value_of(piece, "docid", str)
@@ -141,7 +163,7 @@ def line_around(text: str, start: int, end: int) -> tuple[int, int]:
 def records(folder: Path, split: str, *, level: str = "span", **how: Any) -> Rows[Example]:
     """Examples of a split; see `Eraser` for how they may be read."""
     one_of("level", level, LEVELS)
-    reading = Eraser(Documents(present(folder, "docs.tar", "docs")), level, **how)
+    reading = Eraser(Documents(present(folder, *DOCUMENTS)), level, **how)
     for row in objects(present(folder, f"{split}.jsonl")):
         if isinstance(row, Broken):
             yield row

@@ -168,7 +168,7 @@ def begins_with_object(path: Path) -> bool:
 
 
 def is_eraser(folder: Path) -> bool:
-    return any((folder / name).exists() for name in ("docs", "docs.tar", "docs.tar.gz"))
+    return any((folder / f"{name}{packed}").exists() for name in eraser.DOCUMENTS for packed in ("", ".gz"))
 
 
 def part_of(folder: Path) -> str:

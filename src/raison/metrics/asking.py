@@ -10,14 +10,14 @@ import numpy as np
 
 from raison.errors import InputError
 from raison.methods.perturbation import shares
-from raison.metrics.base import Kept, Metric, Said, Share, Subject, check_subject
+from raison.metrics.base import AveragedF1, Kept, Metric, Said, Share, Subject, check_subject
 from raison.models.base import Model, Question, Scored
 from raison.models.memory import Memory
 from raison.types import Target
 
 __all__ = ["Numbers", "measure"]
 
-Numbers = dict[str, "float | Share | np.ndarray"]
+Numbers = dict[str, "float | Share | AveragedF1 | np.ndarray"]
 
 
 @dataclass

@@ -21,7 +21,18 @@ from raison.registry import metrics
 from raison.spec import Spec
 from raison.types import Encoding, Example, Explanation, Units
 
-__all__ = ["Asking", "Kept", "Metric", "Said", "Share", "Subject", "check_subject", "gold_units", "metric"]
+__all__ = [
+    "Asking",
+    "AveragedF1",
+    "Kept",
+    "Metric",
+    "Said",
+    "Share",
+    "Subject",
+    "check_subject",
+    "gold_units",
+    "metric",
+]
 
 M = TypeVar("M", bound="type[Metric]")
 
@@ -54,8 +65,30 @@ class Share:
         return self.part / self.whole if self.whole else float("nan")
 
 
+@dataclass(frozen=True)
+class AveragedF1:
+    """What one text adds to the F1 of two averages: sums and counts of precisions and of recalls.
+
+    Over a corpus P = Σ precisions / Σ their count, R likewise, and F1 = 2 P R / (P + R), which is not the mean of the
+    texts' F1. Where there is nothing to divide by it is 0.
+    """
+
+    precision: Share
+    recall: Share
+
+    @property
+    def sums(self) -> tuple[float, float, float, float]:
+        return self.precision.part, self.precision.whole, self.recall.part, self.recall.whole
+
+    def __float__(self) -> float:
+        if not self.precision.whole and not self.recall.whole:
+            return float("nan")
+        p, r = (float(each) if each.whole else 0.0 for each in (self.precision, self.recall))
+        return 2 * p * r / (p + r) if p and r else 0.0
+
+
 # numbers by name; an array is a curve, on the same grid for all texts
-Asking = Generator[Kept, Said, dict[str, "float | Share | np.ndarray"]]
+Asking = Generator[Kept, Said, dict[str, "float | Share | AveragedF1 | np.ndarray"]]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ example for which a number does not exist: it is left out (of pairs, the pair) a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from statistics import NormalDist
@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 
 from raison.errors import InputError
-from raison.metrics.base import Share
+from raison.metrics.base import AveragedF1, Share
 from raison.spec import one_of, whole
 
 __all__ = [
     "Comparison",
     "Interval",
+    "averaged_f1_gap_interval",
+    "averaged_f1_interval",
+    "averaged_f1_permutation_test",
     "bca",
     "benjamini_hochberg",
     "cliffs_delta",
@@ -134,6 +137,88 @@ def pooled_gap_interval(
     return Interval(estimate, low, high, n, excluded)
 
 
+def averaged_f1_interval(values: Sequence[AveragedF1], *, level: float = 0.95, seed: int = 0) -> Interval:
+    """BCa interval of the F1 of averaged precision and recall, by resampling examples.
+
+    Examples without a precision and a recall add nothing; they are left out and counted.
+    """
+    table = sums_of(values)
+    kept = np.any(table[:, [1, 3]] > 0, axis=1)
+    return interval_of_sums(table[kept], f1_of_sums, int((~kept).sum()), level, seed)
+
+
+def averaged_f1_gap_interval(
+    first: Sequence[AveragedF1], second: Sequence[AveragedF1], *, level: float = 0.95, seed: int = 0
+) -> Interval:
+    """BCa interval of the difference of two such F1 on the same examples, which are resampled together."""
+    table = both_sums(first, second)
+    kept = np.any(table[:, [1, 3, 5, 7]] > 0, axis=1)
+    return interval_of_sums(table[kept], f1_gap_of_sums, int((~kept).sum()), level, seed)
+
+
+Statistic = Callable[[np.ndarray], np.ndarray]  # [.. c] sums over examples -> [..]
+
+
+def interval_of_sums(table: np.ndarray, statistic: Statistic, excluded: int, level: float, seed: int) -> Interval:
+    """Of a statistic of sums over examples, table [n c]."""
+    if not 0 < level < 1:
+        raise InputError(f"level is a number above 0 and below 1, not {level}.")
+    n = len(table)
+    if not n:
+        return Interval(nan, nan, nan, 0, excluded)
+    total = table.sum(0)
+    estimate = float(statistic(total))
+    if n == 1:
+        return Interval(estimate, nan, nan, 1, excluded)
+    found = statistic(resampled_sums(table, 10_000, seed))
+    if np.ptp(found) <= CLOSE:  # the same whatever is drawn, up to rounding
+        return Interval(estimate, estimate, estimate, n, excluded)
+    low, high = bca(found, estimate, statistic(total - table), level)
+    return Interval(estimate, low, high, n, excluded)
+
+
+def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """[resamples c] the sums in samples of as many examples, drawn with replacement."""
+    generator = np.random.default_rng(seed)
+    n, width = table.shape
+    found = np.empty((resamples, width))
+    step = max(1, CELLS // (n * width))
+    for start in range(0, resamples, step):
+        drawn = generator.integers(0, n, (min(step, resamples - start), n))
+        found[start : start + step] = table[drawn].sum(1)
+    return found
+
+
+def sums_of(values: Sequence[AveragedF1]) -> np.ndarray:
+    """[n 4] sum and count of precisions, sum and count of recalls."""
+    return np.array([value.sums for value in values], dtype=np.float64).reshape(len(values), 4)
+
+
+def both_sums(first: Sequence[AveragedF1], second: Sequence[AveragedF1]) -> np.ndarray:
+    """[n 8] the sums of each side."""
+    if len(first) != len(second):
+        raise InputError(f"Paired numbers must be of the same examples, not {len(first)} and {len(second)}.")
+    return np.concatenate([sums_of(first), sums_of(second)], axis=1)
+
+
+def f1_of_sums(sums: np.ndarray) -> np.ndarray:
+    """[..] F1 of the averages in sums [.. 4]; 0 where there is nothing to divide by."""
+    p = divided(sums[..., 0], sums[..., 1])
+    r = divided(sums[..., 2], sums[..., 3])
+    return divided(2 * p * r, p + r)
+
+
+def f1_gap_of_sums(sums: np.ndarray) -> np.ndarray:
+    """[..] first − second of sums [.. 8]."""
+    return f1_of_sums(sums[..., :4]) - f1_of_sums(sums[..., 4:])
+
+
+def divided(part: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """part / total; 0 where the total is no more than rounding leaves of nothing."""
+    there = total > CLOSE
+    return np.where(there, part / np.where(there, total, 1.0), 0.0)
+
+
 def resampled(part: np.ndarray, total: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """[resamples] the ratio in samples of as many examples, drawn with replacement."""
     generator = np.random.default_rng(seed)
@@ -227,6 +312,29 @@ def pooled_permutation_test(
 
     p, exact = swapped(np.stack([pa - pb, wa - wb], 1), statistic, 1.0, resamples, seed)
     difference = float(pa.sum() / wa.sum() - pb.sum() / wb.sum())
+    return Comparison(difference, p, int(kept.sum()), int((~kept).sum()), exact)
+
+
+def averaged_f1_permutation_test(
+    first: Sequence[AveragedF1], second: Sequence[AveragedF1], *, resamples: int = 10_000, seed: int = 0
+) -> Comparison:
+    """Whether two F1 of averages differ: the two methods' sums of an example are swapped at random.
+
+    As `permutation_test`, with the difference of the F1 as the statistic.
+    """
+    table = both_sums(first, second)
+    kept = np.any(table[:, [1, 3, 5, 7]] > 0, axis=1)
+    if not kept.any():
+        return Comparison(nan, 1.0, 0, len(kept), True)
+    one, other = table[kept, :4], table[kept, 4:]
+    total = (one + other).sum(0)
+
+    def statistic(sums: np.ndarray) -> np.ndarray:
+        # of ± sums of differences: the one side has half of (all + sum), the other half of (all − sum)
+        return f1_of_sums((total + sums) / 2) - f1_of_sums((total - sums) / 2)
+
+    p, exact = swapped(one - other, statistic, 1.0, resamples, seed)
+    difference = float(f1_gap_of_sums(table[kept].sum(0)))
     return Comparison(difference, p, int(kept.sum()), int((~kept).sum()), exact)
 
 

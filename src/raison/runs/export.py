@@ -62,11 +62,13 @@ EMPTY = ("place", "target", "predicted", "probability", "removal", "units", "nam
 
 
 def flat(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of metrics as columns; a share has two, a curve is a list."""
+    """Numbers of metrics as columns; a share has two, the F1 of averages four, a curve is a list."""
     made: dict[str, Any] = {}
     for key, value in numbers.items():
         if isinstance(value, list):
-            made[f"{key}_part"], made[f"{key}_whole"] = value
+            made[f"{key}_part"], made[f"{key}_whole"] = value[:2]
+            if len(value) == 4:  # the F1 of averages: first the precision, then the recall
+                made[f"{key}_recall_part"], made[f"{key}_recall_whole"] = value[2:]
         else:
             made[key] = value["curve"] if isinstance(value, dict) else value
     return made

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.errors import InputError
 from raison.evaluation import Column, Evaluation, Seen, likelihood
-from raison.metrics.base import Share
+from raison.metrics.base import AveragedF1, Share
 from raison.runs.place import Place
 from raison.runs.plan import header_of
 from raison.runs.store import done_shards, records, spec_of
@@ -81,7 +81,8 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
 
 def value_of(told: Any) -> Any:
     if isinstance(told, list):
-        return Share(*told)
+        share = Share(*told[:2])
+        return share if len(told) == 2 else AveragedF1(share, Share(*told[2:]))
     return float("nan") if told is None else told
 
 

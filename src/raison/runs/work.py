@@ -19,7 +19,7 @@ from raison.errors import InputError, RaisonError, out_of_memory
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
 from raison.metrics.asking import measure
-from raison.metrics.base import Metric, Share, Subject
+from raison.metrics.base import AveragedF1, Metric, Share, Subject
 from raison.models.keeping import keeping
 from raison.runs import lines
 from raison.runs.identity import key_of, method_identity, model_identity
@@ -234,11 +234,13 @@ def settle(hf: Any) -> None:
 
 
 def plain_numbers(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers as JSON holds them: a share as its two parts, what is not defined as null."""
+    """Numbers as JSON holds them: a share as its two parts, the F1 of averages as four, what is not defined as null."""
     made: dict[str, Any] = {}
     for key, value in numbers.items():
         if isinstance(value, Share):
             made[key] = [float(value.part), float(value.whole)]
+        elif isinstance(value, AveragedF1):
+            made[key] = [float(number) for number in value.sums]
         elif isinstance(value, np.ndarray):
             made[key] = {"curve": value.tolist()}
         else:

@@ -27,11 +27,13 @@ def joined(runs: Mapping[str, Evaluation]) -> Evaluation | None:
         place = {text.id: number for number, text in enumerate(run.texts)}
         chosen = [place[each] for each in ids]
         for cell in (cell for cell in run.cells if cell.key in keys):
-            parts, wholes = (
-                None if values is None else tuple(values[k] for k in chosen) for values in (cell.parts, cell.wholes)
+            parts, wholes, recall_parts, recall_wholes = (
+                None if values is None else tuple(values[k] for k in chosen)
+                for values in (cell.parts, cell.wholes, cell.recall_parts, cell.recall_wholes)
             )
             each = tuple(cell.each[k] for k in chosen)
-            cells.append(replace(cell, method=f"{name}: {cell.method}", each=each, parts=parts, wholes=wholes))
+            made = replace(cell, method=f"{name}: {cell.method}", each=each, parts=parts, wholes=wholes)
+            cells.append(replace(made, recall_parts=recall_parts, recall_wholes=recall_wholes))
     methods = tuple(f"{name}: {method}" for name, run in runs.items() for method in run.methods)
     texts = tuple(text for text in first.texts if text.id in set(ids))
     columns = tuple(column for column in first.columns if column.key in keys)

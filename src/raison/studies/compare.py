@@ -9,9 +9,12 @@ import numpy as np
 
 from raison.errors import InputError
 from raison.evaluation import Cell, Column, Evaluation
-from raison.metrics.base import Share
+from raison.metrics.base import AveragedF1, Share
 from raison.metrics.statistics import (
     Comparison,
+    Interval,
+    averaged_f1_gap_interval,
+    averaged_f1_permutation_test,
     cohens_d,
     holm,
     mean_interval,
@@ -64,7 +67,7 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
         first, second = values(a), values(b)
         known = ~(np.isnan(first) | np.isnan(second))
         moved = first[known] - second[known]
-        gap = pooled_gap_interval(shares(a), shares(b), **how) if column.pooled else mean_interval(moved, **how)
+        gap = gap_interval(a, b, column, moved, how)
         effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
         leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
         likely = superiority(first[known], second[known]) if known.any() else np.nan
@@ -75,7 +78,16 @@ def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list
     return verdicts
 
 
+def gap_interval(one: Cell, other: Cell, column: Column, moved: np.ndarray, how: dict[str, Any]) -> Interval:
+    """Of the difference of two numbers."""
+    if one.recall_parts is not None:
+        return averaged_f1_gap_interval(averages(one), averages(other), **how)
+    return pooled_gap_interval(shares(one), shares(other), **how) if column.pooled else mean_interval(moved, **how)
+
+
 def paired(one: Cell, other: Cell, column: Column, seed: int) -> Comparison:
+    if one.recall_parts is not None:
+        return averaged_f1_permutation_test(averages(one), averages(other), seed=seed)
     if column.pooled:
         return pooled_permutation_test(shares(one), shares(other), seed=seed)
     return permutation_test(values(one), values(other), seed=seed)
@@ -83,6 +95,11 @@ def paired(one: Cell, other: Cell, column: Column, seed: int) -> Comparison:
 
 def shares(cell: Cell) -> list[Share]:
     return [Share(part, whole) for part, whole in zip(cell.parts or (), cell.wholes or (), strict=True)]
+
+
+def averages(cell: Cell) -> list[AveragedF1]:
+    recalls = zip(cell.recall_parts or (), cell.recall_wholes or (), strict=True)
+    return [AveragedF1(one, Share(*other)) for one, other in zip(shares(cell), recalls, strict=True)]
 
 
 def values(cell: Cell) -> np.ndarray:

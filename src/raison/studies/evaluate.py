@@ -18,8 +18,8 @@ from raison.errors import InputError
 from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.methods.base import Method, check_needs
 from raison.metrics.asking import Numbers, measure
-from raison.metrics.base import Metric, Share, Subject, gold_share
-from raison.metrics.statistics import mean_interval, pooled_interval
+from raison.metrics.base import AveragedF1, Metric, Share, Subject, gold_share
+from raison.metrics.statistics import averaged_f1_interval, mean_interval, pooled_interval
 from raison.models.base import Model
 from raison.models.callable import Function, axis_of_words
 from raison.models.keeping import keeping
@@ -343,9 +343,9 @@ class Job:
             self.notes.append(f"{found} of the explanations, found nowhere in the texts, did not count")
         scalars = [(each, key) for each in self.metrics for key in each.keys if not key.endswith("_curve")]
         first = next(iter(self.numbers.values()))
+        pooled = {key for key, value in first[0].items() if isinstance(value, (Share, AveragedF1))}
         columns = [
-            Column(key, str(each.spec()), direction(each, key), isinstance(first[0][key], Share), each.paper)
-            for each, key in scalars
+            Column(key, str(each.spec()), direction(each, key), key in pooled, each.paper) for each, key in scalars
         ]
         cells = [
             cell(method, column, [row[column.key] for row in rows], settings)
@@ -418,13 +418,27 @@ def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any
     """A number over all texts, with its interval."""
     how = {"level": settings["level"], "seed": settings["seed"]}
     each = [float(value) for value in values]
-    found = pooled_interval(values, **how) if column.pooled else mean_interval(each, **how)
+    averaged = bool(values) and isinstance(values[0], AveragedF1)
+    if averaged:
+        found = averaged_f1_interval(values, **how)
+    else:
+        found = pooled_interval(values, **how) if column.pooled else mean_interval(each, **how)
     value, low, high = (known(number) for number in (found.estimate, found.low, found.high))
     made = Cell(method, column.key, value, low, high, tuple(map(known, each)))
     if not column.pooled:
         return made
-    parts, wholes = (tuple(float(getattr(value, name)) for value in values) for name in ("part", "whole"))
-    return replace(made, parts=parts, wholes=wholes)
+    shares = [value.precision for value in values] if averaged else values
+    parts, wholes = columns_of(shares)
+    made = replace(made, parts=parts, wholes=wholes)
+    if not averaged:
+        return made
+    recall_parts, recall_wholes = columns_of([value.recall for value in values])
+    return replace(made, recall_parts=recall_parts, recall_wholes=recall_wholes)
+
+
+def columns_of(shares: Sequence[Share]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Parts and wholes."""
+    return tuple(float(share.part) for share in shares), tuple(float(share.whole) for share in shares)
 
 
 def known(value: float) -> float | None:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from raison.datasets.conllu import lines_of
+from raison.datasets.spans import runs
+from raison.documents import CLASSES, Document, documents_of, named_documents, tokens_of, units_of_tokens
 from raison.errors import InputError, MissingExtra
 from raison.methods.base import Answer, Batch, Method
 from raison.models.base import Model
@@ -28,7 +30,10 @@ __all__ = ["Elsewhere", "Exporter", "Made", "read_made"]
 
 MARKS = ("Ġ", "▁", "##", "</w>", "Ċ")  # of sub-words, by the tokenizers in use
 SPECIAL = re.compile(r"\[.*\]|<.*>")  # [CLS], </s>, <|endoftext|>
+SOFT, HARD = "soft_rationale_predictions", "hard_rationale_predictions"  # ERASER's names
 FOREIGN = 0.25  # share of tokens that may stand nowhere in the text: rare letters that a tokenizer writes otherwise
+
+Part = tuple[list[str], np.ndarray | None, np.ndarray | None]  # of a document: tokens, scores, which are chosen
 
 
 @dataclass(frozen=True)
@@ -106,30 +111,67 @@ def numbers(values: Any, count: int) -> np.ndarray:
 
 
 def from_eraser(record: dict[str, Any], examples: Mapping[str, Example]) -> Made:
-    """Rationales over the white-space tokens of a document: hard ones as ranges, soft ones as a score each.
+    """Rationales over the tokens of documents: hard ones as ranges, soft ones as a score each.
 
-    A pair has one rationale for each text, or one for that in which people marked words: the other is only a question
-    about it, or its choices.
+    The documents of an ERASER set are known by their names. Elsewhere a pair has one rationale for each text, or one
+    for that in which people marked words: the other is only a question about it, or its choices.
     """
     name = str(record["annotation_id"])
     if name not in examples:
         raise InputError(f"{'the data set has' if examples else 'without a data set there is'} no text called {name!r}")
     example, rationales = examples[name], record["rationales"]
     texts = [example.text] if example.pair is None else [example.text, example.pair]
-    if len(rationales) not in (1, len(texts)):
-        raise InputError(f"{len(rationales)} documents, where {len(texts)} are explained")
-    about = document_of(example) if len(rationales) < len(texts) else None
-    sides = texts if about is None else texts[about : about + 1]
-    parts = [over_document(*each) for each in zip(rationales, sides, strict=True)]
+    known = named_documents(example)
+    if known:
+        about = None if example.pair is None else known[0].segment
+        parts = over_named_documents(rationales, known, texts)
+    else:
+        if len(rationales) not in (1, len(texts)):
+            raise InputError(f"{len(rationales)} documents, where {len(texts)} are explained")
+        about = document_of(example) if len(rationales) < len(texts) else None
+        sides = texts if about is None else texts[about : about + 1]
+        parts = [over_document(rationale, text) for rationale, text in zip(rationales, sides, strict=True)]
     tokens = tuple(token for part in parts for token in part[0])
     soft, hard = ([part[k] for part in parts] for k in (1, 2))
     scores = np.concatenate([s for s in soft if s is not None]) if all(s is not None for s in soft) else None
     chosen = np.concatenate([h for h in hard if h is not None]) if all(h is not None for h in hard) else None
     if scores is None and chosen is None:
         raise InputError("neither scores nor a selection")
-    method, target = str(record.get("method", "elsewhere")), record.get("classification")
-    made = Made(name, method, tokens, scores, chosen, None, target, about)
+    target = record.get("classification", record.get("target"))
+    made = Made(name, str(record.get("method", "elsewhere")), tokens, scores, chosen, None, target, about)
     return made if "units" not in record else as_written(made, record["units"])
+
+
+def over_named_documents(
+    rationales: Sequence[dict[str, Any]], known: Sequence[Document], texts: Sequence[str]
+) -> list[Part]:
+    """One part for each document in the order of the text, whatever the order in the file.
+
+    A document without a rationale has nothing chosen in it, and scores of 0. A single rationale without the name of a
+    document is that of the only one.
+    """
+    by_name: dict[str, dict[str, Any]] = {}
+    for rationale in rationales:
+        name = rationale.get("docid", known[0].name if len(known) == 1 else None)
+        if name in by_name:
+            raise InputError(f"two rationales of the document {name!r}")
+        if name not in [document.name for document in known]:
+            names = ", ".join(document.name for document in known)
+            raise InputError(f"a rationale of the document {name!r}, where the text has {names}")
+        by_name[name] = rationale
+    given = list(by_name.values())
+    kinds = [kind for kind in (SOFT, HARD) if all(rationale.get(kind) is not None for rationale in given)]
+    parts = []
+    for document in known:
+        text = texts[document.segment][document.start : document.end]
+        parts.append(over_document(by_name.get(document.name) or nothing(kinds, text), text))
+    return parts
+
+
+def nothing(kinds: Sequence[str], text: str) -> dict[str, Any]:
+    """The rationale of a document in which nothing was chosen."""
+    empty = {SOFT: [0.0] * len(tokens_of(text)), HARD: []}
+    return {kind: empty[kind] for kind in kinds}
 
 
 def document_of(example: Example) -> int:
@@ -146,11 +188,10 @@ def as_written(made: Made, stored: dict[str, Any]) -> Made:
     return replace(made, written=Written(spans, scores, chosen))
 
 
-def over_document(rationale: dict[str, Any], text: str) -> tuple[list[str], np.ndarray | None, np.ndarray | None]:
+def over_document(rationale: dict[str, Any], text: str) -> Part:
     """The tokens of one document, their scores and which of them are chosen."""
-    tokens = text.split()
-    soft = rationale.get("soft_rationale_predictions")
-    hard = rationale.get("hard_rationale_predictions")
+    tokens = [text[start:end] for start, end in tokens_of(text)]
+    soft, hard = rationale.get(SOFT), rationale.get(HARD)
     chosen = None
     if hard is not None:
         chosen = np.zeros(len(tokens), bool)
@@ -338,44 +379,33 @@ def row_of(example: Example, found: Explanation) -> dict[str, Any]:
 
 
 def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
-    """ERASER's record of a prediction: scores and chosen ranges over the white-space tokens of each text.
+    """ERASER's record of a prediction: scores and chosen ranges over the tokens of each document.
 
-    Of ERASER's own questions about a document the document alone; other pairs have two documents, as in its e-SNLI.
+    ERASER's scorer takes a class with the scores of the classes or neither, under the publisher's names.
     """
-    segments = found.encoding.segments
-    if example.pair is None or "documents" in example.meta:
-        rationales = [rationale_of(len(segments) - 1 if example.pair else 0, example.id, found)]
-    else:
-        rationales = [rationale_of(k, f"{example.id}_{name}", found) for k, name in enumerate(segments)]
+    documents = documents_of(example, found.encoding.segments)
     said = found.diagnostics.get("prediction", {})
     chosen = None if found.selected is None else [int(each) for each in found.selected]
     record = {
-        "annotation_id": example.id, "method": found.method, "rationales": rationales,
-        "classification": said.get("text", found.target.text),
+        "annotation_id": example.id, "method": found.method,
+        "rationales": [rationale_of(document, found) for document in documents],
+        "target": found.target.text,
         "units": {"spans": list(found.units.spans), "scores": found.scores.tolist(), "selected": chosen},
     }  # fmt: skip
     if said.get("top") and "probability" in said:
-        record["classification_scores"] = dict(said["top"])
+        names = example.meta.get(CLASSES, {})
+        record["classification"] = names.get(said["text"], said["text"])
+        record["classification_scores"] = {names.get(name, name): score for name, score in said["top"]}
     return record
 
 
-def rationale_of(segment: int, name: str, found: Explanation) -> dict[str, Any]:
-    """The scores and chosen ranges of one text."""
-    text = found.encoding.texts[segment]
-    soft: list[float] = []
-    hard: list[dict[str, int]] = []
-    cursor = 0
-    for number, token in enumerate(text.split()):
-        start = text.index(token, cursor)
-        cursor = start + len(token)
-        inside = [u for u, (s, a, b) in enumerate(found.units.spans) if s == segment and a < cursor and start < b]
-        soft.append(float(max((found.scores[u] for u in inside), key=abs, default=0.0)))
-        if found.selected is not None and any(found.selected[u] for u in inside):
-            if hard and hard[-1]["end_token"] == number:
-                hard[-1]["end_token"] = number + 1
-            else:
-                hard.append({"start_token": number, "end_token": number + 1})
-    rationale: dict[str, Any] = {"docid": name, "soft_rationale_predictions": soft}
+def rationale_of(document: Document, found: Explanation) -> dict[str, Any]:
+    """The scores and chosen ranges of one document."""
+    places = tokens_of(found.encoding.texts[document.segment], document)
+    inside = units_of_tokens(document, places, found.units)
+    soft = [float(max((found.scores[u] for u in units), key=abs, default=0.0)) for units in inside]
+    rationale: dict[str, Any] = {"docid": document.name, SOFT: soft}
     if found.selected is not None:
-        rationale["hard_rationale_predictions"] = hard
+        chosen = [any(found.selected[u] for u in units) for units in inside]
+        rationale[HARD] = [{"start_token": start, "end_token": end} for start, end in runs(chosen)]
     return rationale

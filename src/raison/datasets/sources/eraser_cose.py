@@ -10,6 +10,7 @@ from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import marked, tokens
 from raison.datasets.table import named
+from raison.documents import Document, noted
 from raison.errors import InputError
 from raison.types import Example
 
@@ -50,4 +51,7 @@ def example(row: Row[dict[str, str]]) -> Example:
         raise InputError(f"there are {len(choices)} choices, not {len(LETTERS)}, or the rationale is no list.")
     shown = " ".join(f"{letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
     gold = marked(tokens(text), marks, "first")
-    return Example(text, shown, id=number, label=label or None, gold=gold, meta={"choices": choices})
+    question = Document(number, 0, 0, len(text))  # in ERASER's CoS-E the question is the document
+    return Example(
+        text, shown, id=number, label=label or None, gold=gold, meta={"choices": choices, **noted([question])}
+    )
