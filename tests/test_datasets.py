@@ -914,7 +914,11 @@ OWN = {  # file, spec, content, line, reason
     "number": ("a.jsonl", "", b'{"text": 3}\n', 1, "must be a string, not int"),
     "same id": ("a.jsonl", "", b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n', 2, "stands in line 1 already"),
     "UTF-8": ("a.jsonl", "", b'{"text": "a"}\n{"text": "\xe9"}\n', 2, "0xe9"),
-    "JSON list": ("a.json", "", b'[{"text": "a"}]', 1, "it is a list, neither SQuAD nor JSON lines"),
+    "JSON list": ("a.json", "", b'[{"text": "a"},\n3, {"text": "b"}]', 2, "not an object with fields but int"),
+    "JSON list that is cut": ("a.json", "", b'[{"text": "a"},\n{"text": "b"', 2, "it is not JSON"),
+    "JSON list without its end": ("a.json", "", b'[{"text": "a"}\n', 1, "the list of objects is cut"),
+    "JSON list that goes on": ("a.jsonl", "", b'[{"text": "a"}]\n[]', 1, "goes on in a wrong way"),
+    "JSON list with a comma at its end": ("a.json", "", b'[{"text": "a"},]', 2, "it is not JSON"),
     "neither encoding": ("a.csv", "(encoding=ascii)", b"text\n\xe9\n", 2, "neither UTF-8 nor ascii"),
 }  # fmt: skip
 
@@ -1032,8 +1036,14 @@ def test_hugging_face(tmp_path):
 
 def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
     page = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "datasets.md"
-    first, second = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    written = page.read_text(encoding="utf-8")
+    first, *others, second = re.findall(r"```python\n(.*?)```", written, re.S)
+    printed = re.findall(r"```text\n(.*?)```", written, re.S)
     monkeypatch.chdir(tmp_path)
+    assert len(others) == len(printed) == 3
+    for code, told in zip(others, printed, strict=True):
+        exec(compile(code, "example", "exec"), {})
+        assert capsys.readouterr().out == told
     Path("mine.csv").write_text("review,stars\na fine film,1\n")
     exec(compile(first, "first", "exec"), {})
     assert capsys.readouterr().out == "classification ('negative', 'positive') 1 a fine film\n"
@@ -1053,12 +1063,12 @@ def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
     ("name", "why"),
     [
         ("", "name of the data is empty"),
-        ("list.json", r"it is a list, neither SQuAD nor JSON lines: write one object in each line"),
+        ("list.json", r"it is neither SQuAD, nor a list of objects, nor an object in each line"),
         ("list.json(encoding=latin-1)", r'in quotes, such as \(encoding="latin-1"\)'),
     ],
 )
 def test_what_is_no_data_is_told_how_to_write_it(name, why, tmp_path):
-    (tmp_path / "list.json").write_text('[\n {"text": "a film"}\n]')
+    (tmp_path / "list.json").write_text('{\n "text": "a film"\n}')
     with pytest.raises(InputError, match=why):
         open_dataset(str(tmp_path / name) if name else name)
 

@@ -7,6 +7,7 @@ exits, so nobody has to read a traceback to learn that a word was misspelt.
 from __future__ import annotations
 
 __all__ = [
+    "DataWarning",
     "DownloadError",
     "InputError",
     "MethodFailed",
@@ -30,6 +31,10 @@ class InputError(RaisonError):
     """A text, target, unit or option that can't be used as given."""
 
     exit_code = 2
+
+
+class DataWarning(UserWarning):
+    """A file that may have been understood wrongly; the message says how to say what is meant."""
 
 
 class UnknownName(InputError):

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["check", "listen", "report", "silence", "stoppable"]
+__all__ = ["check", "hear", "listen", "report", "silence", "stoppable", "tell"]
 
 Listener = Callable[[int, int, str], None]
 _listener: ContextVar[Listener | None] = ContextVar("raison_progress", default=None)
+_hearer: ContextVar[Callable[[str], None] | None] = ContextVar("raison_hearer", default=None)
 _check: ContextVar[Callable[[], None] | None] = ContextVar("raison_check", default=None)
 
 
@@ -43,6 +44,23 @@ def report(done: int, total: int, what: str = "tokens") -> None:
     listener = _listener.get()
     if listener is not None:
         listener(done, total, what)
+
+
+@contextmanager
+def hear(hearer: Callable[[str], None]) -> Iterator[None]:
+    """Send every sentence that is told inside the block to `hearer`."""
+    token = _hearer.set(hearer)
+    try:
+        yield
+    finally:
+        _hearer.reset(token)
+
+
+def tell(sentence: str) -> None:
+    """Tell whoever hears it what a call has found out on its way, such as what it took a file for."""
+    hearer = _hearer.get()
+    if hearer is not None:
+        hearer(sentence)
 
 
 @contextmanager

@@ -35,11 +35,11 @@ class Spec:
         return isinstance(other, Spec) and str(self) == str(other)
 
     @classmethod
-    def parse(cls, text: str) -> Spec:
-        """Read `name` or `name(key=value, ...)`."""
+    def parse(cls, text: str, dots: bool = False) -> Spec:
+        """Read `name` or `name(key=value, ...)`; with `dots` a value may be `question.stem`, as a column or a file."""
         try:
             node = ast.parse(text.strip(), mode="eval").body
-            spec = read(node)
+            spec = read(node, dots=dots)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             spec = None
         if not isinstance(spec, Spec):
@@ -52,7 +52,7 @@ class Spec:
     from_json = parse
 
 
-def read(node: ast.AST, nested: bool = False) -> Any:
+def read(node: ast.AST, nested: bool = False, dots: bool = False) -> Any:
     """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, type(None))):
         return node.value
@@ -61,13 +61,24 @@ def read(node: ast.AST, nested: bool = False) -> Any:
         if isinstance(value, (int, float)):
             return -value
     if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(read(item, True) for item in node.elts)
+        return tuple(read(item, True, dots) for item in node.elts)
     if isinstance(node, ast.Name):
         return Spec(node.id)
+    if nested and dots and isinstance(node, ast.Attribute):
+        return Spec(dotted(node))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        params = {str(k.arg): read(k.value, True) for k in node.keywords}
+        params = {str(k.arg): read(k.value, True, dots) for k in node.keywords}
         if len(params) == len(node.keywords) and all(k.arg for k in node.keywords):  # none twice, no **
             return Spec(node.func.id, params)
+    raise ValueError("not a spec")
+
+
+def dotted(node: ast.expr) -> str:
+    """The words of `question.stem`, as the name of a nested column or of a file."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    if isinstance(node, ast.Name):
+        return node.id
     raise ValueError("not a spec")
 
 

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from raison.errors import DataWarning
+
 __all__ = ["waiting"]
 
 
@@ -48,7 +50,10 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
             named = doing if said in ("tokens", "texts") else f"{doing}: {said}"
             bar.update(task, description=named, completed=done, total=total or None)
 
-        with progress.listen(listener):
+        def hearer(sentence: str) -> None:
+            console.print(sentence, style="dim", markup=False, highlight=False)
+
+        with progress.listen(listener), progress.hear(hearer):
             yield step
 
 
@@ -60,3 +65,10 @@ def quiet() -> None:
     # threads that spin while they wait make a small model many times slower on a busy machine
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.simplefilter("ignore")
+    warnings.filterwarnings("always", category=DataWarning)  # what is said about the user's own data
+    warnings.showwarning = show_note
+
+
+def show_note(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one sentence, without the line of code that gave it."""
+    print(f"note: {message}", file=sys.stderr)

@@ -45,6 +45,8 @@ class Read:
     examples: list[Example]
     broken: list[Broken] = field(default_factory=list)  # left out, only with skip_broken
     mended: dict[str, int] = field(default_factory=dict)  # what was put right in reading -> in how many records
+    understood: str = ""  # of a user's file: which column was taken for what, with an example
+    doubts: tuple[str, ...] = ()  # what may have been understood wrongly, and how to say it
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from raison.datasets.base import Read, Source, gold_fault
-from raison.datasets.mapping import Columns
-from raison.datasets.own import chosen, finished, task_of
-from raison.datasets.rows import Row, Rows, each
+from raison.datasets.own import MAPPED, chosen, finished, mapping_of, task_of
+from raison.datasets.rows import Row, Rows
+from raison.datasets.understanding import Account, read_records
 from raison.errors import InputError, MissingExtra
 from raison.spec import Spec
 
@@ -26,18 +26,20 @@ def source_of(name: str, params: Mapping[str, Any], split: str | None = None) ->
     part = split or getattr(inside, "name", inside)
     config = given.pop("config", None)
     settings, columns = chosen(f"hf:{name}", given)
-    if wrong := set(settings) - {"task", "labels", "segment"}:
+    if wrong := set(settings) - set(MAPPED):
         raise InputError(f"{', '.join(sorted(wrong))} means nothing for a Hugging Face data set: leave it away.")
     found = opened(name, getattr(config, "name", config), part)
-    labels = settings.get("labels") or class_names(found.features, columns.get("label", "label"))
-    mapped = Columns(columns, settings.get("task", ""), labels, settings.get("segment", ""))
+    settings.setdefault("labels", class_names(found.features, columns.get("label", "label")))
+    mapped = mapping_of(columns, settings)
+    account = Account()
     blank = Read(f"hf:{Spec(name, params)}", str(found.split or part or "all"), "", mapped.labels, [])
     where = f"hf:{name}"
 
     def fault(example: Any) -> str:
         return gold_fault(mapped.task or task_of([example]), example)
 
-    return Source(each(rows(found, where), mapped), fault, blank, lambda read: finished(read, mapped))
+    examples = read_records(rows(found, where), mapped, where, account)
+    return Source(examples, fault, blank, lambda read: finished(read, mapped, account))
 
 
 def rows(found: Any, where: str) -> Rows[dict[str, Any]]:

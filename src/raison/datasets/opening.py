@@ -79,7 +79,7 @@ def parted(text: str) -> tuple[str, dict[str, Any]]:
     for cut in cuts[1:]:  # "data (1).csv(text=review)": brackets that belong to the path
         name = text[:cut] if Path(text[:cut]).exists() else name
     try:
-        return name.strip(), dict(Spec.parse(f"x{text[len(name) :].strip()}").params)
+        return name.strip(), dict(Spec.parse(f"x{text[len(name) :].strip()}", dots=True).params)
     except InputError:
         raise InputError(
             f"{text!r} is not a data set: write it like  name  or  file.csv(text=column), and a value with spaces or "

@@ -1,4 +1,4 @@
-"""A user's own file: JSON lines, CSV, TSV, Parquet, SQuAD JSON, CoNLL-U, plain text, or a folder of ERASER."""
+"""A user's own file: JSON, CSV, TSV, Parquet, SQuAD, CoNLL-U, plain or parallel text, or a folder of ERASER."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from raison.datasets import eraser, table
+from raison import limits
+from raison.datasets import eraser, parallel, table
 from raison.datasets.base import Read, Source, gold_fault
-from raison.datasets.jsonl import objects
+from raison.datasets.jsonl import elements, objects
 from raison.datasets.mapping import FIELDS, Columns
 from raison.datasets.prose import prose
-from raison.datasets.rows import Broken, Row, Rows, each, lines, unreadable
+from raison.datasets.rows import Broken, Row, Rows, lines, unreadable
 from raison.datasets.squad import questions
 from raison.datasets.treebank import TAGS, trees
+from raison.datasets.understanding import Account, read_records
 from raison.errors import InputError, MissingExtra
 from raison.registry import suggest
 from raison.spec import Spec, one_of
@@ -24,53 +26,61 @@ from raison.types import Example
 
 __all__ = ["FORMATS", "SETTINGS", "chosen", "finished", "is_eraser", "source_of", "task_of"]
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "squad", "conllu", "txt", "eraser")
-SUFFIXES = {f".{name}": name for name in ("jsonl", "csv", "tsv", "parquet", "conllu", "txt")}
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "squad", "conllu", "txt", "eraser", "parallel")
+SUFFIXES = ("jsonl", "csv", "tsv", "parquet", "conllu", "txt")
+PARALLEL = "parallel"
 # what a spec may say besides the columns (encoding: of lines that are no UTF-8, or `replace`; level and query: see
-# eraser.py and prose.py)
-SETTINGS = ("format", "task", "labels", "segment", "encoding", "level", "query")
+# eraser.py and prose.py; numbers, annotators and marked: see gold.py and marked.py; translation and base: parallel.py)
+SETTINGS = (
+    "format", "task", "labels", "segment", "encoding", "level", "query", "numbers", "annotators", "marked",
+    "translation", "base",
+)  # fmt: skip
+MAPPED = ("task", "labels", "segment", "numbers", "annotators", "marked", "base")  # settings of the column mapping
 TABLES = ("jsonl", "csv", "tsv", "parquet")
 
 
 def source_of(path: Path, params: Mapping[str, Any], split: str | None = None) -> Source:
     """The examples of a file or an ERASER folder, not read yet."""
     settings, columns = chosen(str(path), params)
-    form = settings.pop("format", "") or format_of(path)
+    form = settings.pop("format", "") or (PARALLEL if is_parallel(path, settings, columns) else format_of(path))
     one_of("format", form, FORMATS)
     if split is not None and form != "eraser":
         raise InputError(f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away.")
     check(form, settings, columns)
     if form == "eraser":
         split = split or part_of(path)
-    mapped = Columns(
-        columns,
-        settings.get("task", ""),
-        settings.get("labels", ()),
-        settings.get("segment", ""),
-        filled=form in ("csv", "tsv"),
-    )
-    rows = rows_of(path, form, split or "", settings, mapped)
+    mapped = mapping_of(columns, settings, filled=form in ("csv", "tsv"))
+    account = Account()
+    rows = rows_of(path, form, split or "", settings, mapped, account)
     blank = Read(str(Spec(str(path), params)), split or "all", TASKS.get(form, ""), LABELS.get(form, mapped.labels), [])
-    return Source(rows, lambda example: fault_of(example, form, mapped), blank, lambda read: finished(read, mapped))
+    return Source(
+        rows, lambda example: fault_of(example, form, mapped), blank, lambda read: finished(read, mapped, account)
+    )
 
 
-TASKS = {"squad": "qa", "conllu": "tagging", "txt": "text"}
+def mapping_of(columns: dict[str, Any], settings: Mapping[str, Any], filled: bool = False) -> Columns:
+    """The column mapping of a spec."""
+    chosen = {key: value for key, value in settings.items() if key in MAPPED}
+    if "alignment" in columns:
+        chosen.setdefault("task", "seq2seq")
+    return Columns(columns, filled=filled, **chosen)
+
+
+TASKS = {"squad": "qa", "conllu": "tagging", "txt": "text", "parallel": "seq2seq"}
 LABELS = {"conllu": TAGS}
 
 
-def rows_of(path: Path, form: str, split: str, settings: dict[str, Any], mapped: Columns) -> Rows[Example]:
+def rows_of(
+    path: Path, form: str, split: str, settings: dict[str, Any], mapped: Columns, account: Account
+) -> Rows[Example]:
     """The examples of a file in a format."""
     other = settings.get("encoding", "")
-    if form == "jsonl":
-        return each(objects(path, other=other), mapped)
-    if form in ("csv", "tsv"):
-        delimiter = "," if form == "csv" else "\t"
-        if any(isinstance(column, int) for column in mapped.names.values()):  # numbers: there is no line of names
-            rows = table.quoted(path, None, delimiter, other=other)
-            return each(each(rows, lambda row: dict(enumerate(row.value))), mapped)
-        return each(table.named(path, delimiter, other=other), mapped)
-    if form == "parquet":
-        return each(parquet(path), mapped)
+    if form in TABLES:
+        return read_records(records_of(path, form, mapped, other), mapped, str(path), account)
+    if form == "parallel":
+        translation = beside(path, settings.get("translation"))
+        alignment = beside(path, mapped.names.get("alignment"))
+        return parallel.sentences(path, translation, alignment, base=mapped.base, other=other)
     if form == "squad":
         return questions(path)
     if form == "conllu":
@@ -78,6 +88,28 @@ def rows_of(path: Path, form: str, split: str, settings: dict[str, Any], mapped:
     if form == "txt":
         return prose(path, settings.get("level", "line"))
     return eraser.records(path, split, level=settings.get("level", "span"), query=bool(settings.get("query", False)))
+
+
+def records_of(path: Path, form: str, mapped: Columns, other: str) -> Rows[Any]:
+    """The records of a table with their columns by name, or by number where the mapping has numbers."""
+    if form == "jsonl":
+        return elements(path, other=other) if first_sign(path) == "[" else objects(path, other=other)
+    if form == "parquet":
+        return parquet(path)
+    delimiter = "," if form == "csv" else "\t"
+    if numbers := mapped.numbers_of_columns():
+        return table.numbered(path, numbers, delimiter, other=other)
+    return table.named(path, delimiter, other=other)
+
+
+def beside(path: Path, name: Any) -> Path | None:
+    """A file that a spec names: as it is written, or beside the one that is read."""
+    if name is None:
+        return None
+    for place in (Path(str(name)), path.parent / str(name)):
+        if place.is_file():
+            return place
+    raise InputError(f"There is no file {str(name)!r}, also not beside {str(path)!r}: check the path.")
 
 
 def chosen(name: str, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -105,7 +137,10 @@ def bare(value: Any) -> Any:
 
 def check(form: str, settings: dict[str, Any], columns: dict[str, Any]) -> None:
     """Refuse what a format can't use, rather than passing over it."""
-    useful = {"encoding": ("jsonl", "csv", "tsv"), "level": ("eraser", "txt"), "query": ("eraser",)}
+    useful = {
+        "encoding": ("jsonl", "csv", "tsv", "parallel"), "level": ("eraser", "txt"), "query": ("eraser",),
+        "translation": ("parallel",), "base": (*TABLES, "parallel"),
+    }  # fmt: skip
     for key in settings:
         if form not in useful.get(key, TABLES):
             raise InputError(f"{key} means nothing for {form}: leave it away.")
@@ -116,17 +151,19 @@ def check(form: str, settings: dict[str, Any], columns: dict[str, Any]) -> None:
         known = False
     if not known:
         raise InputError(f"There is no encoding {encoding!r}: name one such as latin-1, or replace.")
-    if columns and form not in TABLES:
-        raise InputError(f"{form} has no columns to map: leave {', '.join(columns)} away.")
+    useless = [] if form in TABLES else [name for name in columns if (form, name) != ("parallel", "alignment")]
+    if useless:
+        raise InputError(f"{form} has no columns to map: leave {', '.join(useless)} away.")
 
 
 def fault_of(example: Example, form: str, mapped: Columns) -> str:
     return gold_fault(TASKS.get(form, "") or mapped.task or task_of([example]), example)
 
 
-def finished(read: Read, mapped: Columns) -> Read:
-    """The account with the task that the examples show, where nobody has named it."""
-    return replace(read, task=read.task or mapped.task or task_of(read.examples))
+def finished(read: Read, mapped: Columns, account: Account) -> Read:
+    """The account with the task that the examples show, where nobody has named it, and with what was understood."""
+    task = read.task or mapped.task or task_of(read.examples)
+    return replace(read, task=task, understood=account.sentence, doubts=tuple(account.doubts))
 
 
 def task_of(examples: list[Example]) -> str:
@@ -138,17 +175,28 @@ def task_of(examples: list[Example]) -> str:
     return "classification" if any(example.label is not None for example in examples) else "text"
 
 
+def is_parallel(path: Path, settings: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
+    """Whether a spec names the other files of a parallel text; in a table the alignment is a column."""
+    return "translation" in settings or ("alignment" in columns and suffix_of(path) not in (*TABLES, "json"))
+
+
+def suffix_of(path: Path) -> str:
+    """The end of a file's name, without .gz and its dot."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    return suffix.lower().removeprefix(".")
+
+
 def format_of(path: Path) -> str:
     """The format that the name of a file tells, or the first line of a JSON file."""
     if path.is_dir():
         if is_eraser(path):
             return "eraser"
         raise InputError(f"The folder {str(path)!r} is not ERASER's (it has no docs): name a file in it.")
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if suffix.lower() in SUFFIXES:
-        return SUFFIXES[suffix.lower()]
-    if suffix.lower() == ".json":
-        return "jsonl" if begins_with_object(path) else "squad"
+    suffix = suffix_of(path)
+    if suffix in SUFFIXES:
+        return suffix
+    if suffix == "json":
+        return "jsonl" if first_sign(path) == "[" or begins_with_object(path) else "squad"
     known = ", ".join(FORMATS)
     raise InputError(f"The name of {str(path)!r} does not tell its format: add format=, one of {known}.")
 
@@ -165,6 +213,16 @@ def begins_with_object(path: Path) -> bool:
                 return False
             return isinstance(first, dict) and "data" not in first
     return False
+
+
+def first_sign(path: Path) -> str:
+    """The first character of a file that is no white space."""
+    for row in lines(path, longest=limits.FILE):
+        if isinstance(row, Broken):
+            return ""
+        if row.value.strip():
+            return row.value.strip()[0]
+    return ""
 
 
 def is_eraser(folder: Path) -> bool:

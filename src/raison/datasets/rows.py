@@ -134,26 +134,29 @@ def present(folder: Path, *names: str) -> Path:
     raise InputError(f"There is no file {names[0]!r} in {str(folder)!r}: get it where the data set is published.")
 
 
-def lines(path: Path, *, other: str = "") -> Rows[str]:
+def lines(path: Path, *, other: str = "", longest: int | None = None) -> Rows[str]:
     """The lines of a text file, plain or packed (.gz); see `lines_in`."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            yield from lines_in(stream, str(path), other=other)
+            yield from lines_in(stream, str(path), other=other, longest=longest)
     except OSError as error:
         raise unreadable(path, error) from None
 
 
-def lines_in(stream: IO[bytes] | gzip.GzipFile, file: str, *, other: str = "") -> Rows[str]:
+def lines_in(stream: IO[bytes] | gzip.GzipFile, file: str, *, other: str = "", longest: int | None = None) -> Rows[str]:
     """The lines of an open file in UTF-8, without their ends; only \\n ends a line.
+
+    `longest` is how many bytes a line may have, where that is not the limit of one record.
 
     `other` says what bytes that are no UTF-8 become: by default the line is broken; `replace` puts U+FFFD in their
     place; the name of an encoding reads such lines in that encoding. Both are counted as mended.
     """
     number = 0
     try:
-        for number, raw in enumerate(whole_lines(stream), 1):
+        most = limits.LINE if longest is None else longest
+        for number, raw in enumerate(whole_lines(stream, most), 1):
             if raw is None:
-                told = limits.told(limits.LINE)
+                told = limits.told(most)
                 yield Broken(file, number, f"it is longer than {told}: write one record in each line")
                 continue
             raw = raw[:-1] if raw.endswith(b"\n") else raw
@@ -170,12 +173,12 @@ def lines_in(stream: IO[bytes] | gzip.GzipFile, file: str, *, other: str = "") -
         yield Broken(file, number + 1, f"the file is cut or damaged here ({error}); get it again")
 
 
-def whole_lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes | None]:
+def whole_lines(stream: IO[bytes] | gzip.GzipFile, most: int) -> Iterator[bytes | None]:
     """The lines of a stream; None for one that is too long to be held, which is read over."""
-    while line := stream.readline(limits.LINE):
+    while line := stream.readline(most):
         rest = line
-        while len(rest) == limits.LINE and not rest.endswith(b"\n"):
-            line, rest = b"", stream.readline(limits.LINE)
+        while len(rest) == most and not rest.endswith(b"\n"):
+            line, rest = b"", stream.readline(most)
         yield line or None
 
 

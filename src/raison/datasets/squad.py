@@ -10,9 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raison import limits
-from raison.datasets.jsonl import value_of
-from raison.datasets.rows import Broken, Row, Rows, each, lines
+from raison.datasets.jsonl import value_of, whole_text
+from raison.datasets.rows import Broken, Row, Rows, each
 from raison.datasets.spans import stated
 from raison.errors import InputError
 from raison.types import Example
@@ -24,26 +23,18 @@ Asked = tuple[str, str, Any]  # title of the article, its context, the record of
 
 def questions(path: Path) -> Rows[Example]:
     """Examples of a file: the question, its context, and the answer as gold span."""
-    parts: list[str] = []
-    size = 0
-    for row in lines(path):
-        if isinstance(row, Broken):  # a JSON file without one of its lines is no JSON file
-            yield row
-            return
-        parts.append(row.value)
-        size += len(row.value)
-        if size > limits.FILE:
-            told = limits.told(limits.FILE)
-            yield Broken(str(path), row.line, f"it is JSON of more than {told}: write one object in each line (.jsonl)")
-            return
-    text = "\n".join(parts)
+    read = whole_text(path)
+    if isinstance(read, Broken):
+        yield read
+        return
+    text = read.value
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:  # a number may be too long as well
         yield Broken(str(path), getattr(error, "lineno", 1), f"it is not JSON ({error})")
         return
-    if isinstance(whole, list):
-        yield Broken(str(path), 1, "it is a list, neither SQuAD nor JSON lines: write one object in each line (.jsonl)")
+    if not isinstance(whole, dict) or "data" not in whole:
+        yield Broken(str(path), 1, "it is neither SQuAD, nor a list of objects, nor an object in each line")
         return
     yield from each(asked(path, text, whole), example)
 

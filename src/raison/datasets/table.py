@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from raison.datasets.rows import Broken, Row, Rows, each, lines
 from raison.errors import InputError
 
-__all__ = ["columns", "named", "quoted", "unwrapped"]
+__all__ = ["columns", "named", "numbered", "quoted", "unwrapped"]
 
 UNKNOWN = "\ufffd"
 LONGEST = 2**24  # characters of one cell; Python's own limit is too short for books
@@ -70,7 +71,10 @@ def quoted(path: Path, count: int | None = None, delimiter: str = ",", *, other:
 
 
 def named(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
-    """Rows of a table whose first row names the columns."""
+    """Rows of a table whose first row names the columns; columns without a name at its start are an index.
+
+    pandas writes an index in this way, and it is left out.
+    """
     rows = quoted(path, None, delimiter, other=other)
     head = next(rows, None)
     if isinstance(head, Broken):
@@ -78,11 +82,37 @@ def named(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str
         return
     if head is None:
         raise InputError(f"{str(path)!r} is empty: it needs a first line with the names of the columns.")
-    names = [name.strip() for name in head.value]
+    first, names = without_index(head.value)
     if len(set(names)) < len(names) or not all(names):
         yield Broken(head.file, head.line, f"the names of the columns are empty or stand twice: {', '.join(names)}")
         return
-    yield from each(rows, lambda row: dict(zip(names, row.value, strict=True)))
+    yield from each(rows, lambda row: dict(zip(names, row.value[first:], strict=True)))
+
+
+def numbered(path: Path, wanted: Collection[int], delimiter: str = ",", *, other: str = "") -> Rows[dict[int, str]]:
+    """Rows of a table whose columns are known by number, from 0; `wanted` are those that somebody asks for.
+
+    A first row of numbers, as pandas writes it for columns without names, is no record: it says which column has which
+    number.
+    """
+    rows = quoted(path, None, delimiter, other=other)
+    head = next(rows, None)
+    if isinstance(head, Row):
+        first, names = without_index(head.value)
+        numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10]
+        distinct = 0 < len(numbers) == len(names) == len(set(numbers))
+        if distinct and (first > 0 or set(wanted) <= set(numbers)):
+            yield from each(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
+            return
+    start = [] if head is None else [head]
+    yield from each(chain(start, rows), lambda row: dict(enumerate(row.value)))
+
+
+def without_index(head: Sequence[str]) -> tuple[int, list[str]]:
+    """How many columns without a name a first row begins with, and the names of the others."""
+    names = [name.strip() for name in head]
+    first = next((number for number, name in enumerate(names) if name), 0)
+    return first, names[first:]
 
 
 def unwrapped(cell: str) -> str:

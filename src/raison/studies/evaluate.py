@@ -101,6 +101,8 @@ def evaluate(
         job.notes.append(f"stopped after {len(job.texts)} of {len(examples)} texts")
     if exporter is not None:
         exporter.write()
+    job.notes += [read.understood] if read.understood else []
+    job.notes += read.doubts
     if read.broken:
         job.notes.append(f"{counted(len(read.broken), 'broken record was', 'broken records were')} left out")
     job.notes += [f"put right in {counted(count, 'record', 'records')}: {what}" for what, count in read.mended.items()]
