@@ -222,8 +222,8 @@ def test_annotators_may_have_a_column_each(tmp_path):
 
 def test_two_words_by_two_annotators_are_no_spans():
     """[1, 0] can be no span, so the lists hold 0 and 1 for each of two tokens."""
-    assert [one.numbers for one in annotators_in([[0, 1], [1, 0]], Place.of("a b"))] == [(0, 1), (1, 0)]
-    assert len(annotators_in([[0, 1], [1, 2]], Place.of("a b"))[0].ranges) == 2
+    assert [one.numbers for one in annotators_in([[0, 1], [1, 0]], Place("a b"))] == [(0, 1), (1, 0)]
+    assert len(annotators_in([[0, 1], [1, 2]], Place("a b"))[0].ranges) == 2
 
 
 @pytest.mark.parametrize(
@@ -281,6 +281,7 @@ def test_marked_words_of_a_pair(tmp_path):
         ({"text": TEXT, "gold": "[(1, 2"}, {}, "no list of spans or of 0 and 1"),
         ({"text": TEXT, "gold": [[1, None]]}, {}, "is no span: write"),
         ({"text": TEXT}, {"marked": "a b c"}, "a sign such as"),
+        ({"text": TEXT}, {"marked": 3}, "a sign such as"),
         ({"text": TEXT}, {"annotators": "most"}, "annotators is majority, union, any or all"),
         ({"text": TEXT}, {"numbers": "letters"}, "numbers is characters, tokens or flags"),
     ],

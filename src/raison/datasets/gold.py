@@ -11,10 +11,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from raison.datasets.spans import marked, runs, short, stated, tokens
+from raison.datasets.spans import joined, marked, runs, short, stated, tokens
 from raison.errors import InputError
 from raison.types import Span
 
@@ -59,14 +60,14 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Place:
-    """A text and where its tokens stand."""
+    """A text and where its tokens stand: between white space, or the `words` of which the file has a list."""
 
     text: str
-    tokens: list[tuple[int, int]] = field(default_factory=list)
+    words: tuple[str, ...] | None = None
 
-    @classmethod
-    def of(cls, text: str) -> Place:
-        return cls(text, tokens(text))
+    @cached_property
+    def tokens(self) -> list[tuple[int, int]]:
+        return tokens(self.text) if self.words is None else joined(self.words)[1]
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def annotators_in(given: Any, place: Place) -> list[Annotation]:
     if isinstance(found, tuple) and is_pair(found):  # (3, 7) is a span, [3, 7] are two numbers
         found = [found]
     items = [decoded(each, place) if looks_like_a_list(each) else each for each in found]
-    if several(items, len(place.tokens)):
+    if several(items, place):
         return [annotation(each) for each in items if each is not None]
     return [annotation(items)]
 
@@ -143,7 +144,7 @@ def looks_like_a_list(value: Any) -> bool:
     return isinstance(value, str) and value.strip()[:1] in ("[", "(")
 
 
-def several(items: Sequence[Any], size: int) -> bool:
+def several(items: Sequence[Any], place: Place) -> bool:
     """Whether a list holds one list for each annotator; a list of pairs of numbers holds spans."""
     lists = [each for each in items if each is not None]
     if not lists or not all(isinstance(each, (list, tuple)) for each in lists):
@@ -151,7 +152,8 @@ def several(items: Sequence[Any], size: int) -> bool:
     if not all(map(is_pair, lists)):
         return True
     backwards = any(each[0] >= each[1] for each in lists)
-    return size == 2 and backwards and all(set(each) <= {0, 1} for each in lists)  # flags of two tokens
+    flags = backwards and all(set(each) <= {0, 1} for each in lists)
+    return flags and len(place.tokens) == 2
 
 
 def is_pair(value: Any) -> bool:

@@ -9,11 +9,10 @@ from typing import Any
 
 from raison.datasets.base import SEGMENTS
 from raison.datasets.gold import NUMBERS, VOTES, Annotation, Meaning, Place, annotators_in, spans_of
-from raison.datasets.marked import unmarked
+from raison.datasets.marked import signs, unmarked
 from raison.datasets.nested import Missing, names_in, reach
 from raison.datasets.parallel import aligned, links_of
 from raison.datasets.rows import Row
-from raison.datasets.spans import joined
 from raison.errors import InputError, RaisonError
 from raison.spec import one_of, place_of, whole
 from raison.types import Example, Slot, Span
@@ -61,12 +60,14 @@ class Columns:
             one_of("numbers", self.numbers, NUMBERS)
         one_of("annotators", self.annotators, VOTES)
         whole("base", self.base, 0, 1)
+        if self.marked:
+            signs(self.marked)  # refuses what is no sign
 
     def __call__(self, row: Row[Mapping[Any, Any]]) -> Example:
         record = row.value
         found = {name: self.value(record, name, row.file) for name in FIELDS}
-        written = self.written(record, row.file)
         text, pair = self.texts(found)
+        written = self.marks_on(text, pair, found)
         used = self.used()
         rest = {str(k): v for k, v in record.items() if k not in used and k not in ("slots", "meta")}
         meta = record.get("meta") if isinstance(record.get("meta"), Mapping) else None
@@ -89,6 +90,10 @@ class Columns:
         """The texts and the marks of a record."""
         given = {name: self.value(record, name, file) for name in ("text", "pair", "gold")}
         text, pair = self.texts(given)
+        return self.marks_on(text, pair, given)
+
+    def marks_on(self, text: str, pair: str | None, given: Mapping[str, Any]) -> Written:
+        """What is marked in the texts, by signs in them or by the gold."""
         names = SEGMENTS[self.task or ("pair" if pair is not None else "text")]
         usual = self.segment or (names[-1] if self.task == "qa" else names[0])
         places: dict[str, Place | None] = {}
@@ -215,12 +220,10 @@ class Columns:
 
 
 def place_in(given: Any, plain: str | None) -> Place | None:
-    """A text and its tokens: those between white space, or the words of which the file has a list."""
+    """A text and its tokens."""
     if plain is None:
         return None
-    if isinstance(given, list):
-        return Place(plain, joined(given)[1])
-    return Place.of(plain)
+    return Place(plain, tuple(given) if isinstance(given, list) else None)
 
 
 def words(value: Any) -> Any:

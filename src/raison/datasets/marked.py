@@ -7,16 +7,16 @@ import re
 from raison.datasets.spans import short
 from raison.errors import InputError
 
-__all__ = ["unmarked"]
+__all__ = ["signs", "unmarked"]
 
 
 def signs(sign: str) -> tuple[str, str]:
     """Patterns of what opens and closes a mark: a tag, two signs with a space between them, or the same sign twice."""
-    tag = re.fullmatch(r"<([A-Za-z][\w-]*)>", sign)
+    tag = re.fullmatch(r"<([A-Za-z][\w-]*)>", str(sign))
     if tag:
         return rf"<{tag[1]}(?:\s[^>]*)?>", rf"</{tag[1]}\s*>"
-    parts = sign.split()
-    if not 1 <= len(parts) <= 2:
+    parts = str(sign).split()
+    if not isinstance(sign, str) or not 1 <= len(parts) <= 2:
         raise InputError(f'What marks a word is a sign such as "*", a tag such as "<b>", or two signs, not {sign!r}.')
     return re.escape(parts[0]), re.escape(parts[-1])
 

@@ -18,11 +18,14 @@ def reach(record: Mapping[Any, Any], column: Any) -> Any:
 
     Of a list a number takes one entry, and a name takes that field of every entry. A cell of a table may hold JSON.
     """
-    for name in (column, str(column)):
+    written = str(column)
+    for name in (column, written):
         if name in record:
             return record[name]
+    if "." not in written:
+        raise Missing(written)
     found: Any = record
-    for part in str(column).split("."):
+    for part in written.split("."):
         found = step(found, part)
     return found
 
