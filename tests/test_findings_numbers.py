@@ -188,7 +188,10 @@ def test_the_curve_of_randomised_blocks_is_named():
     assert "randomisation by share of randomised blocks" in told and "aopc by share of units" in told
 
 
-@pytest.mark.parametrize("method", ["cam", "gradcam", "attcat"])
+WRITTEN = ("cam", "gradcam", "attcat", "value_weighted_attention", "alti", "value_zeroing")
+
+
+@pytest.mark.parametrize("method", WRITTEN)
 @pytest.mark.parametrize("family, task", [("llama", "causal"), ("gpt2", "causal"), ("t5", "seq2seq")])
 def test_maps_of_a_written_token_end_before_it(family, task, method):
     """Targets of one text share a pass, as long as the last of them needs: no mean may run over the rows behind."""

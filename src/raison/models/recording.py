@@ -288,9 +288,14 @@ def sliced(chunk: Chunk, row: int, found: Recorded, want: frozenset[str], writte
     if want & {"attention", "attention_gradients", "writes"}:
         trace.maps = maps(part, row, spans, found, max(part.target.positions) if written else size)  # type: ignore[union-attr]
     if found.writes is not None:
-        streams = [(int(m.kind in ("decoder", "cross")), int(m.kind == "decoder")) for m in trace.maps]
         every = [found.writes.writes[number] for number in sorted(found.writes.writes)]
-        trace.writes = [w.cut(row, spans[r], spans[c]) for w, (r, c) in zip(every, streams, strict=True)]
+        for write, seen in zip(every, trace.maps, strict=True):
+            start, before = (
+                spans[int(seen.kind in ("decoder", "cross"))].start,
+                spans[int(seen.kind == "decoder")].start,
+            )
+            rows, cols = slice(start, start + len(seen.rows)), slice(before, before + len(seen.cols))
+            trace.writes.append(write.cut(row, rows, cols))
     if found.readout is not None:
         trace.readout = sliced_readout(chunk, row, found.readout)
     return trace
