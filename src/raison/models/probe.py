@@ -43,26 +43,34 @@ def probe(model: Adapter) -> Adapter:
     check_weights(model.hf, model.name)
     try:
         encoding, target = subject(model)
-        gap = difference(model, encoding, target)
+        chunk = chunk_of(model, [encoding], target)
+        plain = plain_columns(model, chunk)
+        viewed = view_logits(model, chunk)
+        gap = relative_gap(plain.logits, viewed)
         if gap > tolerance(model) and model.family.positions == "argument":
             # it counts positions in a way of its own (MPNet, Longformer): leave them to the model
             own = lambda config: (getattr(config, "pad_token_id", None) or 0) + 1  # noqa: E731 the longest offset known
             model.family = replace(model.family, positions="none", offset=own)
-            gap = difference(model, encoding, target)
-        fused = difference(model, encoding, target, None)
+            viewed = view_logits(model, chunk)
+            gap = relative_gap(plain.logits, viewed)
+        users = plain_columns(model, chunk, None).logits  # with the attention that users run: it may answer otherwise
+        fused = relative_gap(users, viewed)
     except RaisonError:
         raise
     except Exception as error:  # the code of any model runs here
         raise ModelError(f"{model.name} can't run a plain sentence ({first_line(error)}).") from error
+    if not torch.isfinite(plain.logits).all():
+        raise ModelError(f"{model.name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
     if gap > tolerance(model) or fused > max(ROUNDED, tolerance(model)):
         raise ModelError(
             f"raison's view of {model.name} does not give the model's own answers, so it can't be explained safely: "
             "please report this architecture."
         )
-    if not batches_hold(model, encoding, target):
+    if not batches_hold(model, encoding, target, viewed):
         log.info("%s: an answer depends on the texts beside it, so every text runs by itself", model.name)
         model.budget = replace(model.budget, rows=1)
-    model.removals = tuple(removals(model, encoding, target))
+    value = read(plain, ["logit"] * chunk.rows)["value"]
+    model.removals = tuple(removals(model, encoding, target, value))
     refuse_changed(model)
     if not model.removals:
         raise ModelError(
@@ -147,17 +155,9 @@ def tolerance(model: Adapter) -> float:
 
 
 def difference(model: Adapter, encoding: Encoding, target: Target, attention: str | None = "eager") -> float:
-    """View, with masks and positions given, against an untapped clone with none given: largest gap of logits.
-
-    The clone's attention is eager, as the view's is; or the one that users run (None), which a family may have made to
-    answer differently.
-    """
+    """View, with masks and positions given, against an untapped clone with none given: largest gap of logits."""
     chunk = chunk_of(model, [encoding], target)
-    reference = plain_columns(model, chunk, attention).logits
-    viewed = view_logits(model, chunk)
-    if not torch.isfinite(reference).all():
-        raise ModelError(f"{model.name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
-    return relative_gap(reference, viewed)
+    return relative_gap(plain_columns(model, chunk, attention).logits, view_logits(model, chunk))
 
 
 def chunk_of(model: Adapter, encodings: list[Encoding], target: Target) -> Chunk:
@@ -190,20 +190,20 @@ def relative_gap(reference: torch.Tensor, other: torch.Tensor) -> float:
     return float((reference - other).abs().max() / max(1.0, float(reference.abs().max())))
 
 
-def batches_hold(model: Adapter, encoding: Encoding, target: Target) -> bool:
-    """Whether a text is answered alike alone and beside another (dynamic quantisation scales over the whole batch)."""
-    both = [encoding, disguise(encoding, target.given(encoding))]
-    alone = [view_logits(model, chunk_of(model, [each], target)) for each in both]
-    together = view_logits(model, chunk_of(model, both, target))
-    return relative_gap(torch.cat(alone), together) <= tolerance(model)
+def batches_hold(model: Adapter, encoding: Encoding, target: Target, alone: torch.Tensor) -> bool:
+    """Whether a text is answered beside another as it is `alone` (dynamic quantisation scales over the whole batch)."""
+    other = disguise(encoding, target.given(encoding))
+    together = view_logits(model, chunk_of(model, [encoding, other], target))
+    apart = torch.cat([alone, view_logits(model, chunk_of(model, [other], target))])
+    return relative_gap(apart, together) <= tolerance(model)
 
 
-def removals(model: Adapter, encoding: Encoding, target: Target) -> list[str]:
-    """What absence may mean here: whatever runs and really hides; `delete` first, where it equals `mask`."""
-    target = replace(target, output="logit")
-    chunk = chunk_of(model, [encoding], target)
-    plain = read(plain_columns(model, chunk), model.outputs_of(chunk))["value"]
-    question = Question(encoding, target, parts_of(encoding, target))
+def removals(model: Adapter, encoding: Encoding, target: Target, plain: np.ndarray) -> list[str]:
+    """What absence may mean here: whatever runs and really hides; `delete` first, where it equals `mask`.
+
+    `plain` [1 m] is the logit that the untapped model gives the whole text.
+    """
+    question = Question(encoding, replace(target, output="logit"), parts_of(encoding, target))
     model.removals = tuple(REMOVALS)
     values: dict[str, np.ndarray] = {}
     for name in REMOVALS:
