@@ -25,7 +25,7 @@ $(TEST_VENV)/ready: pyproject.toml
 
 demo: $(DEMO_VENV)/ready  ## explain a language model and a classifier, in the terminal and as a page
 	@mkdir -p $(OUT)
-	@$(DEMO_VENV)/bin/python examples/demo.py --out $(OUT)
+	@$(DEMO_VENV)/bin/python examples/demo.py --out $(OUT) --force
 
 test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
 	$(TEST_VENV)/bin/python -m pytest -m "not full" -n $(WORKERS) --dist worksteal

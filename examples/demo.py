@@ -12,6 +12,7 @@ from pathlib import Path
 
 from raison.cli.app import guarded
 from raison.cli.waiting import waiting
+from raison.outputs import check_outputs, replacing
 
 PROMPT = "The Supreme Court on Tuesday rejected a challenge to the"
 REVIEW = "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise."
@@ -27,7 +28,9 @@ PASSAGES = {
 
 
 @guarded
-def demo(out: Path) -> None:
+def demo(out: Path, force: bool) -> None:
+    page = out / "demo.html"
+    check_outputs([page], force=force)
     with waiting("loading the libraries") as wait:
         import raison
 
@@ -46,8 +49,8 @@ def demo(out: Path) -> None:
 
     results = [rationale, answer, verdict, gradient]
     render_many(results)
-    page = out / "demo.html"
-    page.write_text(to_html(results, title="raison: a first look"), encoding="utf-8")
+    with replacing(page) as half:
+        half.write_text(to_html(results, title="raison: a first look"), encoding="utf-8")
     print(f"\nThe same as a page: {page}")
     command = os.path.relpath(Path(sys.executable).parent / "raison")
     print(f'Your own text:      {command} rationalize "…"')
@@ -57,4 +60,6 @@ def demo(out: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("."))
-    demo(parser.parse_args().out)
+    parser.add_argument("--force", action="store_true", help="replace the page that is there already")
+    arguments = parser.parse_args()
+    demo(arguments.out, arguments.force)

@@ -43,6 +43,7 @@ LONGEST = 128  # tokens that are written, at most
 TESTS = ("test", "test_2017", "test_2017_mscoco", "test_2018")  # the first is that of 2016
 SEEN = 250  # dev sentences that are translated after each epoch
 NO_LABEL = -100
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")  # written before the first checkpoint
 Batch = dict[str, torch.Tensor]
 Group = list[tuple[int, ...]]  # a batch: numbers of pairs, those of two pairs where they are joined
 
@@ -313,7 +314,7 @@ def prepare(args: argparse.Namespace) -> None:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator")
     if not args.data.is_dir():
         raise InputError(f"There is no folder {args.data}: give the folder of the data sets as --data.")
-    prepared(args.out, REPORT)
+    prepared(args.out, REPORT, early=TOKENIZER)
 
 
 def tokenizer_of(args: argparse.Namespace, pairs: Sequence[Pair]) -> Any:

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "raison"
 # A room may import from itself and from rooms to its left (ARCHITECTURE.md).
 GROUND = {
     "record", "types", "errors", "registry", "spec", "units", "progress", "artifact", "evaluation", "limits", "filled",
-    "documents",
+    "documents", "outputs",
 }  # fmt: skip
 MAY_IMPORT = {
     "record": {"errors"},
@@ -24,10 +24,11 @@ MAY_IMPORT = {
     "progress": set(),
     "limits": {"errors"},
     "filled": {"errors", "registry"},
+    "outputs": {"errors"},
     "registry": {"errors", "spec"},
     "units": {"errors", "types"},
     "documents": {"types"},
-    "artifact": {"errors", "record", "limits"},
+    "artifact": {"errors", "record", "limits", "outputs"},
     "evaluation": {"errors", "record"},
     "datasets": GROUND,
     "show": GROUND,

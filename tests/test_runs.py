@@ -30,7 +30,7 @@ from raison.runs.drive import Death, Queue, run
 from raison.runs.export import export, query
 from raison.runs.lock import owned
 from raison.runs.place import Local, Unwritten, place_of
-from raison.runs.plan import Planned, chunked, header_of, shard_of
+from raison.runs.plan import Planned, chunked, header_bytes, header_of, shard_of
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
@@ -328,8 +328,8 @@ def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
     assert parquet_of(place) == parquet_of(done)
 
 
-def actors_below(pid: int) -> list[int]:
-    """Processes of Ray's actors that descend from a process."""
+def actors_below(pid: int, title: bytes = b"ray::Actor") -> list[int]:
+    """Processes of Ray's that descend from a process, by how their command line begins: workers, mostly."""
     parents: dict[int, int] = {}
     names: dict[int, bytes] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -344,7 +344,7 @@ def actors_below(pid: int) -> list[int]:
             child = parents[child]
         return child == pid
 
-    return [child for child, name in names.items() if name.startswith(b"ray::Actor") and below(child)]
+    return [child for child, name in names.items() if name.startswith(title) and below(child)]
 
 
 # -- damage -----------------------------------------------------------------------------------------------------
@@ -592,12 +592,38 @@ def test_the_command_line(folder, tmp_path):
     wrong = CliRunner().invoke(app, ["store", "query", place, "select nonsense from explanations"])
     assert wrong.exit_code == 2 and "can't be answered" in wrong.output
     assert CliRunner().invoke(app, ["store", "export", place, str(tmp_path / "t.parquet")]).exit_code == 0
+    out = ["run", "--out", str(tmp_path / "new")]
+    for words, missing in (
+        (["-d", "reviews"], "add -m MODEL"), (["-m", "sentiment"], "add -d DATA"), ([], "add -m MODEL"),
+        (["-M", "random", "--resume"], "add -m MODEL"),
+    ):  # fmt: skip
+        told = CliRunner().invoke(app, [*out, *words])
+        assert told.exit_code == 2 and missing in told.output and 'model = "' not in told.output
+        assert not (tmp_path / "new").exists()
     for bad in (["run", "--out", place], ["run"], [*args, "--limit", "12"], ["status", str(tmp_path / "none")]):
         result = CliRunner().invoke(app, bad)
         assert result.exit_code in (1, 2) and "Traceback" not in result.output
     shard = next((tmp_path / "r" / "shards").iterdir())
     shard.write_bytes(shard.read_bytes()[:-5])
     assert CliRunner().invoke(app, ["store", "verify", place]).exit_code == 1
+
+
+@pytest.mark.parametrize("means", [Means(), pytest.param(Means(workers=2), marks=pytest.mark.full)])
+def test_all_explanations_are_counted_whenever_they_were_made(folder, tmp_path, means):
+    spec = spec_of(folder, limit=12, metrics=(), shard_tokens=40)
+    status = run(tmp_path / "r", spec, means)
+    assert status.explanations == 12 * len(METHODS)
+    for path in shards_of(tmp_path / "r")[:2]:
+        path.unlink()
+    left = status_of(place_of(tmp_path / "r"))
+    assert left["explanations"] == sum(len(r["explanations"]) for r in records(place_of(tmp_path / "r")))
+    assert left["explanations"] < status.explanations
+    for _ in range(2):  # the second time there is nothing to do
+        assert run(tmp_path / "r", means=means, resume=True).explanations == 12 * len(METHODS)
+        assert status_of(place_of(tmp_path / "r"))["explanations"] == 12 * len(METHODS)
+    compact(place_of(tmp_path / "r"))
+    (tmp_path / "r" / "status.json").unlink()
+    assert status_of(place_of(tmp_path / "r"))["explanations"] == 12 * len(METHODS)
 
 
 # -- what a hostile review found ------------------------------------------------------------------------------------
@@ -706,17 +732,105 @@ def test_strange_files_of_status_and_spec(copied):
         verify(place_of(copied))
 
 
-def test_another_tokenizer_is_another_model(folder, tmp_path):
-    shutil.copytree(folder / "model", tmp_path / "model")
-    spec = spec_of(folder, model=str(tmp_path / "model"), limit=30)
-    run(tmp_path / "r", spec)
-    path = tmp_path / "model" / "tokenizer.json"
-    rules = json.loads(path.read_text())
+def changed_normalizer(rules: dict, settings: dict) -> None:
     rules["normalizer"] = {"type": "Replace", "pattern": {"String": "e"}, "content": "a"}
-    path.write_text(json.dumps(rules))
+
+
+def added_word(rules: dict, settings: dict) -> None:
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    rules["added_tokens"].append({"id": max(rules["model"]["vocab"].values()), "content": "lovely film", **plain})
+
+
+def shorter_texts(rules: dict, settings: dict) -> None:
+    settings["model_max_length"] = 8
+
+
+def another_unknown(rules: dict, settings: dict) -> None:
+    settings["unk_token"] = "[PAD]"
+
+
+def cut_on_the_left(rules: dict, settings: dict) -> None:
+    settings["truncation_side"] = "left"
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.parametrize("change", [changed_normalizer, added_word, shorter_texts, another_unknown, cut_on_the_left])
+def test_another_tokenizer_or_setting_of_it_is_another_model(folder, tmp_path, change, workers):
+    shutil.copytree(folder / "model", tmp_path / "model")
+    spec = spec_of(folder, model=str(tmp_path / "model"), limit=10, methods=("gradient_norm",), metrics=())
+    run(tmp_path / "r", spec)
+    files = [tmp_path / "model" / name for name in ("tokenizer.json", "tokenizer_config.json")]
+    rules, settings = (json.loads(file.read_text()) for file in files)
+    change(rules, settings)
+    for file, content in zip(files, (rules, settings), strict=True):
+        file.write_text(json.dumps(content))
     shards_of(tmp_path / "r")[0].unlink()
-    with pytest.raises(InputError, match="begun with another model"):
-        run(tmp_path / "r", resume=True)
+    with pytest.raises(RaisonError, match="begun with"):
+        run(tmp_path / "r", resume=True, means=Means(workers=workers))
+
+
+def test_a_moved_model_and_moved_data_are_known_by_what_they_hold(folder, done, tmp_path):
+    first, then = tmp_path / "first", tmp_path / "then"
+    for place in (first, then):
+        place.mkdir()
+    shutil.copytree(folder / "model", first / "model")
+    shutil.copy(folder / "data.csv", first / "data.csv")
+    run(tmp_path / "r", spec_of(first))
+    (first / "model").rename(then / "renamed")
+    (first / "data.csv").rename(then / "texts.csv")
+    moved = spec_of(folder, model=str(then / "renamed"), data=str(then / "texts.csv"))
+    missing = shards_of(tmp_path / "r")[:2]
+    for path in missing:
+        path.unlink()
+
+    for means in (Means(), Means(workers=2)):  # where it was, it is missed; the way out is told
+        with pytest.raises(ModelError, match=r"There is no model folder .*go on with --resume -m and its new place\.$"):
+            run(tmp_path / "r", resume=True, means=means)
+    assemble()
+    words = ["run", "--out", str(tmp_path / "r"), "--resume", "-m", moved.model, "-d", moved.data]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.output
+    missing[0].unlink()
+    assert run(tmp_path / "r", resume=True).state == "done"  # it is known there from now on
+    found = verify(place_of(tmp_path / "r"))
+    assert found.whole and not found.missing
+    assert parquet_of(tmp_path / "r") == parquet_of(done)
+
+
+def test_another_model_or_other_data_in_a_new_place_are_refused(folder, copied, tmp_path):
+    shards_of(copied)[0].unlink()
+    hf, tokenizer = tiny_hf("bert", "classification")
+    other = copy.deepcopy(hf).float()
+    next(other.parameters()).data[0, 0] += 1
+    other.save_pretrained(tmp_path / "other")
+    tokenizer.save_pretrained(tmp_path / "other")
+    rows = (folder / "data.csv").read_text().splitlines()
+    for name, lines_ in (("longer", [*rows, "one more,positive"]), ("turned", [rows[0], *rows[:0:-1]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines_))
+    before = {path.name: path.read_bytes() for path in copied.glob("*.json")}
+    for means in (Means(), Means(workers=2)):
+        with pytest.raises(InputError, match="begun with another model"):
+            run(copied, spec_of(folder, model=str(tmp_path / "other")), means, resume=True)
+    for name in ("longer", "turned"):
+        data = str(tmp_path / f"{name}.csv")
+        with pytest.raises(InputError, match="holds other texts than"):
+            run(copied, spec_of(folder, data=data), resume=True)
+    with pytest.raises(InputError, match="another seed"):
+        run(copied, spec_of(folder, model=str(tmp_path / "other"), seed=3), resume=True)
+    with pytest.raises(InputError, match="is a run with another units"):
+        assemble()
+        told = CliRunner().invoke(app, ["run", "--out", str(copied), "--resume", "--units", "token"])
+        raise InputError(told.output)
+    assert {path.name: path.read_bytes() for path in copied.glob("*.json")} == before
+
+
+def test_a_plan_without_a_fingerprint_is_of_an_earlier_raison(folder, copied):
+    path = copied / "plan" / "header.json"
+    told = json.loads(path.read_text())
+    path.write_bytes(header_bytes({k: v for k, v in told.items() if k not in ("sum", "fingerprint")}))
+    assert run(copied, resume=True).state == "done"
+    with pytest.raises(InputError, match="before raison kept a fingerprint"):
+        run(copied, spec_of(folder, data=str(copied / "none.csv")), resume=True)
 
 
 def test_the_same_text_with_another_label_is_no_damage(folder, tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 
 from raison import limits
 from raison.errors import InputError
+from raison.outputs import replacing
 from raison.record import Record, plain
 
 __all__ = ["Artifact"]
@@ -33,7 +34,8 @@ class Artifact(Record):
             object.__setattr__(self, name, plain(getattr(self, name)))
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        with replacing(path) as half:
+            half.write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod
     def open(cls, path: str | Path, kind: str) -> Artifact:

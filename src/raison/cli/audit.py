@@ -9,8 +9,9 @@ import typer
 
 from raison.cli import options
 from raison.cli.evaluate import DataDir, Skip
-from raison.cli.explain import writable
+from raison.cli.inputs import files_of_data
 from raison.errors import InputError
+from raison.outputs import check_outputs, replacing
 
 Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
@@ -57,6 +58,7 @@ def audit(
     seed: options.Seed = 0,
     json: options.OneJson = False,
     html: Html = None,
+    force: options.Force = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -65,7 +67,8 @@ def audit(
     for name, value, least in (("permutations", permutations, 1), ("show", show, 0), ("epochs", epochs, 1)):
         if value < least:
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
-    writable(html)
+    inputs: list[str | Path | None] = [model, *files_of_data(data, data_dir), *files_of_data(train, data_dir)]
+    check_outputs([html], force=force, inputs=inputs)
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
@@ -83,7 +86,8 @@ def audit(
     if html is not None:
         from raison.show.audit import audit_page
 
-        html.write_text(audit_page(found), encoding="utf-8")
+        with replacing(html) as half:
+            half.write_text(audit_page(found), encoding="utf-8")
     if json:
         print(found.to_json())
         return

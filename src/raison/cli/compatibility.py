@@ -9,8 +9,9 @@ import typer
 
 from raison.cli import options
 from raison.cli.evaluate import DataDir
-from raison.cli.explain import writable
+from raison.cli.inputs import files_of_data
 from raison.errors import InputError
+from raison.outputs import check_outputs
 
 Data = Annotated[str, typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME.")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
@@ -35,6 +36,7 @@ def compatibility(
     seed: options.Seed = 0,
     json: options.OneJson = False,
     figure: Figure = None,
+    force: options.Force = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -48,7 +50,7 @@ def compatibility(
     ):
         if value < least:
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
-    writable(figure)
+    check_outputs([figure], force=force, inputs=[model, *files_of_data(data, data_dir)])
     if figure is not None:
         from raison.show.press import check_ending
 

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.explain import DEFAULT_MODEL, writable
+from raison.cli.explain import DEFAULT_MODEL
+from raison.cli.inputs import files_of_data, files_of_methods
 from raison.errors import InputError
+from raison.outputs import check_outputs, replacing
 
 FORMS = (".md", ".csv", ".json", ".html")
 DEFAULT_DATA = "reviews"  # embedded: the first command works on any machine
@@ -88,17 +90,21 @@ def evaluate(
     trust_remote_code: options.RemoteCode = False,
     json: options.OneJson = False,
     out: Files = None,
+    force: options.Force = False,
 ) -> None:
     """Measure explanations on a data set: methods x metrics, with intervals, curves and cost."""
-    for path in out or []:
-        writable(path)
-        if path.suffix.lower() not in FORMS:
-            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
-    writable(export)
+    check_forms(out or [])
     check_limit(limit)
     if method and explanations:
         raise InputError("--explanations measures what was made elsewhere, so it takes no -M: leave one of them away.")
     data = data if data is not None or explanations else DEFAULT_DATA
+    inputs: list[str | Path | None] = [
+        model,
+        explanations,
+        *files_of_data(data, data_dir),
+        *files_of_methods(method or []),
+    ]
+    check_outputs([*(out or []), export], force=force, inputs=inputs)
     from raison.cli.waiting import waiting
 
     with waiting("loading the libraries") as wait:
@@ -176,6 +182,13 @@ def compare(
     render_verdicts([vars(each) for each in verdicts], console)
 
 
+def check_forms(files: list[Path]) -> None:
+    """Refuse a name whose ending tells no form of a result."""
+    for path in files:
+        if path.suffix.lower() not in FORMS:
+            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
+
+
 def check_limit(limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
@@ -195,5 +208,6 @@ def publish(result: Any, json: bool, files: list[Path]) -> None:
     sys.stdout.flush()
     writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": report}
     for path in files:
-        path.write_text(writers[path.suffix.lower()](result), encoding="utf-8")
+        with replacing(path) as half:
+            half.write_text(writers[path.suffix.lower()](result), encoding="utf-8")
         print(f"wrote {path}", file=sys.stderr)

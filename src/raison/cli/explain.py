@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -12,7 +11,9 @@ import typer
 
 from raison import limits
 from raison.cli import options
+from raison.cli.inputs import files_of_methods
 from raison.errors import InputError, MethodFailed
+from raison.outputs import check_outputs, replacing
 
 DEFAULT_MODEL = "sentiment"
 
@@ -36,6 +37,7 @@ def explain(
     html: options.Html = None,
     figure: options.Figure = None,
     out: options.Out = None,
+    force: options.Force = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -45,8 +47,8 @@ def explain(
     Several methods stand side by side, with how far they agree.
     """
     example = example_of(text, pair, question, context)
-    for path in (html, out, figure):
-        writable(path)
+    inputs: list[str | Path | None] = [model, context, *files_of_methods(method or [])]
+    check_outputs((html, out, figure), force=force, inputs=inputs)
     if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"A figure is a .png, .svg or .pdf file, not {figure.name!r}.")
     if difference and len(method or []) < 2:
@@ -113,16 +115,6 @@ def read_input() -> str:
         raise InputError("Standard input is not UTF-8 text: re-encode it.") from None
 
 
-def writable(path: Path | None) -> None:
-    """Say before the work, not after it, that a file can't be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder: name a file in it.")
-    if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"{str(path)!r} can't be written: choose a folder that exists and is yours.")
-
-
 def read_file(path: Path, most: int = limits.TEXT) -> str:
     try:
         with path.open("rb") as file:
@@ -164,9 +156,11 @@ def publish(
     else:
         render_many(results, difference=difference)
     if out is not None:
-        out.write_text(lines, encoding="utf-8")
+        with replacing(out) as half:
+            half.write_text(lines, encoding="utf-8")
     if html is not None:
-        html.write_text(to_html(results), encoding="utf-8")
+        with replacing(html) as half:
+            half.write_text(to_html(results), encoding="utf-8")
         print(f"wrote {html}", file=sys.stderr)
     if figure is not None:
         from raison.show import to_figure

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.explain import writable
 from raison.errors import InputError
+from raison.outputs import check_outputs
 
 DEFAULT_MODEL = "sentiment"
 PICTURES = (".png", ".svg", ".pdf")
@@ -61,6 +61,7 @@ def heads(
     out: Out = None,
     figure: Figure = None,
     positions: Positions = None,
+    force: options.Force = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -75,8 +76,9 @@ def heads(
         raise InputError("--parser is for plain text: add --parse.")
     if limit < 0:
         raise InputError(f"A limit is a whole number from 0 up, not {limit}.")
-    for path in (out, figure, positions):
-        writable(path)
+    # FOLDER/heads.json beside the model is made by this command, and no part of what it reads
+    beside = out is not None and out.resolve() == Path(model).expanduser().resolve() / "heads.json"
+    check_outputs((out, figure, positions), force=force, inputs=[data, heads, None if beside else model])
     for path in (figure, positions):
         if path is not None and path.suffix.lower() not in PICTURES:
             raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")

@@ -9,8 +9,10 @@ from typing import Annotated, Optional
 import typer
 
 from raison import limits
-from raison.cli.explain import read_file, writable
+from raison.cli import options
+from raison.cli.explain import read_file
 from raison.errors import InputError
+from raison.outputs import check_outputs
 
 TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
 
@@ -22,9 +24,9 @@ Words = Annotated[Optional[int], typer.Option("--words", help="Keep only so many
 Corpus = Annotated[Optional[str], typer.Option("--corpus", help="What to call the texts; default: the file's name.")]
 
 
-def idf(data: Data, out: Out, words: Words = None, corpus: Corpus = None) -> None:
+def idf(data: Data, out: Out, words: Words = None, corpus: Corpus = None, force: options.Force = False) -> None:
     """Count in how many texts each word occurs: the table of the control idf."""
-    writable(out)
+    check_outputs([out], force=force, inputs=[data])
     if words is not None and words < 1:
         raise InputError(f"The number of words is a whole number from 1 up, not {words}.")
     texts = texts_of(data)

@@ -65,6 +65,7 @@ Pair = Annotated[Optional[str], typer.Option("--pair", help="The second text, fo
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, one line each.")]
 OneJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 Html = Annotated[Optional[Path], typer.Option("--html", help="Write a self-contained HTML file.")]
 Out = Annotated[Optional[Path], typer.Option("--out", help="Write the results to this file as JSON, one line each.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is too long, and record it.")]

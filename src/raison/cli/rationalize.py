@@ -9,8 +9,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.explain import example_of, number_or_text, publish, read_file, writable
+from raison.cli.explain import example_of, number_or_text, publish, read_file
+from raison.cli.inputs import files_of_methods
 from raison.errors import InputError
+from raison.outputs import check_outputs
 
 DEFAULT_MODEL = "smollm2"
 
@@ -34,6 +36,7 @@ def rationalize(
     html: options.Html = None,
     figure: options.Figure = None,
     out: options.Out = None,
+    force: options.Force = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -43,8 +46,8 @@ def rationalize(
     With --question and --context files the model answers the question, and the passages and sentences are found that
     its answer rests on.
     """
-    for path in (html, out, figure):
-        writable(path)
+    inputs: list[str | Path | None] = [model, *(context or []), *files_of_methods([search] if search else [])]
+    check_outputs((html, out, figure), force=force, inputs=inputs)
     contexts = {unique(path, context or []): read_file(path) for path in context or []}
     grounded = question is not None and bool(contexts)
     example = None if grounded else example_of(text, pair, question, None)

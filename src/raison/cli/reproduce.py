@@ -11,8 +11,8 @@ import typer
 
 from raison.cli import options
 from raison.cli.evaluate import DataDir
-from raison.cli.explain import writable
 from raison.errors import InputError
+from raison.outputs import check_folder, check_outputs, replacing
 
 Models = Annotated[
     Optional[list[str]], typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more.")
@@ -38,11 +38,9 @@ def reproduce(
     seed: options.Seed = 0,
     page: Page = None,
     keep: Keep = None,
+    force: options.Force = False,
 ) -> None:
     """Run what a paper reports, and say which of its claims hold here."""
-    writable(page)
-    if keep is not None and keep.exists() and not keep.is_dir():
-        raise InputError(f"{str(keep)!r} is a file: name a folder for the parts that are done.")
     if limit is not None and limit < 2:
         raise InputError(f"--limit is a whole number from 2 up, not {limit}.")
     pairs = [each.partition("=") for each in model or []]
@@ -61,6 +59,7 @@ def reproduce(
                 print(f"{suite.name}  {suite.title} ({suite.paper})")
             return
         models = {key: place for key, _, place in pairs}
+        check_places(name, page, keep, force, [*models.values(), *([data_dir] if data_dir else [])])
         suite, outcomes = study.reproduce(
             name, models=models, limit=limit, data_dir=data_dir, seed=seed, keep=keep, step=wait
         )
@@ -70,7 +69,26 @@ def reproduce(
         written = pages.section(suite, outcomes, command, pictures)
     print(written)
     if page is not None:
-        page.write_text(pages.page_with(page, suite, written), encoding="utf-8")
+        text = pages.page_with(page, suite, written)
+        with replacing(page) as half:
+            half.write_text(text, encoding="utf-8")
+
+
+def check_places(name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]) -> None:
+    """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
+    being asked; of other pages and pictures there is no telling whose they are."""
+    from raison.studies.page import sections_of
+    from raison.studies.reproduce import PART
+    from raison.studies.suite import suites
+
+    if keep is not None:
+        check_folder(keep, lambda file: PART.fullmatch(file) is not None, "parts of reproductions")
+    if page is None:
+        return
+    known = set(sections_of(page)[1]) if page.is_file() else set()
+    check_outputs([page], force=force or known <= set(suites()), inputs=inputs)
+    pictures = sorted((page.parent / "figures").glob(f"{name}[-.]*svg"))
+    check_outputs(pictures, force=force or name in known, inputs=inputs)
 
 
 def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:

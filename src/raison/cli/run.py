@@ -69,7 +69,7 @@ def run(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Explain a corpus: killed at any moment, it goes on with --resume and gives the same bytes."""
-    from raison.runs.spec import Means, RunSpec, read_spec
+    from raison.runs.spec import Means, read_spec
 
     given: dict[str, Any] = dict(
         model=model, data=data, methods=tuple(method) if method else None, metrics=tuple(metric) if metric else None,
@@ -79,9 +79,9 @@ def run(
     given = {name: value for name, value in given.items() if value is not None}
     if not out:
         raise InputError("A run needs a folder: name one with --out.")
-    wanted = read_spec(spec, **given) if spec is not None else RunSpec.of(given, "The command") if given else None
+    wanted = None if spec is None else read_spec(spec, **given)
     if wanted is None and not resume:
-        raise InputError("A run needs a spec: a TOML file, or at least --model and --data.")
+        wanted = spec_of_flags(given)
     folder = None if data_dir is None else str(data_dir)
     means = Means(
         workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
@@ -92,8 +92,12 @@ def run(
     with waiting("loading the libraries") as wait:
         from raison.runs.drive import run as start
         from raison.runs.place import place_of
+        from raison.runs.spec import changed
         from raison.runs.store import spec_of
 
+        if wanted is None and given:  # with --resume: the spec of the run, with what is given otherwise
+            known = "spec.json" in place_of(out)
+            wanted = changed(spec_of(place_of(out)), **given) if known else spec_of_flags(given)
         wait(f"running {out}")
         ended = start(out, wanted, means, resume=resume, retry=retry)
     for notice in ended.notices:
@@ -102,6 +106,17 @@ def run(
     print(f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr)
     if ended.failed and ended.failed == ended.texts_done * len(spec_of(place_of(out)).methods):
         raise InputError("Every text failed: `raison store query` tells why (select id, failed from explanations).")
+
+
+def spec_of_flags(given: dict[str, Any]) -> Any:
+    """The spec of a run without a file."""
+    from raison.runs.spec import RunSpec
+
+    flags = {"model": "-m MODEL (raison ls models, a folder or a hub name)", "data": "-d DATA (raison ls datasets)"}
+    missing = [flag for name, flag in flags.items() if name not in given]
+    if missing:
+        raise InputError(f"A run needs a model and data: add {' and '.join(missing)}, or name a TOML file with them.")
+    return RunSpec.of(given, "The command")
 
 
 def status(where: Where, json: options.OneJson = False) -> None:
@@ -126,15 +141,14 @@ def report(
     where: Where,
     json: options.OneJson = False,
     out: Annotated[Optional[list[Path]], typer.Option("--out", help="Write it: .md, .csv, .json or .html.")] = None,
+    force: options.Force = False,
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
-    from raison.cli.evaluate import FORMS, publish
-    from raison.cli.explain import writable
+    from raison.cli.evaluate import check_forms, publish
+    from raison.outputs import check_outputs
 
-    for path in out or []:
-        writable(path)
-        if path.suffix.lower() not in FORMS:
-            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
+    check_forms(out or [])
+    check_outputs(out or [], force=force, inputs=run_files(where))
     from raison.cli.waiting import waiting
 
     with waiting("reading the run"):
@@ -192,12 +206,28 @@ def export(
     where: Where,
     out: Annotated[Path, typer.Argument(help="A .parquet file, or a folder for datasets.")],
     form: Annotated[str, typer.Option("--format", help="parquet or datasets.")] = "parquet",
+    force: options.Force = False,
 ) -> None:
     """Write all explanations of a run as one table."""
+    from raison.outputs import check_outputs
+    from raison.runs.export import check_dataset
     from raison.runs.export import export as written
     from raison.runs.place import place_of
 
+    if form == "parquet":
+        check_outputs([out], force=force, inputs=run_files(where), folders=True)
+    elif form == "datasets":
+        check_dataset(out, force=force)
     print(f"{written(place_of(where), out, form)} rows: {out}", file=sys.stderr)
+
+
+def run_files(where: str) -> list[Path]:
+    """What makes a run on this machine, which nothing is written over by whatever link."""
+    from raison.runs.place import Local, place_of
+
+    place = place_of(where)
+    names = ("spec.json", "environment.json", "plan", "shards", "costs")
+    return [place.root / name for name in names] if isinstance(place, Local) else []
 
 
 def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from raison.cli.explain import writable
+from raison.cli import options
+from raison.outputs import check_outputs
 
 Out = Optional[Path]
 
@@ -20,6 +21,7 @@ def show(
     pdf: Annotated[Out, typer.Option("--pdf", help="Draw it as PDF.")] = None,
     tex: Annotated[Out, typer.Option("--tex", help="Write it as LaTeX: coloured text, or a table.")] = None,
     html: Annotated[Out, typer.Option("--html", help="Write it as one page that opens from disk.")] = None,
+    force: options.Force = False,
 ) -> None:
     """Show a saved result: on the screen, or as a figure for a paper."""
     from raison.errors import InputError
@@ -27,9 +29,9 @@ def show(
 
     wanted = {".svg": svg, ".png": png, ".pdf": pdf, ".tex": tex, ".html": html}
     for ending, path in wanted.items():
-        writable(path)
         if path is not None and path.suffix.lower() != ending:
             raise InputError(f"{str(path)!r} should end in {ending}: name it so.")
+    check_outputs(wanted.values(), force=force, inputs=[file])
     saved = read_saved(file)
     paths = [path for path in wanted.values() if path is not None]
     for path in paths:

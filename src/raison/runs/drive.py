@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from raison.api import load
-from raison.errors import InputError, RaisonError
+from raison.errors import InputError, ModelError, RaisonError
+from raison.models.load import looks_local
+from raison.outputs import refuse_foreign, run_around
 from raison.runs.identity import environment
 from raison.runs.lock import owned
 from raison.runs.place import Local, Place, place_of
-from raison.runs.plan import Header, header_of, make_plan, shard_of
+from raison.runs.plan import Header, fingerprint_of, header_of, make_plan, shard_of
 from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Status, Tally
-from raison.runs.store import done_shards, environment_of, failures, homes, retried, spec_of
+from raison.runs.store import done_shards, environment_of, explanations, failures, homes, retried, spec_of
 from raison.runs.work import Careful, Done, Worker
 from raison.studies.evaluate import method_list
 
 __all__ = ["Death", "Executor", "Interrupted", "run"]
 
+# what is in the folder of a run
+OURS = {
+    "spec.json", "environment.json", "status.json", "lock", "plan", "shards", "costs", "export", "damaged", "retried",
+}  # fmt: skip
 OTHER = 2  # tries of a text that ends its worker or takes too long
 KILLED = 5  # likewise, where the worker was killed from outside: somebody else may be the reason
 
@@ -42,7 +49,7 @@ class Death:
     outside: bool  # it was killed, and did not end by itself
 
 
-Event = Done | Death
+Event = Done | Death | str  # a string: something that people should know
 
 
 class Executor(Protocol):
@@ -95,22 +102,25 @@ def run(
     """Explain a corpus; returns how it ended. With `resume` a run goes on that was stopped, however that happened;
     with `retry` what failed is tried again, by other means for instance."""
     place, means = place_of(where), means or Means()
+    check_place(place)
     with owned(place):
         if isinstance(place, Local):
             place.sweep()
         header = header_of(place)
-        spec = agreed(place, spec, resume, header)
+        spec, moved = agreed(place, spec, resume, header)
         if header is None and done_shards(place):
             raise InputError(f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder.")
         if header is not None:
             environment_of(place)  # refuses where it is lost
         worker = None
         chosen = method_list(spec.methods)
-        if header is None or (not means.apart and means.ray is None):
+        if header is not None and "data" in moved:
+            check_data(place, spec, means, header)
+        if header is None or "model" in moved or (not means.apart and means.ray is None):
             import torch
 
             torch.set_num_threads(means.threads)
-            model = load(spec.model, **means.opening)
+            model = opened(place, spec, means, header)
             worker = Worker(place, spec, means, model)
             if header is None:  # not before the model could be opened: a mistyped name makes no run
                 place.put("spec.json", spec.to_json().encode("utf-8", "surrogatepass"))  # names of files may be odd
@@ -118,6 +128,10 @@ def run(
             settle_environment(place, environment(worker.identity, means.threads, chosen))
         else:
             settle_environment(place, environment(None, means.threads, chosen))
+            if looks_local(spec.model) and not Path(spec.model).expanduser().exists():
+                raise ModelError(moved_advice(f"There is no model folder or file {spec.model!r}."))
+        if header is not None and moved:  # what was found there is what the run was begun with
+            place.put("spec.json", spec.to_json().encode("utf-8", "surrogatepass"))
         if header is None:
             assert worker is not None
             header = make_plan(place, spec, worker.model, means.data_dir)
@@ -126,21 +140,68 @@ def run(
         return driven(place, spec, means, header, worker)
 
 
-def agreed(place: Place, spec: RunSpec | None, resume: bool, header: Header | None) -> RunSpec:
-    """The spec of the run: the stored one, which a given one must equal, unless nothing was planned by it."""
+def check_place(place: Place) -> None:
+    """Refuse a folder with something else in it than a run, before anything is written there."""
+    if isinstance(place, Local) and (around := run_around(place.root)) is not None:
+        raise InputError(f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it.")
+    if "spec.json" in place:
+        spec_of(place)  # refuses where it is somebody else's
+        return
+    refuse_foreign(str(place), place.entries(), lambda name: name in OURS or name.endswith(".half"), "a run")
+
+
+def check_data(place: Place, spec: RunSpec, means: Means, header: Header) -> None:
+    """Refuse data that were moved, and are not those that the run was begun with."""
+    if not header.fingerprint:
+        raise InputError(
+            f"{str(place)!r} was planned before raison kept a fingerprint of the data: leave the data away, they are "
+            "in its plan."
+        )
+    if fingerprint_of(spec, means.data_dir) != header.fingerprint:
+        raise InputError(
+            f"{spec.data!r} holds other texts than {str(place)!r} was begun with: name the data that it was begun "
+            "with, or start anew in another folder."
+        )
+
+
+def opened(place: Place, spec: RunSpec, means: Means, header: Header | None) -> Any:
+    """The model of a run; where one that goes on has lost its model, the way out is told."""
+    try:
+        return load(spec.model, **means.opening)
+    except ModelError as error:
+        if header is None:
+            raise
+        raise ModelError(moved_advice(str(error))) from None
+
+
+def moved_advice(reason: str) -> str:
+    """A reason why the model of a run can't be opened, and what to do where it was moved."""
+    return f"{reason.rstrip('.')}; where the model was moved, go on with --resume -m and its new place."
+
+
+def agreed(place: Place, spec: RunSpec | None, resume: bool, header: Header | None) -> tuple[RunSpec, tuple[str, ...]]:
+    """The spec of the run, and what of it lies somewhere else than before.
+
+    It is the stored one, which a given one must equal but for where the model and the data lie, unless nothing was
+    planned by it.
+    """
     stored = None if place.get("spec.json") is None else spec_of(place)
     if stored is None and header is not None:
         raise InputError(f"spec.json of {str(place)!r} is missing: put it back, or start anew in another folder.")
     if stored is None or (header is None and spec is not None):
         if spec is None:
             raise InputError(f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data).")
-        return spec
+        return spec, ()
     if not resume:
         raise InputError(f"{str(place)!r} holds a run already: go on with it (--resume), or choose another folder.")
-    if spec is not None and spec != stored:
-        other = next(name for name in vars(spec) if getattr(spec, name) != getattr(stored, name))
-        raise InputError(f"{str(place)!r} is a run with another {other}: give its own spec, or choose another folder.")
-    return stored
+    if spec is None:
+        return stored, ()
+    other = [name for name in vars(spec) if getattr(spec, name) != getattr(stored, name)]
+    if wrong := [name for name in other if name not in ("model", "data")]:
+        raise InputError(
+            f"{str(place)!r} is a run with another {wrong[0]}: give its own spec, or choose another folder."
+        )
+    return spec, tuple(other)
 
 
 def settle_environment(place: Place, now: dict[str, Any]) -> None:
@@ -173,8 +234,11 @@ def driven(place: Place, spec: RunSpec, means: Means, header: Header, worker: Wo
             "puts it aside."
         )
     queue = Queue(sorted(set(sizes) - done, key=lambda number: (-sizes[number], number)))
-    lost = sum(failures(place, name) for name in homes(place))
-    tally = Tally(place, header, len(done), sum(header.counts[number] for number in done), lost)
+    files = homes(place)
+    failed = sum(failures(place, name) for name in files)
+    made = sum(explanations(place, name) for name in files)
+    texts = sum(header.counts[number] for number in done)
+    tally = Tally(place, header, len(done), texts, failed, made)
     tally.tell(always=True)
     if not queue.todo:
         return tally.end("done")
@@ -225,6 +289,9 @@ def shared(executor: Executor, place: Place, queue: Queue, tally: Tally) -> None
                 executor.submit(number, queue.careful.get(number, Careful()))
                 under += 1
             for event in executor.events(0.5):
+                if isinstance(event, str):
+                    tally.notice(event)
+                    continue
                 under -= 1
                 if isinstance(event, Done):
                     tally.add(event)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError, MissingExtra
 from raison.evaluation import likelihood
+from raison.outputs import check_folder, check_outputs, replacing
 from raison.runs.lines import plain
 from raison.runs.place import Local, Place, Unwritten
 from raison.runs.store import records
@@ -20,6 +22,7 @@ __all__ = ["export", "query", "rows_of"]
 
 GROUP = 2_000  # rows that are written together
 TABLE = "export/explanations.parquet"
+DATASET = re.compile(r"dataset_info\.json|state\.json|data-\d+-of-\d+\.arrow")  # files of a folder of `datasets`
 MADE_OF = "export/made_of.json"
 
 
@@ -79,18 +82,33 @@ def export(place: Place, out: Path, form: str = "parquet") -> int:
     if form not in ("parquet", "datasets"):
         raise InputError(f"A run is exported as parquet or datasets, not {form!r}.")
     if form == "parquet":
+        check_outputs([out], force=True, folders=True)
         return to_parquet(place, out)
     try:
         import datasets
     except ImportError:
         raise MissingExtra("datasets", "data", "Exporting to Hugging Face datasets") from None
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as scratch:
-        table = Path(scratch) / "explanations.parquet"
+    check_dataset(out, force=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=out.parent) as scratch:  # beside it: so it can be put in place
+        table, made = Path(scratch) / "explanations.parquet", Path(scratch) / "made"
         count = to_parquet(place, table)
-        datasets.Dataset.from_parquet(str(table), cache_dir=scratch).save_to_disk(str(out))
+        datasets.Dataset.from_parquet(str(table), cache_dir=scratch).save_to_disk(str(made))
+        if out.exists():
+            os.replace(out, Path(scratch) / "old")
+        os.replace(made, out)
     return count
+
+
+def check_dataset(out: Path, *, force: bool = False) -> None:
+    """Refuse a folder that can't become one of `datasets`; with `force` an earlier one may be replaced."""
+    try:
+        earlier = any(out.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        earlier = False
+    check_folder(out, lambda name: DATASET.fullmatch(name) is not None, "a folder of datasets")
+    if earlier and not force:
+        raise InputError(f"{str(out)!r} is there already: replace it with --force, or name another folder.")
 
 
 def to_parquet(place: Place, out: Path) -> int:
@@ -107,12 +125,13 @@ def to_parquet(place: Place, out: Path) -> int:
     told = next((flat(row["numbers"]) for record in records(place) for row in rows_of(record) if row["numbers"]), {})
     schema = schema_of(told, arrow)
     count = 0
-    if out.is_dir():
-        raise InputError(f"{str(out)!r} is a folder: name a file, such as {str(out / 'explanations.parquet')!r}.")
-    half = out.with_name(f".{out.name}.half")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with open(half, "wb") as file, parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        with (
+            replacing(out) as half,
+            open(half, "wb") as file,
+            parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+        ):
             group = first
             while group:
                 columns = {name: [] for name in schema.names}  # type: ignore[var-annotated]
@@ -127,10 +146,7 @@ def to_parquet(place: Place, out: Path) -> int:
                 writer.write_table(table)
                 count += len(group)
                 group = list(islice(every, GROUP))
-        os.replace(half, out)
     except OSError as error:
-        with suppress(OSError):
-            half.unlink(missing_ok=True)
         raise Unwritten(f"{str(out)!r} could not be written ({error.strerror or error}): make room first.") from None
     return count
 

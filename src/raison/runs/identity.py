@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,17 @@ __all__ = ["environment", "key_of", "method_identity", "methods_identity", "mode
 
 VERSION = "v1"
 PIECE = 1 << 24
+# settings of a tokenizer that say where it was found
+PLACES = ("name_or_path", "is_local", "local_files_only", "files_loaded", "tokenizer_object")
 
 
 def model_identity(model: Any) -> str:
-    """A hash of a model's weights, config and tokenizer; of a function, its name."""
+    """A hash of a model's weights, config and tokenizer, wherever it lies and whatever it is called there; of a
+    function, its name."""
     made = hashlib.blake2b(digest_size=16)
-    made.update(f"{type(model).__name__}|{model.name}|{','.join(getattr(model, 'labels', ()))}|".encode())
     hf = getattr(model, "hf", None)
+    name = model.name if hf is None else ""
+    made.update(f"{type(model).__name__}|{name}|{','.join(getattr(model, 'labels', ()))}|".encode())
     if hf is None:
         return made.hexdigest()
     config = {key: value for key, value in hf.config.to_dict().items() if not key.startswith("_")}
@@ -43,14 +48,32 @@ def model_identity(model: Any) -> str:
         raw = memoryview(words(plain)).cast("B")
         for start in range(0, len(raw), PIECE):
             made.update(raw[start : start + PIECE])
-    vocabulary: dict[str, int] = getattr(model.tokenizer, "get_vocab", dict)()
-    made.update(json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass"))
-    if (fast := getattr(model.tokenizer, "backend_tokenizer", None)) is not None:  # how words are cut and changed
-        rules = json.loads(fast.to_str())
-        kept = {name: rules.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor", "model")}
-        kept["model"] = {k: v for k, v in (kept["model"] or {}).items() if k != "vocab"}
-        made.update(json.dumps(kept, sort_keys=True).encode("utf-8", "surrogatepass"))
+    for part in tokenizer_parts(model.tokenizer):
+        made.update(part)
     return made.hexdigest()
+
+
+def tokenizer_parts(tokenizer: Any) -> Iterator[bytes]:
+    """All that decides how a text becomes tokens: the vocabulary, the settings, and the rules or files."""
+    vocabulary: dict[str, int] = getattr(tokenizer, "get_vocab", dict)()
+    yield json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass")
+
+    given = getattr(tokenizer, "init_kwargs", {})
+    places = {*PLACES, *getattr(tokenizer, "vocab_files_names", ())}
+    settings = {name: value for name, value in given.items() if name not in places}
+    yield json.dumps(settings, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+
+    if (fast := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+        rules = json.loads(fast.to_str())
+        for name in ("truncation", "padding"):  # how the last texts were asked for
+            rules.pop(name, None)
+        yield json.dumps(rules, sort_keys=True).encode("utf-8", "surrogatepass")
+    elif hasattr(tokenizer, "save_vocabulary"):
+        with tempfile.TemporaryDirectory() as folder:
+            tokenizer.save_vocabulary(folder)
+            for path in sorted(Path(folder).iterdir()):
+                yield path.name.encode()
+                yield path.read_bytes()
 
 
 def words(tensor: Any) -> Any:

@@ -33,6 +33,10 @@ class Place(ABC):
         """Names of the files in a folder, sorted."""
 
     @abstractmethod
+    def entries(self) -> list[str]:
+        """Names of all that is in the run folder itself, files and folders."""
+
+    @abstractmethod
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
 
@@ -97,6 +101,15 @@ class Local(Place):
             return []
         return [name for name in found if not name.startswith(".")]
 
+    def entries(self) -> list[str]:
+        try:
+            return os.listdir(self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputError(f"{str(self.root)!r} can't be read ({reason}): check the run folder.") from None
+
     def delete(self, name: str) -> None:
         (self.root / name).unlink(missing_ok=True)
 
@@ -159,6 +172,15 @@ class Remote(Place):
         except FileNotFoundError:
             return []
         return sorted(path.rpartition("/")[2] for path in found)
+
+    def entries(self) -> list[str]:
+        try:
+            self.fs.invalidate_cache()
+            found = [path.rstrip("/") for path in self.guarded(self.fs.ls, self.root, False)]
+        except FileNotFoundError:
+            return []
+        # some file systems list a folder as an entry of itself
+        return [path.rpartition("/")[2] for path in found if path != self.root.rstrip("/")]
 
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):

@@ -6,6 +6,7 @@ there twice is planned once. The header is written last: where it is, the plan i
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from raison import progress
+from raison.datasets.base import Source
 from raison.datasets.opening import source_of
 from raison.errors import InputError
 from raison.metrics.base import gold_share
@@ -25,7 +27,7 @@ from raison.studies.evaluate import aimed, metric_list
 from raison.types import Example
 from raison.units import group
 
-__all__ = ["Header", "Planned", "Shard", "header_of", "make_plan", "shard_of"]
+__all__ = ["Header", "Planned", "Shard", "fingerprint_of", "header_of", "make_plan", "shard_of"]
 
 WINDOW = 4096  # texts that are sorted by length together
 HEADER = "plan/header.json"
@@ -48,6 +50,7 @@ class Header:
     gold_share: float | None  # of gold units in a text, on average
     sizes: tuple[int, ...]  # tokens of each shard
     counts: tuple[int, ...]  # texts of each shard
+    fingerprint: str = ""  # of all texts in order, with their ids; "": of a run that was planned before it was kept
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,9 @@ def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> 
     found = Planner(place, spec, model)
     with tempfile.TemporaryDirectory() as scratch, Known(Path(scratch) / "known.db") as known:
         window: list[Planned] = []
-        for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
-            example = row.value if row.value.id else replace(row.value, id=str(index))
-            example = example if spec.target == "all" else aimed(example, spec.target, spec.data)
-            if first := known.first(example, index):
+        for index, example in enumerate(examples_of(source, spec)):
+            content = found.seen(example)
+            if first := known.first(example, index, content):
                 found.twice(example, first)
                 continue
             window.append(found.counted(index, example))
@@ -97,12 +99,37 @@ def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> 
     header = Header(
         found.number, found.texts, found.tokens, found.copies, found.cut, len(source.blank.broken), source.blank.name,
         source.blank.split, source.blank.task, found.gold_share(), tuple(found.sizes),
-        tuple(found.counts),
+        tuple(found.counts), found.fingerprint.hexdigest(),
     )  # fmt: skip
     if found.same:
         place.put(SAME, lines.packed(found.same, []))
     place.put(HEADER, header_bytes(asdict(header)))
     return header
+
+
+def examples_of(source: Source, spec: RunSpec) -> Iterator[Example]:
+    """The texts that a run is about, each with an id and with the target that is to be explained."""
+    for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
+        example = row.value if row.value.id else replace(row.value, id=str(index))
+        yield example if spec.target == "all" else aimed(example, spec.target, spec.data)
+
+
+def content_of(example: Example) -> str:
+    """A hash of what a text is, whatever it is called."""
+    return replace(example, id="", meta={}).content()
+
+
+def line_of(example: Example, content: str) -> bytes:
+    """What the fingerprint of all texts takes from one."""
+    return f"{content} {example.id}\n".encode("utf-8", "surrogatepass")
+
+
+def fingerprint_of(spec: RunSpec, data_dir: Any = None) -> str:
+    """The fingerprint that a plan of this spec would have."""
+    found = hashlib.blake2b(digest_size=16)
+    for example in examples_of(source_of(spec.data, spec.split, data_dir), spec):
+        found.update(line_of(example, content_of(example)))
+    return found.hexdigest()
 
 
 def header_bytes(told: dict[str, Any]) -> bytes:
@@ -128,9 +155,8 @@ class Known:
     def __exit__(self, *_: Any) -> None:
         self.base.close()
 
-    def first(self, example: Example, index: int) -> str:
+    def first(self, example: Example, index: int, content: str) -> str:
         """The id of an earlier text of the same content; "" where this is the first."""
-        content = replace(example, id="", meta={}).content()
         row = self.base.execute("select name from seen where hash = ?", (bytes.fromhex(content),)).fetchone()
         if row is not None:
             return str(row[0])
@@ -152,6 +178,13 @@ class Planner:
         self.shares = [0.0, 0]
         self.waiting: list[Planned] = []
         self.held = 0  # tokens of those
+        self.fingerprint = hashlib.blake2b(digest_size=16)
+
+    def seen(self, example: Example) -> str:
+        """The content of a text, which goes into the fingerprint of all."""
+        content = content_of(example)
+        self.fingerprint.update(line_of(example, content))
+        return content
 
     def counted(self, index: int, example: Example) -> Planned:
         try:

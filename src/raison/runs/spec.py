@@ -14,7 +14,7 @@ from raison.filled import filled
 from raison.spec import one_of, whole
 from raison.units import LEVELS
 
-__all__ = ["Means", "RunSpec", "read_spec"]
+__all__ = ["Means", "RunSpec", "changed", "read_spec"]
 
 TARGETS = ("predicted", "gold", "given", "all")
 
@@ -114,6 +114,11 @@ class Means:
     def apart(self) -> bool:
         """Whether work is done in processes of its own."""
         return self.workers > 1 or self.timeout is not None or self.memory is not None
+
+
+def changed(spec: RunSpec, **changes: Any) -> RunSpec:
+    """A spec with some settings given otherwise."""
+    return RunSpec.of({**asdict(spec), **changes}, "The command")
 
 
 def read_spec(path: Path, **changes: Any) -> RunSpec:

@@ -15,7 +15,7 @@ from raison import progress
 from raison.errors import InputError
 from raison.runs.place import Place, Unwritten
 from raison.runs.plan import Header, header_of
-from raison.runs.store import done_shards
+from raison.runs.store import done_shards, explanations, homes
 from raison.runs.work import Done
 
 __all__ = ["Status", "Tally", "status_of"]
@@ -33,7 +33,7 @@ class Status:
     shards_done: int
     texts: int
     texts_done: int
-    explanations: int  # of this session
+    explanations: int  # of all sessions
     failed: int  # of all sessions
     per_second: float  # texts, of this session
     seconds_left: float | None
@@ -45,10 +45,10 @@ class Status:
 class Tally:
     """Counts what is done, and tells it; durations are told by a clock that can't be set back."""
 
-    def __init__(self, place: Place, header: Header, done: int, texts: int, failed: int = 0):
+    def __init__(self, place: Place, header: Header, done: int, texts: int, failed: int = 0, explanations: int = 0):
         self.place, self.header = place, header
         self.shards, self.texts, self.before = done, texts, texts
-        self.explanations, self.failed = 0, failed
+        self.explanations, self.failed = explanations, failed
         self.notices: list[str] = []
         self.start = self.told = time.monotonic()
         self.state = "running"
@@ -117,6 +117,8 @@ def status_of(place: Place) -> dict[str, Any]:
     if not isinstance(told.get("notices", []), list):
         del told["notices"]
     done = {number for number in done_shards(place) if number < header.shards}
+    if told.get("shards_done") != len(done) and not driven(place):
+        told["explanations"] = sum(explanations(place, name) for name in homes(place))
     there = {"shards": header.shards, "shards_done": len(done), "texts": header.texts}
     told = {"state": "stopped", **told, **there}
     if not driven(place):  # files may have gone since it was told

@@ -21,8 +21,8 @@ from raison.runs.spec import RunSpec
 from raison.types import Example
 
 __all__ = [
-    "Found", "compact", "done_shards", "environment_of", "failures", "homes", "records", "repair", "retried", "spec_of",
-    "verify",
+    "Found", "compact", "done_shards", "environment_of", "explanations", "failures", "homes", "records", "repair",
+    "retried", "spec_of", "verify",
 ]  # fmt: skip
 
 FOLDER = "shards"
@@ -137,6 +137,11 @@ def told_of(place: Place, damage: lines.Damage) -> str:
 def failures(place: Place, name: str) -> int:
     """Records of a file that tell a failure; within texts the quotes would be escaped."""
     return (place.get(f"{FOLDER}/{name}") or b"").count(b',"failed":{"reason":')
+
+
+def explanations(place: Place, name: str) -> int:
+    """Explanations in a file: each names its encoding by a number; within texts the quotes would be escaped."""
+    return (place.get(f"{FOLDER}/{name}") or b"").count(b'"encoding":')
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError, MissingExtra
+from raison.outputs import replacing
 from raison.show.paper import SMALL
 
 __all__ = ["check_ending", "press"]
@@ -82,6 +83,7 @@ def press(draw: Callable[[], Any], path: str | os.PathLike[str]) -> None:
                 "The text is too long for one picture: end its name in .svg or .pdf, or write a page (HTML)."
             )
         try:
-            figure.savefig(path, dpi=DPI, metadata=METADATA[ending], facecolor="white")
+            with replacing(path) as half:
+                figure.savefig(half, dpi=DPI, metadata=METADATA[ending], facecolor="white")
         except OSError as error:
             raise InputError(f"{str(path)!r} can't be written ({error.strerror}): choose another place.") from None

@@ -12,6 +12,7 @@ from raison import limits
 from raison.artifact import Artifact
 from raison.errors import InputError
 from raison.evaluation import Evaluation
+from raison.outputs import replacing
 from raison.types import Explanation
 
 __all__ = ["chosen", "draw", "read_saved", "whole"]
@@ -79,9 +80,11 @@ def write(saved: Any, path: Path) -> None:
     if ending == ".tex":
         from raison.show.latex import latex
 
-        path.write_text(latex(saved), encoding="utf-8")
+        with replacing(path) as half:
+            half.write_text(latex(saved), encoding="utf-8")
     elif ending == ".html":
-        path.write_text(page_of(saved), encoding="utf-8")
+        with replacing(path) as half:
+            half.write_text(page_of(saved), encoding="utf-8")
     elif isinstance(saved, Evaluation):
         from raison.show.curves import draw_curves
 

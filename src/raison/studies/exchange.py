@@ -23,6 +23,7 @@ from raison.documents import CLASSES, Document, documents_of, named_documents, t
 from raison.errors import InputError, MissingExtra
 from raison.methods.base import Answer, Batch, Method
 from raison.models.base import Model
+from raison.outputs import replacing
 from raison.spec import Spec
 from raison.types import Encoding, Example, Explanation, Units
 
@@ -351,10 +352,13 @@ class Exporter:
     def write(self) -> None:
         if self.path.suffix == ".parquet":
             pa, pq = arrow()
-            pq.write_table(pa.Table.from_pylist([row_of(e, x) for e, x in self.rows]), self.path)
+            table = pa.Table.from_pylist([row_of(e, x) for e, x in self.rows])
+            with replacing(self.path) as half:
+                pq.write_table(table, half)
             return
         lines = (json.dumps(eraser_of(e, x), ensure_ascii=False) for e, x in self.rows)
-        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with replacing(self.path) as half:
+            half.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def arrow() -> tuple[Any, Any]:

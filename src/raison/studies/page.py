@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from raison.errors import InputError
 from raison.evaluation import Cell, Evaluation
 from raison.studies.across import compared
 from raison.studies.compare import Verdict
 from raison.studies.reproduce import Outcome
 from raison.studies.suite import Claim, Run, Suite
 
-__all__ = ["page_with", "section"]
+__all__ = ["page_with", "section", "sections_of"]
 
 
 def section(suite: Suite, outcomes: Sequence[Outcome], command: str, pictures: Mapping[str, str] | None = None) -> str:
@@ -150,8 +151,16 @@ def page_with(page: Path, suite: Suite, written: str) -> str:
         "other models and data than the papers had, so the order of methods is what can be compared. Written by the "
         "command in each section.\n"
     )
-    old = page.read_text(encoding="utf-8") if page.is_file() else head
-    parts = re.split(r"(?m)^(?=## )", old)
-    kept = {part.split(":")[0].removeprefix("## ").strip(): part for part in parts[1:]}
+    intro, kept = sections_of(page) if page.is_file() else (head, {})
     kept[suite.name] = written + "\n"
-    return parts[0].rstrip() + "\n\n" + "".join(kept[name].rstrip() + "\n\n" for name in sorted(kept)).rstrip() + "\n"
+    return intro.rstrip() + "\n\n" + "".join(kept[name].rstrip() + "\n\n" for name in sorted(kept)).rstrip() + "\n"
+
+
+def sections_of(page: Path) -> tuple[str, dict[str, str]]:
+    """What stands on a page before its first section, and its sections by their names."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{str(page)!r} is no page of text: name a Markdown file.") from None
+    parts = re.split(r"(?m)^(?=## )", text)
+    return parts[0], {part.split(":")[0].removeprefix("## ").strip(): part for part in parts[1:]}

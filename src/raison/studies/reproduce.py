@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -32,8 +33,10 @@ from raison.studies.questions import answered, marks, prompted
 from raison.studies.suite import Claim, Run, Suite, suite_named
 from raison.types import Example
 
-__all__ = ["Outcome", "reproduce"]
+__all__ = ["PART", "Outcome", "reproduce"]
 
+# a part that is done, or one that is being written
+PART = re.compile(r".+\.[0-9a-f]{12}\.(json|\d+\.half)")
 SAMPLED = 64  # numbers of each weight that tell a model from another
 
 

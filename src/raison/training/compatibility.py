@@ -28,8 +28,8 @@ from raison.spec import between, one_of, whole
 from raison.training.adapting import with_lora, write_adapter
 from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
-from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.material import OWN, Feed, Row, blocks, examples_of, joined, named, several, translations
+from raison.training.fit import CHECKPOINT, OWN, Course, fit, prepared, saved, writing
+from raison.training.material import Feed, Row, blocks, examples_of, joined, named, several, translations
 from raison.training.seeds import generator
 
 __all__ = ["REPORT", "Setup", "Task", "perplexities", "train_compatibility"]

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 
 from raison.errors import InputError
-from raison.training.fit import CHECKPOINT, saved
+from raison.training.fit import BEST, CHECKPOINT, saved
 
 __all__ = ["BEST", "Best"]
 
-BEST = "best.pt"
 LITTLE = 1000  # numbers: what is not trained by gradients may be set otherwise, and is kept where it is small
 
 

@@ -24,15 +24,19 @@ import torch
 
 from raison import progress
 from raison.errors import InputError, RaisonError
+from raison.outputs import check_folder
 from raison.spec import one_of, whole
 from raison.training.marks import weights_mark
 
 __all__ = [
+    "BEST",
     "CHECKPOINT",
+    "OWN",
     "Course",
     "Fitted",
     "Stopped",
     "Unsaved",
+    "check_free",
     "fit",
     "lines",
     "on_cpu",
@@ -42,6 +46,8 @@ __all__ = [
 ]
 
 CHECKPOINT = "checkpoint.pt"
+BEST = "best.pt"  # weights of the best epoch
+OWN = "own_targets.json"  # what a model has written itself
 SCHEDULES = ("linear", "constant")
 SEEDS = 2**31 - 1  # the largest seed
 MODELS = ("model.safetensors", "adapter_model.safetensors", "pytorch_model.bin", "config.json")
@@ -303,12 +309,20 @@ def writing(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def prepared(folder: Path, report: str) -> None:
-    """A folder to write to; the `report` in it comes last, so where it stands a model is finished."""
+def check_free(folder: Path, report: str, early: Sequence[str] = ()) -> None:
+    """Refuse a folder to train in that holds a model or something foreign; `early` are files that this training writes
+    before its first checkpoint."""
     there = [name for name in (report, *MODELS) if (folder / name).exists()]
     if there and (there[0] == report or not (folder / CHECKPOINT).exists()):  # with a checkpoint they are this run's
         what = "a finished model" if there[0] == report else f"somebody's model ({there[0]})"
         raise InputError(f"{str(folder)!r} has {what}: delete it, or choose another out (--out).")
+    if not (folder / CHECKPOINT).exists():  # what a run leaves that is killed before its first
+        check_folder(folder, lambda name: name in (BEST, OWN, *early) or name.endswith(".half"), "a training (--out)")
+
+
+def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
+    """A folder to write to; the `report` in it comes last, so where it stands a model is finished."""
+    check_free(folder, report, early)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

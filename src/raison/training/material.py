@@ -19,7 +19,7 @@ from raison.datasets.own import format_of
 from raison.errors import InputError, TooLong
 from raison.models.generation import LONGEST
 from raison.registry import datasets
-from raison.training.fit import saved
+from raison.training.fit import OWN, saved
 from raison.training.seeds import generator
 from raison.types import Example
 
@@ -27,7 +27,6 @@ __all__ = ["Feed", "Material", "Row", "blocks", "examples_of", "joined", "named"
 
 POOL = 50  # batches whose rows are sorted by length together: little padding, and new neighbours in every epoch
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
-OWN = "own_targets.json"
 
 
 @dataclass(frozen=True)

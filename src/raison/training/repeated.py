@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ import numpy as np
 
 from raison import progress
 from raison.errors import InputError
+from raison.outputs import check_folder
 from raison.spec import whole
-from raison.training.fit import SEEDS, saved
+from raison.training.fit import SEEDS, check_free, saved
 
 __all__ = ["REPORT", "RUNS", "repeated"]
 
 REPORT = "training.json"
 RUNS = "runs.json"
+RUN = re.compile(r"run-\d+|runs\.json(\.half)?")  # what is in a folder of several
 
 
 def repeated(
@@ -36,6 +39,11 @@ def repeated(
     whole("seed", seed, 0, SEEDS)
     if runs == 1:
         return one(folder, seed)
+    check_folder(folder, lambda name: RUN.fullmatch(name) is not None, "several runs (--out)")
+    for number in range(runs):  # before the first is trained
+        place = folder / f"run-{number}"
+        if finished(place, seed + number, same) is None:
+            check_free(place, REPORT)
     reports = []
     for number in range(runs):
         place = folder / f"run-{number}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.errors import InputError
+from raison.outputs import check_folder
 from raison.studies.auditing.adversary import Adversary
 from raison.studies.auditing.report import Shown, Spread
 from raison.training.fit import saved
@@ -41,8 +42,7 @@ class Kept:
                     f"{str(folder)!r} keeps an audit with another {other[0]}: delete it, or choose another folder."
                 )
         else:
-            if any(folder.iterdir()):
-                raise InputError(f"{str(folder)!r} holds something else than an audit: choose another folder.")
+            check_folder(folder, lambda name: name == f"{MARK}.half", "an audit")
             with saved(path) as half:
                 half.write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
 

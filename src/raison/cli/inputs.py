@@ -1,0 +1,45 @@
+"""The files that a command reads, from its options: none of them may be written over by its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from raison.errors import InputError
+from raison.spec import Spec
+
+__all__ = ["files_of_data", "files_of_methods"]
+
+
+def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None) -> list[Path]:
+    """The file or folder that a data set is read from, where it is one on this machine."""
+    if data is None:
+        return []
+    from raison.datasets.base import folder_of
+    from raison.datasets.opening import by_folder, parted
+    from raison.registry import datasets
+
+    with suppress(InputError):  # it is told when the data is read
+        name, _ = parted(data)
+        registered = name if name in datasets else by_folder(name)
+        return [folder_of(datasets[registered], data_dir) if registered else Path(name)]
+    return []
+
+
+def files_of_methods(methods: Iterable[str]) -> list[Path]:
+    """The files that methods name, such as the table of `idf(table="words.json")`."""
+    found: list[Path] = []
+    for text in methods:
+        with suppress(InputError):  # it is told when the method is made
+            found += files_in(Spec.parse(text))
+    return found
+
+
+def files_in(value: Any) -> list[Path]:
+    """The files that are named in a spec, however deep."""
+    if isinstance(value, Spec):
+        return [path for each in value.params.values() for path in files_in(each)]
+    return [Path(value)] if isinstance(value, str) and Path(value).is_file() else []
