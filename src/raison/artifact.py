@@ -28,6 +28,8 @@ class Artifact(Record):
     about: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # corpus, counts, versions
 
     def validate(self) -> None:
+        if not isinstance(self.kind, str) or not isinstance(self.model, str):
+            raise InputError("The kind of an artifact and the name of its model are texts.")
         for name in ("data", "about"):
             if not isinstance(getattr(self, name), dict):
                 raise InputError(f"The {name} of an artifact must be an object with fields.")

@@ -7,11 +7,12 @@ counts bytes as they come out of a packed file: what the file says about its own
 
 from __future__ import annotations
 
+import json
 from typing import IO, Any
 
 from raison.errors import InputError
 
-__all__ = ["FILE", "LINE", "SPEC", "TEXT", "read", "told"]
+__all__ = ["FILE", "LINE", "SPEC", "TEXT", "from_json", "read", "told"]
 
 SPEC = 2**20  # a TOML file that says what to do
 TEXT = 2**24  # one text, from a file or from standard input
@@ -21,6 +22,22 @@ FILE = 2**29  # a JSON file, or one file in an archive
 
 def told(most: int) -> str:
     return f"{most >> 20} MB"
+
+
+def from_json(text: str | bytes) -> Any:
+    """The value of a JSON text that somebody brought.
+
+    What Python's parser has other exceptions for (values nested too deep, numbers too long, bytes that are no UTF-8) is
+    a `JSONDecodeError` as well.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise json.JSONDecodeError("it is nested too deep", "", 0) from None
+    except ValueError as error:
+        raise json.JSONDecodeError(str(error), "", 0) from None
 
 
 def read(stream: IO[bytes] | Any, most: int, name: str) -> bytes:

@@ -74,7 +74,7 @@ class Record:
                     build, given = Record.kinds[kind].from_dict, values[name]
                     values[name] = tuple(map(build, given)) if "records" in item.metadata else build(given)
             return cls(**values)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(f"This is not a complete {cls.__name__} record: {error}.") from None
 
     def to_json(self) -> str:
@@ -83,14 +83,14 @@ class Record:
     def written(self, data: dict[str, Any], **how: Any) -> str:
         try:
             return json.dumps(data, ensure_ascii=False, **how)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"This {type(self).__name__} holds what JSON can't ({error}): leave it out.") from None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # a number may be too long, or it is nested too deep
             raise InputError(f"This is not JSON ({error}): write it with {cls.__name__}.to_json().") from None
         if not isinstance(data, dict):
             raise InputError(f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json().")

@@ -39,8 +39,11 @@ def guarded(command: F) -> F:
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
+        from raison.models.panics import is_panic, unheard
+
         try:
-            found = command(*args, **kwargs)
+            with unheard():
+                found = command(*args, **kwargs)
             sys.stdout.flush()  # a full disk is told now, not when Python ends
             return found
         except RaisonError as error:
@@ -60,7 +63,9 @@ def guarded(command: F) -> F:
             raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             if out_of_memory(error):
                 say("out of memory: shorten the text or use a smaller model.")
                 raise SystemExit(1) from None

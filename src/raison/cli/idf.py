@@ -55,7 +55,7 @@ def texts_of(path: Path) -> list[str]:
     texts = []
     for number, line in lines:
         try:
-            found = json.loads(line)
+            found = limits.from_json(line)
         except json.JSONDecodeError:
             raise InputError(f"Line {number} of {str(path)!r} is not JSON: write one object in each line.") from None
         text = found.get("text") if isinstance(found, dict) else None

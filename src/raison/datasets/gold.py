@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from raison import limits
 from raison.datasets.spans import joined, marked, runs, short, stated, tokens
 from raison.errors import InputError
 from raison.types import Span
@@ -129,8 +130,8 @@ def decoded(given: Any, place: Place) -> Any:
 def literal(written: str) -> Any:
     """A list or an object in JSON, as Python prints it, or as NumPy prints it (without commas)."""
     try:
-        return json.loads(written)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return limits.from_json(written)
+    except json.JSONDecodeError as error:
         why = error
     commas = re.sub(r"(?<=\d)\s+(?=\d)", ", ", written)
     commas = re.sub(r"(['\"\])])\s+(?=['\"\[(])", r"\1, ", commas)

@@ -83,8 +83,8 @@ def checked(row: Row[Any]) -> dict[str, Any]:
 
 def parsed(row: Row[str]) -> dict[str, Any]:
     try:
-        found = json.loads(row.value)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found = limits.from_json(row.value)
+    except json.JSONDecodeError as error:
         raise InputError(f"it is not JSON ({error}).") from None
     if not isinstance(found, dict):
         raise InputError(f"it is not an object with fields but {type(found).__name__}.")

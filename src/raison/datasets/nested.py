@@ -34,8 +34,8 @@ def step(found: Any, part: str) -> Any:
     """One step further in."""
     if isinstance(found, str) and found.strip()[:1] in ("{", "["):
         try:
-            found = json.loads(found)
-        except (json.JSONDecodeError, RecursionError):
+            found = limits.from_json(found)
+        except json.JSONDecodeError:
             raise Missing(part) from None
     if isinstance(found, Mapping) and part in found:
         return found[part]

@@ -208,7 +208,7 @@ def begins_with_object(path: Path) -> bool:
             return False
         if row.value.strip():
             try:
-                first = json.loads(row.value)
+                first = limits.from_json(row.value)
             except json.JSONDecodeError:
                 return False
             return isinstance(first, dict) and "data" not in first

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.datasets.jsonl import value_of, whole_text
 from raison.datasets.rows import Broken, Row, Rows, each
 from raison.datasets.spans import stated
@@ -29,9 +30,9 @@ def questions(path: Path) -> Rows[Example]:
         return
     text = read.value
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:  # a number may be too long as well
-        yield Broken(str(path), getattr(error, "lineno", 1), f"it is not JSON ({error})")
+        whole = limits.from_json(text)
+    except json.JSONDecodeError as error:
+        yield Broken(str(path), error.lineno, f"it is not JSON ({error})")
         return
     if not isinstance(whole, dict) or "data" not in whole:
         yield Broken(str(path), 1, "it is neither SQuAD, nor a list of objects, nor an object in each line")

@@ -11,11 +11,13 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from raison.errors import InputError, ModelError
+from raison.models.panics import checked
 
 __all__ = ["Codec", "Pieces"]
 
@@ -73,20 +75,22 @@ class Codec:
         """The token as it reads in text: a special token's own name, else its characters."""
         if token in self.special_ids:
             return str(self.own.convert_ids_to_tokens([token])[0])
-        return str(self.own.decode([token]))
+        return self.text([token])
 
     def chat(self, message: str) -> str | None:
         """A user's message in the model's own chat format, up to where the answer begins; None if it has none."""
         if not getattr(self.own, "chat_template", None):
             return None
         turns = [{"role": "user", "content": message}]
-        text = str(self.own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        apply = partial(self.own.apply_chat_template, turns, tokenize=False, add_generation_prompt=True)
+        text = str(checked(apply, no_chat))
         first = self.own.bos_token
         doubled = first and text.startswith(first) and self("x").ids[0] == self.own.bos_token_id
         return text[len(first) :] if doubled else text
 
     def text(self, ids: Any) -> str:
-        return str(self.own.decode([int(i) for i in ids]))
+        numbers = [int(i) for i in ids]
+        return str(checked(partial(self.own.decode, numbers), no_text))
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         try:
@@ -95,10 +99,23 @@ class Codec:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
+        return checked(partial(self.pieces, text, pair, special), partial(no_tokens, text))
+
+    def pieces(self, text: str, pair: str | None, special: bool) -> Pieces:
         if self.fast is not None:
             return self.from_fast(text, pair, special)
         with self.lock:
             return self.from_slow(text, pair, special)
+
+    def target(self, text: str) -> list[int]:
+        """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
+
+        def cut() -> list[int]:
+            with self.lock:
+                found = self.own(text_target=text, add_special_tokens=False)["input_ids"]
+            return [int(token) for token in found]
+
+        return checked(cut, partial(no_tokens, text))
 
     def bare(self, text: str) -> list[int]:
         """Tokens of a text that goes on where another stopped: without the ▁ that SentencePiece puts in front."""
@@ -150,6 +167,22 @@ class Codec:
         if self.typed:
             types = np.array(self.own.create_token_type_ids_from_sequences(*parts) if special else sequence)
         return Pieces(ids, start, end, follow(sequence), sequence < 0, types)
+
+
+def no_tokens(text: str, reason: str) -> InputError:
+    """A text that this tokenizer can't cut, though it may cut others."""
+    return InputError(
+        f"The model's tokenizer fails on the text {text[:40]!r} ({reason}): look into its tokenizer files, or use "
+        "another text."
+    )
+
+
+def no_text(reason: str) -> ModelError:
+    return ModelError(f"The model's tokenizer can't turn tokens into text ({reason}): look into its tokenizer files.")
+
+
+def no_chat(reason: str) -> ModelError:
+    return ModelError(f"The model's chat template can't be applied ({reason}): look into its tokenizer files.")
 
 
 def widen(spans: np.ndarray, places: np.ndarray, text: str) -> None:

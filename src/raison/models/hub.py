@@ -6,10 +6,12 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import TypeVar
 
 from raison.errors import ModelError
+from raison.models.panics import is_panic, no_lines_of_rust, reason_of
 from raison.registry import suggest
 
 __all__ = ["reachable", "sentence"]
@@ -44,9 +46,12 @@ def reachable() -> bool:
 def sentence(action: Callable[[], T], name: str, what: str) -> T:
     """Run a loading step of transformers; its many exceptions become one `ModelError`."""
     try:
-        return action()
-    except Exception as error:  # a damaged file can break a parser in any way
-        reason = " ".join(str(error).split())[:300].rstrip(".")
+        with no_lines_of_rust() if what == "tokenizer" else nullcontext():
+            return action()
+    except BaseException as error:  # a damaged file can break a parser in any way
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        reason = reason_of(error)
         if "ignore_mismatched_sizes" in reason:  # transformers prints a table, and points to it
             reason = "its weights have other shapes than its config.json says: take both files from one model"
         if isinstance(error, OSError) and not reachable() and not os.path.exists(name):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError, MissingExtra, ModelError, Unsupported
 from raison.models import hub
 from raison.models.checkpoint import INDEX, Checkpoint, check_folder, refuse_pickled_shards
@@ -211,7 +211,7 @@ def tokenizer_of(name: str, options: dict[str, Any]) -> Any:
 def kind_of(folder: Path) -> str:
     """The model_type that a folder's config.json names; "" where it names none."""
     try:
-        return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type", ""))
+        return str(limits.from_json((folder / "config.json").read_text(encoding="utf-8")).get("model_type", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

@@ -7,17 +7,18 @@ into refusing what this file does not understand, since a half-merged adapter st
 
 from __future__ import annotations
 
-import json
 import re
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import regex  # comes with transformers; its searches can be given up, those of re can't
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
+from raison import limits
 from raison.errors import ModelError
 
 _PREFIX = "base_model.model."
@@ -37,6 +38,9 @@ _VARIANTS = (
 )
 # Initialisations that leave the base weights alone; others (pissa, olora, corda, ...) change them on load.
 _PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
+_LONGEST = 1000  # characters of a pattern: a path of modules has a hundred
+_PATIENCE = 1.0  # seconds for a pattern to fit a name: sensible ones need microseconds
+_DEEPEST = 100  # modules in a path
 
 
 def merge(model: nn.Module, folder: str | Path) -> nn.Module:
@@ -48,13 +52,14 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     formula.
     """
     folder = Path(folder)
-    config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    config = limits.from_json((folder / "adapter_config.json").read_text(encoding="utf-8"))
     _refuse_variants(config)
+    patterns = _compiled(model, config.get("alpha_pattern") or {})
     tensors = load_file(folder / "adapter_model.safetensors")
     pairs, saved = _sort_tensors(tensors, config)
     _require_saved_modules(model, config, saved)
     _require_adapted_modules(model, config, pairs)
-    new = [_merged(model, module, sides, config) for module, sides in pairs.items()]
+    new = [_merged(model, module, sides, config, patterns) for module, sides in pairs.items()]
     new += [_replaced(model, name, tensor) for name, tensor in saved.items()]
     with torch.no_grad():
         for parameter, value in new:
@@ -70,9 +75,9 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
         raise ModelError(
             f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
         ) from None
-    except (ValueError, SafetensorError) as error:
+    except (ValueError, RuntimeError, SafetensorError) as error:  # torch says by RuntimeError what does not fit
         raise ModelError(f"The adapter {folder.name!r} can't be merged into its model: {error}.") from None
-    except (KeyError, TypeError, AttributeError, re.error) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ModelError(
             f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
             "again."
@@ -103,7 +108,8 @@ def base_of(folder: Path) -> str:
 
 def _told_base(folder: Path) -> str | None:
     try:
-        name = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
+        text = (folder / "adapter_config.json").read_text(encoding="utf-8")
+        name = limits.from_json(text)["base_model_name_or_path"]
     except (ValueError, KeyError, TypeError):
         return None
     return name if isinstance(name, str) else None
@@ -136,7 +142,7 @@ def _sort_tensors(
             raise ValueError(f"unused tensor in the adapter: {key}")
         if found:
             pairs.setdefault(found["module"], {})[found["side"]] = tensor
-        elif whole_modules.intersection(_ancestors(name)):
+        elif name.count(".") < _DEEPEST and whole_modules.intersection(_ancestors(name)):
             saved[name] = tensor
         else:
             raise ValueError(f"unused tensor in the adapter: {key}")
@@ -191,26 +197,50 @@ def _merged(
     module: str,
     sides: dict[str, torch.Tensor],
     config: dict[str, Any],
+    patterns: list[tuple[Any, Any]],
 ) -> tuple[nn.Parameter, torch.Tensor]:
     if len(sides) != 2:
         raise ValueError(f"the adapter has lora_{next(iter(sides))} but not its other half for {module}")
     weight = _parameter(model, module, "weight")
     down, up = sides["A"].float(), sides["B"].float()
-    delta = _scale(module, down.shape[0], config) * (up @ down)
+    delta = _scale(module, down.shape[0], config, patterns) * (up @ down)
     if config.get("fan_in_fan_out"):
         delta = delta.T
     _require_shape(module, delta, weight)
     return weight, weight.detach().float() + delta.to(weight.device)
 
 
-def _scale(module: str, rank: int, config: dict[str, Any]) -> float:
+def _compiled(model: nn.Module, alphas: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """The regular expressions of `alpha_pattern` with their values, as peft reads them."""
+    if len(alphas) > sum(1 for _ in model.modules()):
+        raise ValueError(f"alpha_pattern names {len(alphas)} patterns, more than the model has modules")
+    return [(_pattern(text), value) for text, value in alphas.items()]
+
+
+def _pattern(text: str) -> Any:
+    if len(text) > _LONGEST:
+        raise ValueError(f"alpha_pattern holds a pattern of {len(text)} characters, more than {_LONGEST}")
+    try:
+        return regex.compile(rf"(.*\.)?({text})$")
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise ValueError(f"alpha_pattern holds {text[:60]!r}, which is no pattern ({error})") from None
+
+
+def _scale(module: str, rank: int, config: dict[str, Any], patterns: list[tuple[Any, Any]]) -> float:
     # The rank is that of the stored matrix, which also covers peft's rank_pattern.
     alpha = config["lora_alpha"]
-    for pattern, value in (config.get("alpha_pattern") or {}).items():
-        if re.match(rf"(.*\.)?({pattern})$", module):
+    for pattern, value in patterns:
+        if _fits(pattern, module):
             alpha = value
             break
     return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
+
+
+def _fits(pattern: Any, module: str) -> bool:
+    try:
+        return pattern.match(module, timeout=_PATIENCE) is not None
+    except TimeoutError:
+        raise ValueError(f"alpha_pattern holds a pattern that takes too long to fit {module[:60]}") from None
 
 
 def _replaced(model: nn.Module, name: str, tensor: torch.Tensor) -> tuple[nn.Parameter, torch.Tensor]:

@@ -87,11 +87,10 @@ class Seq2Seq(Writer):
         return self.aimed_at(encoding, wish)
 
     def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
-        with self.codec.lock:
-            ids = self.codec.own(text_target=text, add_special_tokens=False)["input_ids"]
+        ids = self.codec.target(text)
         if not ids:
             raise InputError("The tokenizer makes no tokens of this target: name some words.")
-        return [int(i) for i in ids]
+        return ids
 
     def started(self, encoding: Encoding) -> dict[str, torch.Tensor]:
         source, begun = (torch.from_numpy(encoding.ids[at]).to(self.device)[None] for at in streams_of(encoding))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 
 __all__ = ["SCHEMA", "Damage", "Lines", "checksum", "packed", "plain", "read", "unpacked"]
@@ -76,7 +77,7 @@ class Lines:
 
     def records(self) -> Iterator[dict[str, Any]]:
         for body in self.bodies:
-            yield json.loads(body)
+            yield limits.from_json(body)
 
 
 def unpacked(line: bytes) -> bytes | None:
@@ -103,7 +104,7 @@ def read(data: bytes, file: str) -> Lines:
             found.damage.append(Damage(file, number, "stands behind the end of the file"))
             continue
         if body.startswith(b'{"end":'):
-            end = json.loads(body)
+            end = limits.from_json(body)
             check_schema(end, file)
         else:
             found.bodies.append(body)

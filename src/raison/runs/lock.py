@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from raison import progress
+from raison import limits, progress
 from raison.errors import InputError
 from raison.runs.place import Local, Place, Unwritten
 
@@ -113,7 +113,7 @@ def beating(place: Place) -> Iterator[None]:
 def owner_is(place: Place, mine: str) -> bool:
     """Whether the lock is ours."""
     try:
-        told = json.loads(place.get(NAME) or b"null")
+        told = limits.from_json(place.get(NAME) or b"null")
     except ValueError:
         return False
     return isinstance(told, dict) and told.get("owner") == mine

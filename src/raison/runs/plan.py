@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from raison import progress
+from raison import limits, progress
 from raison.datasets.base import Source
 from raison.datasets.opening import source_of
 from raison.errors import InputError
@@ -249,7 +249,7 @@ def header_of(place: Place) -> Header | None:
     if data is None:
         return None
     try:
-        given = json.loads(data)
+        given = limits.from_json(data)
         if "sum" in given and header_bytes({k: v for k, v in given.items() if k != "sum"}) != data:
             raise ValueError("a checksum that does not fit")
         given.pop("sum", None)

@@ -6,7 +6,6 @@ nobody writes into a run that somebody else has taken over.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -18,6 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from raison import limits
 from raison.errors import ModelError, RaisonError
 from raison.runs.place import Unwritten, place_of
 from raison.runs.spec import Means, RunSpec
@@ -115,7 +115,7 @@ class Pool:
     def __init__(self, place: Any, spec: RunSpec, means: Means):
         self.where, self.spec, self.means = str(place), spec, means
         self.room = means.workers
-        self.identity = json.loads(place.get("environment.json"))["model"]
+        self.identity = limits.from_json(place.get("environment.json"))["model"]
         self.members = [Member(self.where, spec, means) for _ in range(means.workers)]
         self.unopened = 0  # workers that were killed before they had a model, one after the other
         self.waiting: list[tuple[int, Any]] = []

@@ -8,12 +8,12 @@ knows which text was the last; when that one dies, it begins anew and the driver
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from raison import limits
 from raison.errors import MissingExtra, ModelError, RaisonError
 from raison.runs.place import Unwritten, place_of
 from raison.runs.spec import Means, RunSpec
@@ -97,7 +97,7 @@ class RayExecutor:
             raise MissingExtra("ray", "ray", "A run on Ray") from None
         self.ray: Any = ray
         self.spec, self.means, self.where = spec, means, str(place)
-        self.identity = json.loads(place.get("environment.json"))["model"]
+        self.identity = limits.from_json(place.get("environment.json"))["model"]
         packed = packed_model(spec, means, self.identity)
         self.own = not ray.is_initialized()
         self.connect()

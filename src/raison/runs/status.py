@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from raison import progress
+from raison import limits, progress
 from raison.errors import InputError
 from raison.runs.place import Place, Unwritten
 from raison.runs.plan import Header, header_of
@@ -110,7 +110,7 @@ def status_of(place: Place) -> dict[str, Any]:
             raise InputError(f"{str(place)!r} has results but no plan: put plan/ back.")
         return {"state": "planning", "shards_done": 0}
     try:
-        told: Any = json.loads(place.get(NAME) or b"{}")
+        told: Any = limits.from_json(place.get(NAME) or b"{}")
     except ValueError:
         told = {}
     told = told if isinstance(told, dict) else {}

@@ -6,12 +6,12 @@ stands in its last line, so a shard that is there twice (a compaction was killed
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 from raison.runs import lines
 from raison.runs.identity import key_of, methods_identity
@@ -36,7 +36,7 @@ def spec_of(place: Place) -> RunSpec:
     if data is None:
         raise InputError(f"{str(place)!r} is no run: name the folder of one.")
     try:
-        given = json.loads(data)
+        given = limits.from_json(data)
         if not isinstance(given, dict):
             raise ValueError("no object")
         return RunSpec.of(given, "spec.json")
@@ -54,7 +54,7 @@ def held_by(place: Place, name: str) -> list[int]:
         return [int(name.removesuffix(".jsonl"))]
     data = place.get(f"{FOLDER}/{name}") or b""
     last = lines.unpacked(data.rstrip(b"\n").rpartition(b"\n")[2])
-    return list(json.loads(last).get("shards", [])) if last is not None else []
+    return list(limits.from_json(last).get("shards", [])) if last is not None else []
 
 
 def done_shards(place: Place) -> set[int]:
@@ -89,7 +89,7 @@ def records(place: Place) -> Iterator[dict[str, Any]]:
             opened[name] = whole_file(place, name, header, len(methods))
         found = opened[name]
         for body in found.bodies if header is None else part_of(found, number, header, len(methods)):
-            record = json.loads(body)
+            record = limits.from_json(body)
             if record["method"] not in methods or (spec.metrics and not {"numbers", "failed"} & set(record)):
                 raise InputError(told_of(place, lines.Damage(f"{FOLDER}/{name}", 1, "is of another run")))
             yield record
@@ -230,7 +230,7 @@ def cost_damage(place: Place) -> list[lines.Damage]:
 def environment_of(place: Place) -> dict[str, Any]:
     """What the run was begun with."""
     try:
-        found = json.loads(place.get("environment.json") or b"null")
+        found = limits.from_json(place.get("environment.json") or b"null")
     except ValueError:
         found = None
     if not isinstance(found, dict):
@@ -331,7 +331,7 @@ def join(place: Place, names: list[str], number: int) -> None:
         read = whole_file(place, name, header, each)
         bodies += read.bodies
         shards += read.shards
-    made = lines.packed((json.loads(body) for body in bodies), shards)
+    made = lines.packed((limits.from_json(body) for body in bodies), shards)
     place.put(f"{FOLDER}/compact-{number:06d}.jsonl", made)
     for name in names:
         place.delete(f"{FOLDER}/{name}")

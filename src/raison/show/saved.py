@@ -52,9 +52,9 @@ def read_saved(path: Path) -> Any:
 def parsed(text: str) -> Any:
     """A JSON value, or those of several lines as a list."""
     try:
-        return json.loads(text)
+        return limits.from_json(text)
     except json.JSONDecodeError:
-        return [json.loads(line) for line in text.split("\n") if line.strip()]
+        return [limits.from_json(line) for line in text.split("\n") if line.strip()]
 
 
 def draw(saved: Any, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from raison import limits
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.opening import open_dataset, parted
 from raison.errors import InputError, Unsupported
@@ -136,7 +136,7 @@ def taught_on(model: Any, data: Any) -> bool:
     """Whether the model was trained on this very file."""
     path = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = limits.from_json(path.read_text(encoding="utf-8"))
         return bool(content_of(data)) and told["asked"]["content"] == content_of(data)
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from raison import limits
 from raison.datasets.conllu import lines_of
 from raison.datasets.spans import runs
 from raison.documents import CLASSES, Document, documents_of, named_documents, tokens_of, units_of_tokens
@@ -76,7 +77,7 @@ def read_made(path: str | os.PathLike[str], examples: Mapping[str, Example] | No
         for number, line in enumerate(lines_of(file), 1):
             if line.strip():
                 try:
-                    found.append(one_line(json.loads(line), examples or {}))
+                    found.append(one_line(limits.from_json(line), examples or {}))
                 except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
                     told = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
                     raise InputError(f"Line {number} of {file.name!r} is no explanation ({told}): mend it.") from None
@@ -206,7 +207,7 @@ def over_document(rationale: dict[str, Any], text: str) -> Part:
 def from_inseq(file: Path) -> Iterator[Made]:
     """Inseq's saved attributions: the mean over what was generated, on the source or on the prompt."""
     try:
-        whole = json.loads("\n".join(lines_of(file)))
+        whole = limits.from_json("\n".join(lines_of(file)))
         sequences = whole["sequence_attributions"]
         method = str((whole.get("info") or {}).get("attribution_method", "inseq"))
         for one in sequences:

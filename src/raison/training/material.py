@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison import progress
+from raison import limits, progress
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.opening import open_dataset, parted
 from raison.datasets.own import format_of
@@ -320,7 +320,7 @@ def written(model: Any, sources: Sequence[Any], out: Path) -> list[list[int]]:
     path = out / OWN
     if path.is_file():
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = limits.from_json(path.read_text(encoding="utf-8"))
         except ValueError:  # half a file: what it held is written anew
             found = {}
         if isinstance(found, dict) and (found.get("model"), found.get("sources")) == (model.name, mark):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raison import progress
+from raison import limits, progress
 from raison.errors import InputError
 from raison.outputs import check_folder
 from raison.spec import whole
@@ -72,7 +72,7 @@ def finished(place: Path, seed: int, same: Callable[[dict[str, Any]], bool]) -> 
     if not (place / REPORT).exists():
         return None
     try:
-        told: dict[str, Any] = json.loads((place / REPORT).read_text(encoding="utf-8"))
+        told: dict[str, Any] = limits.from_json((place / REPORT).read_text(encoding="utf-8"))
         alike = told["seed"] == seed and same(told)
     except (ValueError, KeyError, TypeError):
         alike = False

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison import limits
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import marked, tokens
@@ -41,7 +42,7 @@ class EraserCose(Dataset):
 def example(row: Row[dict[str, str]]) -> Example:
     try:
         number, text, label = (row.value[name] for name in ("id", "text", "classification"))
-        marks, query = json.loads(row.value["rationale"]), row.value["query"]
+        marks, query = limits.from_json(row.value["rationale"]), row.value["query"]
     except KeyError as error:
         raise InputError(f"there is no column {error}.") from None
     except json.JSONDecodeError as error:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import ModelError
 from raison.models.catalog.lock import held
 from raison.progress import report
@@ -88,7 +89,7 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
 
 def source(folder: Path) -> dict[str, Any]:
     """Where the model in a finished folder came from."""
-    found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
+    found: dict[str, Any] = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
     return found
 
 
@@ -109,7 +110,7 @@ def digest(path: Path) -> str:
 def damage(folder: Path) -> str | None:
     """What is wrong with a finished folder, if anything."""
     try:
-        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         for name, wanted in files.items():
             if (folder / name).stat().st_size != wanted["bytes"]:
                 return f"{name} has another size than when it was made"

@@ -8,6 +8,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 from raison.outputs import check_folder
 from raison.studies.auditing.adversary import Adversary
@@ -34,7 +35,7 @@ class Kept:
         path = folder / MARK
         if path.exists():
             try:
-                before = json.loads(path.read_text(encoding="utf-8"))
+                before = limits.from_json(path.read_text(encoding="utf-8"))
             except ValueError:
                 before = {}
             if other := [key for key in {**mark, **before} if before.get(key, ...) != mark.get(key, ...)]:
@@ -53,7 +54,7 @@ class Kept:
         path = self.folder / f"{name}.json"
         if path.exists():
             try:
-                return unpacked(json.loads(path.read_text(encoding="utf-8")))
+                return unpacked(limits.from_json(path.read_text(encoding="utf-8")))
             except (ValueError, TypeError):
                 pass  # damaged: it is made again
         made = make()

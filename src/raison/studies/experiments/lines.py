@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from raison import limits
 from raison.errors import InputError
 
 __all__ = ["LINES", "add_line", "read_lines"]
@@ -48,7 +49,7 @@ def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
         raise InputError(f"{str(file)!r} is damaged: it can't be read as lines of numbers.") from None
     for line in text.split("\n")[:-1]:  # what has no end was being written: made again
         try:
-            told = json.loads(line)
+            told = limits.from_json(line)
             found.setdefault((told["data"], told["name"]), {})[told["seed"]] = told
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{str(file)!r} has a damaged line: {line[:60]!r}.") from None
