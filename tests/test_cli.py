@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import preloaded
+import raison as package
+from raison import limits
+from raison.errors import TooLong
 from raison.testing import tiny_hf
 
 
@@ -58,8 +61,6 @@ def test_help_is_light():
 
 
 def test_version():
-    import raison as package
-
     assert raison("--version").stdout.strip() == package.__version__
 
 
@@ -175,6 +176,49 @@ def test_a_reader_that_goes_away(folder):
     command = f'"{sys.executable}" -m raison ls methods | head -1'
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0 and "Traceback" not in result.stderr
+
+
+def closing(streams: str, *args: str) -> subprocess.CompletedProcess:
+    """The command in a shell that closes some of its streams."""
+    words = " ".join(f'"{word}"' for word in (sys.executable, "-m", "raison", *args))
+    env = {**os.environ, **preloaded.OFFLINE}
+    return subprocess.run(["bash", "-c", f"{words} {streams}"], capture_output=True, text=True, timeout=120, env=env)
+
+
+def test_closed_streams_lead_nowhere(folder, tmp_path):
+    """What libraries print must not get into a file of results that has the number of a closed stream."""
+    out = tmp_path / "x.jsonl"
+    asked = ("explain", "The film is lovely.", "-m", str(folder), "--json", "--out", str(out))
+    found = closing("0<&- 2>&-", *asked)
+    assert found.returncode == 0 and found.stdout == out.read_text(encoding="utf-8")
+    assert json.loads(found.stdout)["encoding"]["texts"] == ["The film is lovely."]
+    found = closing("1>&-", "ls", "methods")
+    assert (found.returncode, found.stderr) == (0, "")
+    found = closing("2>&-", "show", str(tmp_path / "nothing.jsonl"))
+    assert (found.returncode, found.stdout) == (2, "")  # and not on standard output, where results are
+    assert "Standard input is closed" in one_sentence(closing("0<&-", "explain", "-", "-m", str(folder)), 2)
+
+
+@pytest.mark.parametrize("columns", ["0", "7"])
+def test_results_are_shown_however_narrow_the_terminal_says_it_is(columns, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = raison("explain", "The film is lovely.", "-m", str(folder)).stdout
+    assert "lovely" in shown and "+0." in shown
+
+
+def test_a_text_that_would_fill_the_memory_as_tokens_is_refused(folder, tmp_path):
+    long = "word " * (limits.CUT // 5 + 1)
+    told = one_sentence(raison("explain", "-", "-m", str(folder), "--truncate", stdin=long), 2)
+    assert "The text is larger than 4 MB" in told
+    data = tmp_path / "data.jsonl"
+    data.write_text(json.dumps({"text": long}) + "\n")
+    asked = ("evaluate", "-m", str(folder), "-d", str(data), "-M", "random", "--metric", "sufficiency")
+    assert "larger than 4 MB" in one_sentence(raison(*asked), 2)
+    function = package.load(lambda texts: [[0.0, 1.0]] * len(texts))
+    with pytest.raises(TooLong, match="larger than 4 MB"):
+        package.explain(function, long)
+    with pytest.raises(TooLong, match="larger than 4 MB"):
+        package.load(folder).codec(long[: limits.CUT // 2 + 1], long[: limits.CUT // 2])
 
 
 @pytest.mark.parametrize("command", ["explain", "evaluate", "compare"])

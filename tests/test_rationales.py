@@ -903,6 +903,45 @@ def test_an_interruption_does_not_lose_finished_texts(monkeypatch):
     assert stopped.value.partial[0].diagnostics["certificate"]["status"] == "complete"
 
 
+def counted(model):
+    """The same model, and a list that grows with each call of its `score`."""
+    counting, calls = copy.copy(model), []
+    counting.score = lambda *args, **kwargs: (calls.append(1), model.score(*args, **kwargs))[1]
+    return counting, calls
+
+
+@pytest.mark.parametrize("behind", [0, 1])  # while each passage is taken away; while the certificate is made
+def test_an_interruption_behind_the_search_does_not_lose_what_was_found(behind):
+    model = reader()
+    asked = ("who?", {"a": "a film", "b": "a story"}, "hierarchical")
+    counting, calls = counted(model)
+    whole = raison.ground(counting, *asked, answer="film")
+    with pytest.raises(Interrupted) as stopped:
+        raison.ground(interrupted_at(model, len(calls) - behind), *asked, answer="film")
+    (found,) = stopped.value.partial
+    assert found.selected.tolist() == whole.selected.tolist() and "grounding" not in found.diagnostics
+    told = {name: found.diagnostics["certificate"][name] for name in ("status", "sufficient", "size", "irreducible")}
+    assert told == {name: whole.diagnostics["certificate"][name] for name in told}
+    assert behind or "It was interrupted" in found.diagnostics["notes"][-1]
+
+
+def test_an_interruption_between_texts_does_not_lose_finished_ones(monkeypatch):
+    monkeypatch.setattr("raison.api.GROUP", 1)
+    model = tiny("qwen")
+    other, calls = copy.copy(model), []
+
+    def encode(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return model.encode(*args, **kwargs)
+
+    other.encode = encode
+    with pytest.raises(Interrupted) as stopped:
+        raison.rationalize(other, ["The film is good", "She said it was bad"], "greedy")
+    assert [found.encoding.texts[0] for found in stopped.value.partial] == ["The film is good"]
+
+
 class Doubtful(Function):
     """A function of which an independent evaluation refutes everything but the whole text."""
 

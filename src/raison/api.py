@@ -135,7 +135,11 @@ def ground(
         raise TooLong(f"{str(error).partition(':')[0]}: give fewer or shorter passages.") from None
     if model.task == "qa":
         return found
-    extra = {"grounding": grounded.grounding(model, found, question)}
+    try:
+        extra = {"grounding": grounded.grounding(model, found, question)}
+    except KeyboardInterrupt:  # the search is over: what it found is not lost
+        notes = [*found.diagnostics.get("notes", ()), grounded.UNTRIED]
+        raise Interrupted([replace(found, diagnostics={**found.diagnostics, "notes": notes})]) from None
     return replace(found, diagnostics={**found.diagnostics, **extra})
 
 
@@ -192,6 +196,10 @@ def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
         found += explanations(model, examples, method, wishes)
     except Interrupted as stop:
         raise Interrupted(found + stop.partial) from None
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        raise Interrupted(found) from None
     # a tagger without a wish explains every word that it tags, be it one
     return found[0] if single and len(found) == 1 and not (model.task == "tagging" and targets == [None]) else found
 

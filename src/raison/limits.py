@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from typing import IO, Any
 
-from raison.errors import InputError
+from raison.errors import InputError, TooLong
 
-__all__ = ["FILE", "LINE", "SPEC", "TEXT", "from_json", "read", "told"]
+__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "from_json", "read", "told"]
 
 SPEC = 2**20  # a TOML file that says what to do
+CUT = 2**22  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
 TEXT = 2**24  # one text, from a file or from standard input
 LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive
@@ -46,3 +47,11 @@ def read(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
     if len(found) > most:
         raise InputError(f"{name} is larger than {told(most)}, the most that is read at once: give a part of it.")
     return found
+
+
+def check_text(size: int) -> None:
+    """Refuse a text of so many bytes before it is cut into tokens, which take a hundred times its size."""
+    if size > CUT:
+        raise TooLong(
+            f"The text is larger than {told(CUT)}, the most that is cut into tokens at once: give a part of it."
+        )

@@ -152,8 +152,27 @@ def assemble() -> None:
 
 def main() -> None:
     """Entry point of the installed command."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
     assemble()
     app()
+
+
+def open_closed_streams() -> None:
+    """Let standard streams that the shell closed (`2>&-`) lead nowhere.
+
+    The next file that is opened would take the number of a closed one, and get what libraries print. Standard input
+    stays None for Python, so that reading a text from it is refused.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # gets this number, the lowest that is free
+            os.set_inheritable(nowhere, True)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

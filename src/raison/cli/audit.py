@@ -91,8 +91,7 @@ def audit(
     if json:
         print(found.to_json())
         return
-    from rich.console import Console
-
     from raison.show.audit import render_audit
+    from raison.show.look import screen
 
-    render_audit(found, Console(highlight=False))
+    render_audit(found, screen(highlight=False))

@@ -71,11 +71,10 @@ def compatibility(
     if json:
         print(found.to_json())
     else:
-        from rich.console import Console
-
         from raison.show.compatibility import render_compatibility
+        from raison.show.look import screen
 
-        render_compatibility(found, Console(highlight=False))
+        render_compatibility(found, screen(highlight=False))
     if figure is not None:
         from raison.show.compatibility import draw_compatibility
 

@@ -171,12 +171,11 @@ def compare(
 
         print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
         return
-    from rich.console import Console
-
+    from raison.show.look import screen
     from raison.show.scoreboard import render_evaluation
     from raison.show.verdicts import render_verdicts
 
-    console = Console(highlight=False)
+    console = screen(highlight=False)
     render_evaluation(result, console)
     console.print()
     render_verdicts([vars(each) for each in verdicts], console)
@@ -196,15 +195,14 @@ def check_limit(limit: int | None) -> None:
 
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
-    from rich.console import Console
-
+    from raison.show.look import screen
     from raison.show.report import report
     from raison.show.scoreboard import markdown, render_evaluation, spreadsheet
 
     if json:
         print(result.to_json())
     else:
-        render_evaluation(result, Console(highlight=False))
+        render_evaluation(result, screen(highlight=False))
     sys.stdout.flush()
     writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": report}
     for path in files:

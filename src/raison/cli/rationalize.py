@@ -97,6 +97,8 @@ def rationalize(
             else:
                 results += explanations(opened, [example], chosen, wishes)  # type: ignore[list-item]
         except Interrupted as stop:
+            if not stop.partial:
+                raise
             results, interrupted = results + stop.partial, True
     if results:
         publish(results, json, html, out, figure)

@@ -242,10 +242,10 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
         told = [dict(zip(apart(names), map(finite, row), strict=True)) for row in rows]
         print(writer.dumps(told, default=str, ensure_ascii=False, allow_nan=False))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from raison.show.look import screen
     from raison.show.wording import clean
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
@@ -253,7 +253,7 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
         table.add_column(Text(clean(name)))  # no markup: texts may hold [brackets]
     for row in rows:
         table.add_row(*(Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value))) for value in row))
-    Console(highlight=False).print(table)
+    screen(highlight=False).print(table)
 
 
 def apart(names: list[str]) -> list[str]:

@@ -42,18 +42,17 @@ def show(
 
 
 def on_screen(saved: object) -> None:
-    from rich.console import Console
-
     from raison.artifact import Artifact
     from raison.evaluation import Evaluation
     from raison.show import render_many
     from raison.show.heads import render_heads
+    from raison.show.look import screen
     from raison.show.saved import chosen, whole
     from raison.show.scoreboard import render_evaluation
 
     with whole():
         if isinstance(saved, Evaluation):
-            render_evaluation(saved, Console())
+            render_evaluation(saved, screen())
         elif isinstance(saved, Artifact):
             render_heads(chosen(saved))
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raison import progress
+from raison import limits, progress
 from raison.errors import InputError, ModelError, Unsupported
 from raison.models import meter
 from raison.models.base import NO_WISH, Prediction, Question, Scored, Trace, Wish
@@ -164,6 +164,7 @@ class Function:
 def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    limits.check_text(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts))
     spans = [(number, a, b) for number, text in enumerate(texts) for a, b in words(text)]
     segment, starts, ends = np.array(spans).T
     inside = lambda a: any(slot.start <= a < slot.end for slot in example.slots)  # noqa: E731

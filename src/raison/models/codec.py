@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from raison import limits
 from raison.errors import InputError, ModelError
 from raison.models.panics import checked
 
@@ -94,11 +95,12 @@ class Codec:
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         try:
-            f"{text}{pair}".encode()  # each tokenizer would fail in its own way, some with a crash inside C++
+            size = len(f"{text}{pair or ''}".encode())  # each would fail in its own way, some with a crash inside C++
         except UnicodeEncodeError as error:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
+        limits.check_text(size)
         return checked(partial(self.pieces, text, pair, special), partial(no_tokens, text))
 
     def pieces(self, text: str, pair: str | None, special: bool) -> Pieces:
@@ -109,6 +111,7 @@ class Codec:
 
     def target(self, text: str) -> list[int]:
         """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
+        limits.check_text(len(text.encode("utf-8", "surrogatepass")))
 
         def cut() -> list[int]:
             with self.lock:

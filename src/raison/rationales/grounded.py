@@ -14,9 +14,10 @@ from raison.rationales.sufficient import Rule, rule_of
 from raison.types import Example, Explanation, Slot
 from raison.units import group
 
-__all__ = ["grounding", "named", "prompt"]
+__all__ = ["UNTRIED", "grounding", "named", "prompt"]
 
 INSTRUCTION = "Answer the question from the passages, in a few words."
+UNTRIED = "It was interrupted when the search was over: which passages change the answer by themselves was not tried."
 
 
 def named(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]:

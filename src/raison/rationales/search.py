@@ -30,7 +30,7 @@ AGAIN = 20  # times that a search may be refuted by the independent check before
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; `partial` holds the best that was found so far."""
+    """Ctrl-C while rationales are looked for; `partial` holds what is finished, and the best that was found so far."""
 
     def __init__(self, partial: list[Any]):
         super().__init__("interrupted")
@@ -72,13 +72,13 @@ class Search(Method):
         memory = Memory()
         try:
             drive(model, problems, self.policy, batch.removal, memory)
+            return certify(model, problems, batch.removal, memory)
         except KeyboardInterrupt:
             found = [index for index, problem in enumerate(problems) if problem.best is not None]
             for problem in (problems[index] for index in found):
                 problem.status = problem.status if problem.finished else "interrupted"
             answers = certify(model, [problems[index] for index in found], batch.removal, memory)
             raise Interrupted(list(zip(found, answers, strict=True))) from None
-        return certify(model, problems, batch.removal, memory)
 
     def problem(self, model: Model, batch: Batch, index: int) -> Problem:
         target = batch.targets[index]

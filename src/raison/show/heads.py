@@ -20,7 +20,7 @@ from rich.text import Text
 from raison.artifact import Artifact
 from raison.errors import InputError
 from raison.show import scale
-from raison.show.look import Look
+from raison.show.look import Look, screen
 from raison.show.paper import ALARM, FAINT, INK, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.press import press
 from raison.show.wording import clean
@@ -355,7 +355,7 @@ def steps() -> Any:
 
 def render_heads(chosen: Chosen, console: Console | None = None) -> None:
     """Print how well each relation is found, the heads of every block, and the blocks that have none."""
-    console = console or Console()
+    console = console or screen()
     look = Look.of(console)
     lines = [f"pairs: from the {chosen.artifact.data['direction']}"]
     lines += [f"{number} {rule}" for number, rule in chosen.rules()]

@@ -16,13 +16,22 @@ from raison.show.flow import Passage, Piece, selected
 from raison.show.wording import clean
 from raison.types import Explanation
 
-__all__ = ["Look"]
+__all__ = ["Look", "screen"]
 
+USUAL, NARROWEST = 80, 20  # cells of a line: where nobody says how many there are, and that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
 GREY: scale.RGB = (128, 128, 128)
 DIM, BOLD = Style(dim=True), Style(bold=True)
 KEPT = Style(color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True)
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
+
+
+def screen(highlight: bool = True) -> Console:
+    """The terminal, in which there is room for something whatever COLUMNS says (cron and some editors set it to 0)."""
+    console = Console(highlight=highlight)
+    if console.width < NARROWEST:
+        console.width = NARROWEST if console.width > 0 else USUAL
+    return console
 
 
 @dataclass(frozen=True)

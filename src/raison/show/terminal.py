@@ -19,7 +19,7 @@ from raison.show.compare import accord, comparison, contrast
 from raison.show.consensus import subject
 from raison.show.difference import differences
 from raison.show.flow import flow
-from raison.show.look import Look
+from raison.show.look import Look, screen
 from raison.show.matrix import draw, facts, matrix, sheets
 from raison.show.wording import clean, headline, measured, notes, number, provenance
 from raison.types import Explanation
@@ -34,7 +34,7 @@ WIDE = 76  # cells from which for and against stand side by side
 
 def render(explanation: Explanation, console: Console | None = None, *, paper: str | None = None) -> None:
     """Print one explanation; `paper` is dark or light where the terminal's background is known."""
-    console = console or Console()
+    console = console or screen()
     look = Look.of(console, paper)
     head(explanation, console, look)
     body(explanation, console, look)
@@ -50,7 +50,7 @@ def render_many(
     """Print explanations below each other; methods that explain the same thing end in a table of them all and in how
     far they agree, and rationales of many targets of one text make a matrix. `difference` adds where the first method
     gives more or less than the others."""
-    console = console or Console()
+    console = console or screen()
     look = Look.of(console, paper)
     found = groupby(sheets(list(explanations)), lambda group: subject(group[0]) if len(group) == 1 else id(group))
     for place, (_, same) in enumerate(found):
