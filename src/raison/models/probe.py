@@ -103,13 +103,23 @@ def refuse_changed(model: Adapter) -> None:
 
 
 def check_weights(hf: torch.nn.Module, called: str) -> None:
+    for name, buffer in hf.named_buffers():
+        if buffer.device.type == "meta":
+            raise hollow(called, name)
     for name, parameter in hf.named_parameters():
         if parameter.device.type == "meta":
-            raise ModelError(f"Some weights of {called} are offloaded ({name}): load the whole model to explain it.")
-        if not torch.isfinite(parameter).all():
+            raise hollow(called, name)
+        if not torch.isfinite(parameter.detach()).all():
             raise ModelError(
                 f"The weights of {called} hold NaN or infinite numbers ({name}): use an intact checkpoint."
             )
+
+
+def hollow(called: str, name: str) -> ModelError:
+    return ModelError(
+        f"{called} is on the device 'meta' or offloaded in part ({name} has no values): load the whole model to "
+        "explain it."
+    )
 
 
 def subject(model: Adapter) -> tuple[Encoding, Target]:

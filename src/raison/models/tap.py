@@ -214,9 +214,11 @@ def clone(model: nn.Module) -> Any:
     """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
-        memo[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=False)
+        memo[id(parameter)] = nn.Parameter(alias(parameter), requires_grad=False)
     for buffer in model.buffers():
-        memo[id(buffer)] = buffer
+        memo[id(buffer)] = alias(buffer) if buffer.is_inference() else buffer
+    for value in computed_weights(model):
+        memo[id(value)] = alias(value)
     try:
         copied = copy.deepcopy(model, memo)
     except Exception as error:
@@ -226,6 +228,22 @@ def clone(model: nn.Module) -> Any:
     if hasattr(copied, "_hf_hook"):  # accelerate would put copies of hidden states, without gradients, in their place
         vars(copied).pop("forward", None)
     return copied.eval()
+
+
+def alias(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as a tensor that can take part in a backward pass; one made in inference mode itself can't."""
+    if not tensor.is_inference():
+        return tensor.detach()
+    empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return empty.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
+
+
+def computed_weights(model: nn.Module) -> Iterator[torch.Tensor]:
+    """Weights that a hook computes before each pass, as pruning does: plain attributes, which can't be copied."""
+    for module in model.modules():
+        for value in vars(module).values():
+            if isinstance(value, torch.Tensor) and (value.grad_fn is not None or value.is_inference()):
+                yield value
 
 
 def configure(model: Any, implementation: str | None) -> None:
