@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache
 from typing import TypeVar
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from raison.errors import ModelError
 from raison.models.panics import is_panic, no_lines_of_rust, reason_of
@@ -18,6 +20,7 @@ __all__ = ["reachable", "sentence"]
 
 T = TypeVar("T")
 PATIENCE = 3.0  # seconds
+PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 @lru_cache(maxsize=1)
@@ -25,15 +28,13 @@ def reachable() -> bool:
     """Whether the hub answers within three seconds; asked once per process."""
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         return False
-    address = os.environ.get("HF_ENDPOINT", "https://huggingface.co").split("//")[-1].split("/")[0]
-    host, _, port = address.partition(":")
     answer: list[bool] = []
 
     def knock() -> None:
         try:
-            socket.create_connection((host, int(port or 443)), timeout=PATIENCE).close()
+            socket.create_connection(door(), timeout=PATIENCE).close()
             answer.append(True)
-        except OSError:
+        except (OSError, ValueError, OverflowError):  # no answer, or an address that is none
             answer.append(False)
 
     # name look-ups have no time limit of their own: a thread that is left behind does
@@ -41,6 +42,27 @@ def reachable() -> bool:
     thread.start()
     thread.join(PATIENCE)
     return bool(answer and answer[0])
+
+
+def door() -> tuple[str, int]:
+    """The host and port through which downloads go: the hub's, or those of the proxy in front of it."""
+    hub = parted(endpoint())
+    proxies = getproxies()
+    proxy = proxies.get(hub.scheme) or proxies.get("all")
+    way = hub if proxy is None or proxy_bypass(hub.netloc.rpartition("@")[2]) else parted(proxy)
+    if not way.hostname:
+        raise ValueError("an address without a host")
+    return way.hostname, way.port or PORTS.get(way.scheme, 443)
+
+
+def endpoint() -> str:
+    """The hub's address."""
+    return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+
+
+def parted(address: str) -> SplitResult:
+    """An address in parts; what names no scheme is taken for https."""
+    return urlsplit(address if "://" in address else f"https://{address}")
 
 
 def sentence(action: Callable[[], T], name: str, what: str) -> T:
@@ -58,8 +80,9 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
             from raison.models import catalog
 
             near = suggest(name, list(catalog.entries()))
+            hub = f"the hub at {endpoint()!r}" if "HF_ENDPOINT" in os.environ else "the hub"
             raise ModelError(
-                f"There is no model {name!r} here and the hub can't be reached.{near} "
+                f"There is no model {name!r} here and {hub} can't be reached.{near} "
                 "Name a local folder or one of `raison ls models`."
             ) from error
         raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error
