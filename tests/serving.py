@@ -40,6 +40,7 @@ def served(models, shelf=None, **changes):
     try:
         with httpx.Client(base_url=address, timeout=60) as client:
             client.workers = app.app.state.workers
+            client.connections = server.server_state.connections
             yield client
     finally:
         server.should_exit = True

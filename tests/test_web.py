@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 import random
+import re
 import socket
 import threading
 import time
@@ -452,6 +453,149 @@ def test_stoppable_work_ends_before_the_next_pass(models):
     seen.clear()
     with pytest.raises(InputError, match="enough"), progress.stoppable(check):
         raison.explain(models["bert"], TEXT, "alti")  # which has one pass, and much to count behind it
+
+
+# -- one client and the others --------------------------------------------------------------------------------------
+
+
+def unread(client, count: int, requests: int = 60) -> list[socket.socket]:
+    """Connections that ask for more than fits into any buffer, and never read it."""
+    found = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.connect((client.base_url.host, client.base_url.port))
+        one.sendall(b"GET /api/openapi.json HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * requests)
+        found.append(one)
+    return found
+
+
+def until(holds) -> None:
+    for _ in range(1000):
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it does not come to that")
+
+
+def stuck(client) -> int:
+    return sum(each.flow.write_paused for each in list(client.connections))
+
+
+def test_connections_that_never_read_make_room_for_others(models):
+    with served(models, connections=8, patience=60) as client:
+        slow = unread(client, 20)
+        until(lambda: stuck(client) >= 7)
+        assert len(client.connections) <= 8
+        for _ in range(3):
+            with httpx.Client(base_url=client.base_url, timeout=20) as another:
+                assert another.get("/api/about").status_code == 200
+                assert ask(another, "predict", model="bert", text=TEXT)["text"]
+        for one in slow:
+            one.close()
+
+
+def test_connections_that_never_read_are_closed_in_time(models):
+    with served(models, patience=0.3) as client:
+        slow = unread(client, 4)
+        until(lambda: stuck(client) == 4)
+        until(lambda: not client.connections)
+        for one in slow:
+            one.close()
+
+
+def test_who_reads_slowly_gets_all_of_it(models):
+    """Slower than the patience in all, but never without reading for so long."""
+    with served(models, patience=0.6) as client:
+        whole = len(client.get("/api/openapi.json").content)
+        (one,) = unread(client, 1, requests=40)
+        until(lambda: stuck(client) == 1)
+        one.settimeout(20)
+        read, begun = 0, time.monotonic()
+        while read < 40 * whole:
+            part = one.recv(2**16)
+            assert part, f"closed behind {read} bytes"
+            read += len(part)
+            time.sleep(0.01)
+        assert time.monotonic() - begun > 0.6
+        one.close()
+
+
+def test_requests_that_are_worked_on_are_not_sent_away(models):
+    long = {"model": "slow", "text": " ".join(map(str, range(40))), "methods": ["lime(samples=150)"], "units": "token"}
+    with served(models, connections=4, patience=60) as client:
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(ask(client, "explain", **long)))
+        thread.start()
+        until(lambda: client.workers.running)
+        for one in unread(client, 12):
+            one.close()
+        thread.join()
+        assert answers[0]["explanations"]
+
+
+def test_a_full_queue_of_one_client_leaves_another_its_turn(models):
+    long = {"model": "slow", "text": " ".join(map(str, range(40))), "methods": ["lime(samples=400)"], "units": "token"}
+    with served(models, workers=1, waiting=3) as client:
+        codes: list[int] = []
+
+        def hog() -> None:
+            codes.append(httpx.post(f"{client.base_url}/api/explain", json=long, timeout=60).status_code)
+
+        threads = [threading.Thread(target=hog) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(codes) >= 12 - 4)
+        assert client.get("/api/about").status_code == 200  # which gives it a session
+        for _ in range(5):
+            assert client.post("/api/predict", json={"model": "bert", "text": TEXT}).status_code == 200
+        for thread in threads:
+            thread.join()
+        assert codes.count(429) == 12 - 4 and codes.count(200) == 4
+
+
+def test_clients_take_turns_and_share_a_full_queue():
+    one, two, three = ("a", "1"), ("a", "2"), ("b", "")
+
+    async def share() -> None:
+        workers = Workers(1, 4, 10)
+        hold, order = threading.Event(), []
+
+        def work(name: str):
+            return lambda: hold.wait() and order.append(name)
+
+        first = [workers.submit(work("one"), one) for _ in range(5)]
+        until(lambda: len(workers.running) == 1)
+        with pytest.raises(Busy):
+            workers.submit(work("one"), one)
+        second = [workers.submit(work("two"), two)]
+        until(lambda: len(workers.running) == 2)  # of another client it starts at once
+        second.append(workers.submit(work("two"), two))
+        with pytest.raises(Busy):
+            workers.submit(work("two"), two)  # it has its half
+        third = workers.submit(work("three"), three)
+        with pytest.raises(Busy):
+            workers.submit(work("three"), three)  # it has its third
+        hold.set()
+        for job in (*first, *second, third):
+            assert (await asyncio.wait_for(job.events.get(), 5))[0] == "result"
+        assert order.index("three") < 4 and sorted(order) == ["one"] * 5 + ["three"] + ["two"] * 2
+        until(lambda: not workers.turns)  # clients that are done are not remembered
+        workers.close()
+
+    asyncio.run(share())
+
+
+def test_a_session_comes_with_the_first_answer_and_stays(models):
+    with served(models, token="secret") as client:
+        first = client.get("/")
+        assert first.status_code == 401
+        assert re.fullmatch(
+            r"raison-session=[0-9a-f]{32}; HttpOnly; SameSite=Strict; Path=/", first.headers["set-cookie"]
+        )
+        assert "set-cookie" not in client.get("/").headers
+        made_up = client.get("/", headers={"cookie": "raison-session=x"})
+        assert "raison-session=" in made_up.headers["set-cookie"]
 
 
 # -- who may ask, and what --------------------------------------------------------------------------------------------

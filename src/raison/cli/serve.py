@@ -37,7 +37,9 @@ def serve(
         Optional[str],
         typer.Option(envvar="RAISON_TOKEN", help="A secret that a client must know; `auto` makes one up."),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Requests that are answered at once.")] = 2,
+    workers: Annotated[
+        int, typer.Option(help="Requests of one client that are answered at once; another gets one more.")
+    ] = 2,
     waiting: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 16,
     seconds: Annotated[float, typer.Option(help="The longest that one request may take.")] = 300.0,
     characters: Annotated[int, typer.Option(help="The longest text.")] = 20_000,
@@ -76,6 +78,7 @@ def serve(
     config = uvicorn.Config(
         application(models, settings, shelf), http=protocol(settings.patience, settings.connections), ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
+        proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
 

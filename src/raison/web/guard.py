@@ -1,5 +1,10 @@
 """What stands between the network and the application: who may ask, how much, and how long it may take to ask.
 
+A client is an address and a session: on one machine all programs have the same address, and each browser, or program
+that keeps cookies, gets a session with its first answer. Requests without a session are one client of their address,
+however many connections they come over. Sessions are for fairness among those who are content with one: a program that
+makes up new ones is many clients, as it would be with many addresses, and nothing but a token keeps it out.
+
 A page that runs on a developer's machine is reached by every web site that the developer visits, so the address in the
 request (Host) and the page that it comes from (Origin) are looked at as well as the token.
 """
@@ -10,6 +15,7 @@ import asyncio
 import hmac
 import json
 import re
+import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
@@ -17,7 +23,7 @@ from urllib.parse import parse_qs
 from raison.limits import told
 from raison.web.settings import Settings
 
-__all__ = ["Guard"]
+__all__ = ["CLIENT", "Guard"]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -36,6 +42,8 @@ HEADERS = {
     b"cross-origin-opener-policy": b"same-origin",
 }
 COOKIE = "raison-token"
+SESSION = "raison-session"
+CLIENT = "raison_client"  # where a request's scope says whose it is
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 
 
@@ -58,6 +66,9 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # there are no web sockets here
         begun = False
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        session = session_of(headers.get("cookie", ""))
+        scope[CLIENT] = ((scope.get("client") or ("",))[0], session)
 
         async def secured(message: MutableMapping[str, Any]) -> None:
             nonlocal begun
@@ -65,11 +76,13 @@ class Guard:
                 begun = True
                 known = {name.lower() for name, _ in message["headers"]}
                 more = [(name, value) for name, value in HEADERS.items() if name not in known]
+                if not session:
+                    more.append((b"set-cookie", cookie(SESSION, secrets.token_hex(16))))
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
         try:
-            if await self.admitted(scope, secured):
+            if await self.admitted(scope, headers, secured):
                 body = await body_of(scope, receive, self.settings)
                 if body is not None:
                     await self.app(scope, replayed(body, receive), secured)
@@ -77,9 +90,8 @@ class Guard:
             if not begun:
                 await answer(secured, refused.status, {"error": str(refused)})
 
-    async def admitted(self, scope: Scope, send: Send) -> bool:
+    async def admitted(self, scope: Scope, headers: dict[str, str], send: Send) -> bool:
         """Refuse who may not ask; False where an answer was given already."""
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "")
         if not self.any_host and not LOCAL.fullmatch(host):
             raise Refused(421, "This server answers to its local address only: open it as http://127.0.0.1.")
@@ -94,8 +106,9 @@ class Guard:
         if scope["path"] == "/" and "token" in query:
             if not self.same(query["token"][0]):
                 raise Refused(401, "The token is wrong: open the address that the server printed.")
-            cookie = f"{COOKIE}={self.settings.token}; HttpOnly; SameSite=Strict; Path=/"
-            await answer(send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie.encode())])
+            await answer(
+                send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))]
+            )
             return False
         given = headers.get("authorization", "").removeprefix("Bearer ") or cookie_of(headers.get("cookie", ""))
         if not self.same(given):
@@ -106,10 +119,21 @@ class Guard:
         return hmac.compare_digest(given.encode(), str(self.settings.token).encode())
 
 
-def cookie_of(header: str) -> str:
-    """Our cookie, whatever else other servers of this machine have left there."""
+def cookie(name: str, value: str) -> bytes:
+    """The header that gives a browser a cookie; no other site's page can send it, and no script can read it."""
+    return f"{name}={value}; HttpOnly; SameSite=Strict; Path=/".encode()
+
+
+def cookie_of(header: str, wanted: str = COOKIE) -> str:
+    """One of our cookies, whatever else other servers of this machine have left there."""
     pairs = (part.strip().partition("=") for part in header.split(";"))
-    return next((value for name, _, value in pairs if name == COOKIE), "")
+    return next((value for name, _, value in pairs if name == wanted), "")
+
+
+def session_of(header: str) -> str:
+    """The session that a request belongs to; "" where it names none."""
+    found = cookie_of(header, SESSION)
+    return found if re.fullmatch("[0-9a-f]{32}", found) else ""
 
 
 async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes | None:

@@ -1,4 +1,7 @@
-"""Work that a client waits for: a bounded queue, a few threads, progress, and an end when the client has left.
+"""Work that a client waits for: a bounded, fair queue, a few threads, progress, and an end when the client has left.
+
+Fair means: who has least running is next, and in turn; one thread more than one client can have is kept for another
+that has nothing running; and where one client fills the queue, there are places for the others behind it.
 
 Threads share the models; what a call records or changes travels in context variables of its thread (models/tap.py), so
 requests can't meet. A job looks before every batch of the model whether anybody still waits for it.
@@ -9,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from raison import progress
 from raison.errors import RaisonError
 
-__all__ = ["Busy", "Gone", "Job", "Overdue", "Workers"]
+__all__ = ["Busy", "Client", "Gone", "Job", "Overdue", "Workers"]
+
+Client = tuple[str, str]  # address and session
 
 OFTEN = 0.1  # seconds between two reports of progress
 
@@ -40,9 +44,10 @@ class Busy(RaisonError):
 class Job:
     """One piece of work, the thread that does it and the coroutine that waits for it."""
 
-    def __init__(self, work: Callable[[], Any], seconds: float):
+    def __init__(self, work: Callable[[], Any], seconds: float, client: Client):
         self.work = work
         self.seconds = seconds
+        self.client = client
         self.loop = asyncio.get_running_loop()
         self.events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
         self.left = threading.Event()
@@ -86,26 +91,57 @@ class Workers:
     """The threads, and the jobs that wait for one."""
 
     def __init__(self, workers: int, waiting: int, seconds: float):
-        self.most, self.seconds = waiting, seconds
-        self.waiting: deque[Job] = deque()
+        self.workers, self.most, self.seconds = workers, waiting, seconds
+        self.waiting: list[Job] = []
         self.running: set[Job] = set()
+        self.turns: dict[Client, int] = {}  # when each client with work here had its last turn
+        self.turn = 0
         self.changed = threading.Condition()
         self.closed = False
         self.spent = 1.0  # seconds of a job, as of late
-        self.threads = [threading.Thread(target=self.serve, daemon=True, name=f"raison-{n}") for n in range(workers)]
+        names = [f"raison-{number}" for number in range(workers + 1)]
+        self.threads = [threading.Thread(target=self.serve, daemon=True, name=name) for name in names]
         for thread in self.threads:
             thread.start()
 
-    def submit(self, work: Callable[[], Any]) -> Job:
+    def submit(self, work: Callable[[], Any], client: Client = ("", "")) -> Job:
         """Have some work done; refused where too much waits already."""
-        job = Job(work, self.seconds)
+        job = Job(work, self.seconds, client)
         with self.changed:
-            ahead = len(self.waiting) + len(self.running)
-            if ahead >= self.most + len(self.threads):
-                raise Busy(max(1, round(self.spent * ahead / len(self.threads))))
+            if self.full(client):
+                ahead = len(self.waiting) + len(self.running)
+                raise Busy(max(1, round(self.spent * ahead / self.workers)))
             self.waiting.append(job)
-            self.changed.notify()
+            self.changed.notify_all()
         return job
+
+    def full(self, client: Client) -> bool:
+        """Whether there is no place for one more job of a client: behind the usual ones each has a share of as many."""
+        free = max(0, self.workers - len(self.running))
+        held = self.held(client)
+        if len(self.running) <= self.workers and not held:
+            free = max(free, 1)  # the spare thread
+        if len(self.waiting) < self.most + free:
+            return False
+        clients = {client, *(job.client for job in (*self.waiting, *self.running))}
+        share = max(1, (self.most + self.workers) // len(clients))
+        return held >= share or len(self.waiting) >= 2 * self.most + free
+
+    def held(self, client: Client) -> int:
+        """How many jobs of a client wait or run."""
+        return sum(job.client == client for job in (*self.waiting, *self.running))
+
+    def next(self) -> Job | None:
+        """The job that is to be done now; None if none is, or only a client's that has its threads already."""
+
+        def turn(job: Job) -> tuple[int, int]:
+            return sum(other.client == job.client for other in self.running), self.turns.get(job.client, 0)
+
+        if not self.waiting:
+            return None
+        job = min(self.waiting, key=turn)  # of equals the first
+        spare = len(self.running) >= self.workers
+        return None if spare and turn(job)[0] else job
 
     def leave(self, job: Job) -> None:
         """Nobody waits for a job any more: it goes out of the queue, or ends before its next batch."""
@@ -113,22 +149,34 @@ class Workers:
         with self.changed:
             if job in self.waiting:
                 self.waiting.remove(job)
+                self.forget(job.client)
+
+    def forget(self, client: Client) -> None:
+        """Clients without work here are not remembered."""
+        if not self.held(client):
+            self.turns.pop(client, None)
 
     def serve(self) -> None:
         while True:
             with self.changed:
-                self.changed.wait_for(lambda: self.waiting or self.closed)
+                while not self.closed and (job := self.next()) is None:
+                    self.changed.wait()
                 if self.closed:
                     return
-                job = self.waiting.popleft()
+                assert job is not None
+                self.waiting.remove(job)
                 self.running.add(job)
+                self.turn += 1
+                self.turns[job.client] = self.turn
             start = time.monotonic()
             try:
                 job.run()
             finally:
                 with self.changed:
                     self.running.discard(job)
+                    self.forget(job.client)
                     self.spent += 0.2 * (time.monotonic() - start - self.spent)
+                    self.changed.notify_all()
 
     def close(self) -> None:
         with self.changed:

@@ -22,7 +22,7 @@ from raison.web import bodies
 from raison.web.asking import Asking
 from raison.web.exporting import exported
 from raison.web.forms import about_model, catalogue
-from raison.web.guard import Guard
+from raison.web.guard import CLIENT, Guard
 from raison.web.jobs import Busy, Job, Overdue, Workers
 from raison.web.settings import Settings
 from raison.web.shelf import Shelf
@@ -167,7 +167,7 @@ def failure(error: BaseException) -> JSONResponse:
 
 async def told(request: Request, workers: Workers, work: Callable[[], Any]) -> Response:
     """The result of some work: in one piece if it comes soon, else lines of progress with the result at the end."""
-    job = workers.submit(work)
+    job = workers.submit(work, request.scope[CLIENT])
     begun = False
     try:
         deadline = asyncio.get_running_loop().time() + SOON

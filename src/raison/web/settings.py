@@ -23,9 +23,9 @@ class Settings:
     methods: int = 8
     body: int = 2**21  # bytes; records that come back to be exported are larger than texts
     seconds: float = 300.0  # of work, from its start on
-    patience: float = 10.0  # seconds for a client to send its request
-    workers: int = 2  # requests that are answered at once; the models are shared
-    waiting: int = 16  # requests that may wait
+    patience: float = 10.0  # seconds for a client to send its request, and to go on reading the answer
+    workers: int = 2  # requests of one client that are answered at once, and one of another; the models are shared
+    waiting: int = 16  # requests of one client that may wait; of several, twice as many
     connections: int = 256
 
     def __post_init__(self) -> None:
