@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from raison import limits
+
 __all__ = ["Missing", "names_in", "reach"]
 
 
