@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import nn
 
 __all__ = ["Settings", "settle"]
@@ -20,7 +21,8 @@ ABSENT = object()
 class Settings:
     """The attributes, submodules, buffers and configs of a model as they are now.
 
-    Names that begin with an underscore are left out: transformers notes there what it has installed already.
+    Names that begin with an underscore are left out, since transformers notes there what it has installed already; and
+    tensors that are plain attributes, since pruning computes them before every pass.
     """
 
     def __init__(self, model: nn.Module):
@@ -60,7 +62,12 @@ def tables_of(model: nn.Module) -> Iterator[dict[str, Any]]:
 
 
 def public(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((name, value) for name, value in table.items() if not name.startswith("_"))
+    """The entries of a table that count."""
+    attributes = "_modules" in table  # of a module, beside its tables of buffers and parameters
+    for name, value in table.items():
+        computed = attributes and isinstance(value, torch.Tensor)
+        if not name.startswith("_") and not computed:
+            yield name, value
 
 
 def settle(model: nn.Module, one_at_a_time: bool = False) -> Settings:
