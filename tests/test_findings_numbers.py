@@ -20,7 +20,7 @@ from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.studies.exchange import document_of, read_made, spans_of
 from raison.studies.looking import outcome
-from raison.studies.trust import sentences
+from raison.studies.trust_verdict import judge
 from raison.testing import tiny_hf, tiny_model
 from raison.types import Example, Span
 from test_attention_classifier import reviews
@@ -132,9 +132,8 @@ def test_a_number_is_no_decision():
 def test_a_value_is_not_called_a_probability():
     found = raison.explain(load(counting), LONG, "leave_one_out")
     part = {"this": 1.0, "random": 2.0, "leave_one_out": 5.0, "chance": 0.5}
-    told = " ".join(
-        sentences(found, dict.fromkeys(("deletion", "insertion", "sufficiency", "comprehensiveness"), part), None)
-    )
+    numbers = dict.fromkeys(("order", "deletion", "insertion", "sufficiency", "comprehensiveness"), part)
+    told = " ".join(judge(found, numbers, None)[1])
     assert "the value falls by" in told and "probability" not in told
 
 

@@ -4,7 +4,8 @@ import { make, number, soft } from "./wording.js";
 import { fold } from "./render.js";
 import { curve, key } from "./curves.js";
 
-const NAMES = { deletion: ["deletion", "less is better"], insertion: ["insertion", "more is better"],
+const NAMES = { order: ["both, in standard deviations", "more is better"], deletion: ["deletion", "less is better"],
+  insertion: ["insertion", "more is better"],
   comprehensiveness: ["comprehensiveness", "more is better"], sufficiency: ["sufficiency", "less is better"] };
 
 function table(numbers) {
@@ -22,7 +23,7 @@ export function renderTrust(trust, method, container) {
   const [first, ...rest] = trust.sentences;
   const section = make("section", { class: "raison trust", "aria-label": "how far it can be trusted" },
     make("h2", {}, "Can it be trusted?"), make("p", { class: "quiet code" }, ...soft(method)),
-    make("p", { class: "statement" }, first),
+    make("p", { class: "statement", "data-verdict": trust.verdict }, first),
     ...rest.map((sentence) => make("p", {}, sentence)),
     make("div", { class: "pictures" },
       curve("Taking away, the most important first", "share of the text taken away", trust.curves.deletion),

@@ -1,0 +1,156 @@
+"""The verdict about one explanation, and the sentences that give its reasons.
+
+`supported` needs three things: the order beats chance, other seeds give the same order, and removing what it puts
+first agrees. The first is a permutation test at a level of 2 %, so an order that has nothing to do with the model
+passes it in at most 2 % of texts. What is neither shown nor refuted is `inconclusive`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from raison.spec import Spec
+from raison.types import Explanation
+
+__all__ = ["VERDICTS", "judge"]
+
+VERDICTS = ("supported", "unsteady", "like chance", "contradicted", "inconclusive")
+
+BEATS_CHANCE = 0.02  # at most this share of random orders does as well
+LIKE_CHANCE = 0.2  # from this share on an order is called like chance
+WORSE_THAN_CHANCE = 0.95  # and from this share on worse than that
+STEADY = 0.9  # smallest correlation of ranks between two seeds
+FEWEST = 5  # units; 4 have 24 orders, and the best of 24 is no rare one
+SAME = 1e-9  # differences of a value in 0..1 that are only rounding
+NEAR = 0.01  # of two areas that are called equal
+
+Numbers = Mapping[str, Mapping[str, float]]
+
+
+def judge(explanation: Explanation, numbers: Numbers, stability: float | None) -> tuple[str, list[str]]:
+    """One of VERDICTS, and in words: the verdict, then what each test found."""
+    verdict, reason = verdict_of(explanation, numbers, stability)
+    sentences = [f"{verdict.capitalize()}: {reason}"]
+    if orders_units(explanation):
+        sentences.append(compared_with_chance(explanation, numbers))
+        if Spec.parse(explanation.method).name != "leave_one_out":
+            sentences.append(compared_with_leave_one_out(explanation, numbers["deletion"]))
+    sentences.append(effect_of_strongest(explanation, numbers))
+    sentences.append(across_seeds(stability))
+    return verdict, sentences
+
+
+def verdict_of(explanation: Explanation, numbers: Numbers, stability: float | None) -> tuple[str, str]:
+    """The verdict and its reason."""
+    units = f"{explanation.units.level}s"
+    chance = numbers["order"]["chance"]
+    if not orders_units(explanation):
+        return "inconclusive", "it puts nothing in order, so there is nothing to trust or to doubt."
+    if len(explanation.units) < FEWEST:
+        return "inconclusive", f"{len(explanation.units)} {units} are too few to tell an order from chance."
+    if not anything_moves(numbers):
+        return "inconclusive", f"{name_of_value(explanation)} stays the same, whatever is removed."
+    if chance >= WORSE_THAN_CHANCE:
+        return "contradicted", f"{percent(chance)} of random orders explain this prediction as well or better."
+    if chance >= LIKE_CHANCE:
+        return "like chance", f"{percent(chance)} of random orders explain this prediction as well."
+    if stability is not None and stability < STEADY:
+        return "unsteady", f"other seeds put the {units} in another order. If the method draws samples, take more."
+    if refuted_by_removal(numbers):
+        return "contradicted", (
+            f"the {units} that it puts first matter less to the model than random {units}, alone or left out."
+        )
+    if chance <= BEATS_CHANCE:
+        return "supported", (
+            f"at most {percent(chance)} of random orders explain this prediction as well, every seed gives this order, "
+            "and removal agrees."
+        )
+    return "inconclusive", (
+        f"{percent(chance)} of random orders explain this prediction as well. That is too many to rely on it, and too "
+        "few to reject it."
+    )
+
+
+def orders_units(explanation: Explanation) -> bool:
+    """Whether some units are put before others."""
+    if explanation.selected is not None:
+        return bool(explanation.selected.any())
+    return bool(np.ptp(explanation.scores))
+
+
+def anything_moves(numbers: Numbers) -> bool:
+    """Whether removing units changes the value at all."""
+    order = numbers["order"]
+    return abs(order["this"] - order["random"]) > SAME or abs(order["leave_one_out"] - order["random"]) > SAME
+
+
+def refuted_by_removal(numbers: Numbers) -> bool:
+    """Whether random units of the same number matter more than the strongest ones, left out or alone."""
+    without, alone = numbers["comprehensiveness"], numbers["sufficiency"]
+    return without["this"] < without["random"] - SAME or alone["this"] > alone["random"] + SAME
+
+
+def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
+    units = f"{explanation.units.level}s"
+    removed, restored = numbers["deletion"]["chance"], numbers["insertion"]["chance"]
+    return (
+        f"Of random orders {percent(removed)} do as well when {units} are taken away, and {percent(restored)} when "
+        "they are put back."
+    )
+
+
+def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str, float]) -> str:
+    if abs(deletion["this"] - deletion["leave_one_out"]) < NEAR:
+        return "Taking away in its order does as much as in that of leave-one-out."
+    word = "more" if deletion["this"] < deletion["leave_one_out"] else "less"
+    return (
+        f"Taking away in its order does {word} than in that of leave-one-out: {name_of_value(explanation)} is "
+        f"{deletion['this']:.3f} on the way, against {deletion['leave_one_out']:.3f}."
+    )
+
+
+def effect_of_strongest(explanation: Explanation, numbers: Numbers) -> str:
+    alone, without = numbers["sufficiency"], numbers["comprehensiveness"]
+    part = "the rationale" if explanation.selected is not None else f"its strongest {explanation.units.level}s"
+    them = "it" if explanation.selected is not None else "them"
+    value = name_of_value(explanation)
+    return (
+        f"With {part} alone {value} {change(alone['this'])} (random parts of the same size: {change(alone['random'])})."
+        f" Without {them} it {change(without['this'])} (random: {change(without['random'])})."
+    )
+
+
+def across_seeds(stability: float | None) -> str:
+    if stability is None:
+        return "It is the same with every seed."
+    return f"Two runs with other seeds have ranks that correlate by {signed(stability)} or more."
+
+
+def name_of_value(explanation: Explanation) -> str:
+    """What the numbers are about: a regression and a plain function have no probability."""
+    if explanation.target.contrast:
+        return "the preference over the contrast"
+    prediction = explanation.diagnostics.get("prediction")
+    if isinstance(prediction, Mapping) and "value" in prediction:
+        return "the value"
+    return "the probability"
+
+
+def change(fall: float) -> str:
+    """`falls by 0.104`, `rises by 0.104`."""
+    size = f"{abs(fall):.3f}"
+    if float(size) == 0:
+        return "stays"
+    return f"falls by {size}" if fall > 0 else f"rises by {size}"
+
+
+def percent(share: float) -> str:
+    """Rounded up, so that `at most 2 %` is never less than what was found."""
+    return f"{math.ceil(100 * share - 1e-9)} %"
+
+
+def signed(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")  # no minus before a zero
