@@ -20,14 +20,14 @@ from typing import Any
 import torch
 from measure import cpu, data_option, log, table, verdicts, write
 
-from raison.selfexplaining.adapter import Attentive, adapted
-from raison.selfexplaining.design import Design
-from raison.selfexplaining.learning import fresh, train_classifier
-from raison.selfexplaining.vocabulary import random_vectors, words_tokenizer
-from raison.studies.audit import audit
-from raison.studies.auditing.importance import influence
+from raison.attention_models.adapter import Attentive, adapted
+from raison.attention_models.config import Design
+from raison.attention_models.train import fresh, train_classifier
+from raison.attention_models.vocabulary import random_vectors, words_tokenizer
+from raison.core.records import Encoding, Example
+from raison.studies.audit.importance import influence
+from raison.studies.audit.run import audit
 from raison.training.seeds import generator
-from raison.types import Encoding, Example
 
 WIDTH = 50
 ABOUT = "(one thread, CPU time, medians of one run; bare and ours in turn)"

@@ -29,8 +29,8 @@ import torch
 from measure import HERE, cpu, data_option, log, sentences, table, verdicts, write
 
 import raison
+from raison.core.records import Example
 from raison.studies.evaluate import evaluate
-from raison.types import Example
 
 METHODS = ("leave_one_out", "input_x_gradient", "integrated_gradients", "attention_rollout", "gae", "random")
 METRICS = ("comprehensiveness", "sufficiency", "aopc", "deletion", "loo_correlation")
@@ -207,7 +207,7 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
         return None
     from safetensors.torch import save_file
 
-    import raison.models.pooled as pooled
+    import raison.models.mean_pooled_bert as pooled
 
     model = raison.load("sentiment")
     encodings = model.encode([Example(text) for text in texts])

@@ -17,8 +17,8 @@ import torch
 from measure import HERE, cpu, data_option, sentences
 
 import raison
-from raison.models.base import Question
-from raison.models.layout import chunks, pieces
+from raison.models.protocol import Question
+from raison.models.runner.batching import chunks, pieces
 
 TEXT = (
     "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise that nobody in the audience "

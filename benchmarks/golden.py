@@ -29,8 +29,8 @@ import numpy as np
 import torch
 
 import raison
-from raison.datasets.opening import open_dataset
-from raison.registry import methods, metrics, searches
+from raison.core.registry import methods, metrics, searches
+from raison.datasets.open import open_dataset
 
 # old key -> new key, at any depth
 RENAMED: dict[str, str] = {}

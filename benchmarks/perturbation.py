@@ -29,7 +29,7 @@ import torch
 from measure import cpu, data_option, grown, log, peak_of, sentences, table, verdicts
 
 import raison
-from raison.units import group
+from raison.core.units import group
 
 SAMPLES = 256  # evaluations of each sampling method; enough for the longest sentence's units
 WIDE = (32, 128)  # batch sizes from which each library may have its best

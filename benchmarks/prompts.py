@@ -149,7 +149,7 @@ def continued(model: Any, text: str, length: int) -> list[int]:
     """Token ids of a text, continued greedily by the model until it has `length` tokens."""
     import torch
 
-    from raison.types import Example
+    from raison.core.records import Example
 
     ids = model.encode([Example(text)])[0].ids
     settings = {"max_new_tokens": length - len(ids), "do_sample": False, "pad_token_id": 0}

@@ -31,7 +31,7 @@ import torch
 from measure import HERE, data_option, log, table, verdicts, write
 
 import raison
-from raison.models.base import Question
+from raison.models.protocol import Question
 from raison.rationales import search as searching
 from raison.rationales.grounded import INSTRUCTION
 from raison.rationales.sufficient import rule_of

@@ -21,14 +21,14 @@ import torch
 from measure import cpu, data_option, log, table, verdicts, write
 from torch.nn import functional
 
-from raison.models.pooled import MeanPooledBert
-from raison.selfexplaining.assembling import assembled
-from raison.selfexplaining.batching import tensors
-from raison.selfexplaining.encoders import opened_encoder
-from raison.selfexplaining.frame import NAMED, Frame
-from raison.selfexplaining.rationalizing import Regimen, Task
-from raison.training.labelled import examples_by_part, labels_of, lines_of
-from raison.training.material import Feed
+from raison.models.mean_pooled_bert import MeanPooledBert
+from raison.rationalizers.batching import tensors
+from raison.rationalizers.build import assembled
+from raison.rationalizers.config import NAMED, Frame
+from raison.rationalizers.encoders import opened_encoder
+from raison.rationalizers.train import Regimen, Task
+from raison.training.class_data import examples_by_part, labels_of, lines_of
+from raison.training.lm_data import Feed
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
 FRAMES = {"literal split": {}, "whole-encoder predictor": NAMED["whole"], "RNP, two encoders": NAMED["rnp"]}

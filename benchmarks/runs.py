@@ -28,19 +28,20 @@ from unittest.mock import patch
 import numpy as np
 from measure import data_option, table, verdicts, write
 
+from raison.core.records import Example
+from raison.core.registry import methods
 from raison.models.load import load
-from raison.registry import methods
-from raison.runs import lines, work
-from raison.runs.drive import Queue, alone, run
+from raison.runs import lines
+from raison.runs import worker as run_worker
+from raison.runs.driver import Queue, alone, run
 from raison.runs.export import query
-from raison.runs.place import place_of
 from raison.runs.plan import make_plan
 from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Tally
+from raison.runs.storage import place_of
 from raison.runs.store import verify
-from raison.runs.work import Worker
+from raison.runs.worker import Worker
 from raison.testing import tiny_hf
-from raison.types import Example
 
 ABOUT = "(one thread a worker; throughput on the wall, the rest in CPU time)"
 WORDS = "a lovely film story the is and ending cast it very dull stale warm".split()
@@ -165,7 +166,7 @@ def store(data: Path, limit: int) -> list[str]:
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        for owner, name in ((work, "explained"), (model, "encode"), (model, "predict")):  # what anyone would call
+        for owner, name in ((run_worker, "explained"), (model, "encode"), (model, "predict")):  # what anyone would call
             stack.enter_context(patch.object(owner, name, timed(getattr(owner, name))))
         where = place_of(Path(folder) / "r")
         header = make_plan(where, spec, model, data)

@@ -18,7 +18,7 @@ from measure import data_option, log, sentences, table, verdicts, write
 
 import raison
 from raison.metrics.statistics import mean_interval
-from raison.models.base import Model
+from raison.models.protocol import Model
 from raison.studies.trust import trust
 from raison.studies.trust_verdict import VERDICTS, judge
 

@@ -24,7 +24,7 @@ MARK = {True: "yes", False: "no"}
 
 
 def methods_table() -> list[str]:
-    from raison.registry import methods
+    from raison.core.registry import methods
 
     rows = ["| method | what it says | needs | signed | words from tokens | source |", "|---|---|---|---|---|---|"]
     for name in methods:
@@ -40,7 +40,7 @@ def methods_table() -> list[str]:
 def searches_table() -> list[str]:
     from dataclasses import fields
 
-    from raison.registry import searches
+    from raison.core.registry import searches
 
     rows = ["| search | what it does | parameters |", "|---|---|---|"]
     for name in searches:
@@ -51,14 +51,14 @@ def searches_table() -> list[str]:
 
 
 def rules_table() -> list[str]:
-    from raison.registry import rules
+    from raison.core.registry import rules
 
     rows = ["| rule | a context is enough when |", "|---|---|"]
     return rows + [f"| `{rules[name]().spec()}` | {rules[name].__doc__.strip().splitlines()[0]} |" for name in rules]
 
 
 def metrics_table() -> list[str]:
-    from raison.registry import metrics
+    from raison.core.registry import metrics
     from raison.studies.evaluate import direction
 
     better = {True: "more", False: "less", None: "–"}
@@ -86,7 +86,7 @@ def limits(least: float, most: float) -> str:
 
 
 def datasets_table() -> list[str]:
-    from raison.registry import datasets
+    from raison.core.registry import datasets
 
     rows = ["| data set | what it is | task | parts | human rationales |", "|---|---|---|---|---|"]
     for name in datasets:
@@ -110,7 +110,7 @@ def keep_rules_table() -> list[str]:
 
 
 def suites_table() -> list[str]:
-    from raison.studies.suite import suites
+    from raison.studies.reproduce.suite import suites
 
     rows = ["| suite | what | in the paper | models that a recipe makes |", "|---|---|---|---|"]
     for name, suite in suites().items():
@@ -129,7 +129,7 @@ def probed(family: str, task: str) -> Any:
 
 def families_table() -> list[str]:
     """Every family with a tiny random model: what the load probe found, not what we hope."""
-    from raison.registry import families
+    from raison.core.registry import families
     from raison.testing import FAMILIES
 
     tiny = [name for name in families if name in FAMILIES]
@@ -151,7 +151,7 @@ def families_table() -> list[str]:
 
 def works_table() -> list[str]:
     """Methods × families × tasks, by what the load probe found: every cell is run by tests/test_contracts.py."""
-    from raison.registry import methods
+    from raison.core.registry import methods
     from raison.testing import FAMILIES
 
     families = sorted(FAMILIES)
@@ -174,7 +174,7 @@ def conservation_table() -> list[str]:
 
     from raison.methods.lrp import ALPHA_BETA
     from raison.models.probe import subject
-    from raison.models.relevance import Heads
+    from raison.models.relevance.mode import Heads
     from raison.testing import FAMILIES, tiny_model
     from raison.testing.precision import Float64
 
@@ -248,7 +248,7 @@ def others_table() -> list[str]:
 
 
 def removals_table() -> list[str]:
-    from raison.models.base import REMOVALS
+    from raison.models.protocol import REMOVALS
 
     return ["| removal | meaning |", "|---|---|", *(f"| `{name}` | {about} |" for name, about in REMOVALS.items())]
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from raison.cli.app import guarded
-from raison.cli.waiting import waiting
-from raison.outputs import check_outputs, replacing
+from raison.cli.progress import waiting
+from raison.core.outputs import check_outputs, replacing
 
 PROMPT = "The Supreme Court on Tuesday rejected a challenge to the"
 REVIEW = "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise."

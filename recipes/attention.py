@@ -20,12 +20,12 @@ from typing import Any
 
 from parts import run_parts
 
+from raison.attention_models.train import train_classifier
 from raison.models.load import load
-from raison.selfexplaining.learning import train_classifier
-from raison.studies.audit import audit
+from raison.studies.audit.run import audit
 from raison.studies.evaluate import evaluate
-from raison.studies.experiments.audits import line_of
-from raison.studies.experiments.lines import add_line, read_lines
+from raison.studies.reproduce.experiments.audits import line_of
+from raison.studies.reproduce.experiments.lines import add_line, read_lines
 from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}

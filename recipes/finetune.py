@@ -30,8 +30,8 @@ import torch
 import transformers
 from transformers import AutoTokenizer, BertForSequenceClassification
 
-from raison import progress
-from raison.errors import InputError, RaisonError
+from raison.core import progress
+from raison.core.errors import InputError, RaisonError
 from raison.models.catalog import minilm
 from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, prepared, saved
 

@@ -32,14 +32,14 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 import raison
-from raison import progress
-from raison.datasets.opening import open_dataset
+from raison.core import progress
+from raison.core.errors import InputError, RaisonError
+from raison.core.records import Example
+from raison.core.spec import between, whole
+from raison.datasets.open import open_dataset
 from raison.datasets.overlap import overlap
-from raison.errors import InputError, RaisonError
-from raison.spec import between, whole
 from raison.training.compatibility import train_compatibility
 from raison.training.fit import lines
-from raison.types import Example
 
 END = "<|endoftext|>"
 TRAIN = (("imdb", "train"), ("wikitext2", "valid"))  # the first partly repeated; of the second, the end is held out

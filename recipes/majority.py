@@ -21,10 +21,10 @@ from typing import Any
 
 import torch
 
-from raison import progress
-from raison.errors import RaisonError
-from raison.training.attending import attending, keeping_only, reach_of
+from raison.core import progress
+from raison.core.errors import RaisonError
 from raison.training.dropout import Side, drawn, rule_of
+from raison.training.dropout_attention import attending, keeping_only, reach_of
 from raison.training.fit import Course, fit, lines
 from raison.training.seeds import generator
 

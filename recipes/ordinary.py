@@ -15,15 +15,15 @@ from transformers import AutoTokenizer
 
 from raison.models.catalog.quiet import quiet
 from raison.models.load import load
-from raison.models.pooled import MeanPooledBert
-from raison.selfexplaining.batching import sorted_batches, tensors
-from raison.selfexplaining.encoders import opened_encoder
-from raison.selfexplaining.rationalizing import Regimen
-from raison.training.early import BEST, Best
+from raison.models.mean_pooled_bert import MeanPooledBert
+from raison.rationalizers.batching import sorted_batches, tensors
+from raison.rationalizers.encoders import opened_encoder
+from raison.rationalizers.train import Regimen
+from raison.training.class_data import examples_by_part, labels_of, lines_of
+from raison.training.early_stopping import BEST, Best
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.labelled import examples_by_part, labels_of, lines_of
-from raison.training.material import Feed, named
-from raison.training.repeated import REPORT
+from raison.training.lm_data import Feed, named
+from raison.training.multi_seed import REPORT
 
 __all__ = ["open_ordinary", "train_ordinary"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raison import progress
-from raison.errors import RaisonError
+from raison.core import progress
+from raison.core.errors import RaisonError
 from raison.training.fit import lines
 
 __all__ = ["run_parts"]

@@ -24,19 +24,19 @@ from typing import Any
 import numpy as np
 from parts import run_parts
 
-from raison import progress
 from raison.api import explain, rationalize
-from raison.datasets.opening import open_dataset
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.datasets.open import open_dataset
 from raison.datasets.overlap import normalised, overlap
-from raison.errors import InputError
 from raison.models.load import load
-from raison.selfexplaining.frame import NAMED
-from raison.selfexplaining.objectives import Weights
-from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
-from raison.studies.experiments.lines import add_line, read_lines
-from raison.studies.experiments.rationalizers import pooled_f1
-from raison.training.labelled import marked
-from raison.types import Example
+from raison.rationalizers.config import NAMED
+from raison.rationalizers.losses import Weights
+from raison.rationalizers.train import Regimen, train_rationalizer
+from raison.studies.reproduce.experiments.lines import add_line, read_lines
+from raison.studies.reproduce.experiments.rationalizers import pooled_f1
+from raison.training.class_data import marked
 
 BASE = "minilm"
 SHARE = 0.25

@@ -26,7 +26,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
 from raison.models.lora import merge
-from raison.models.pooled import MeanPooledBert
+from raison.models.mean_pooled_bert import MeanPooledBert
 
 LABELS = ["negative", "positive"]
 MAX_TOKENS = 128

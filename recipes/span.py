@@ -47,7 +47,7 @@ from finetune import (
 )
 from transformers import BertForQuestionAnswering
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 from raison.metrics.answers import answer_f1, exact_match
 
 MAX_TOKENS, STRIDE = 384, 128

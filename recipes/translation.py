@@ -31,10 +31,10 @@ from finetune import REPORT, above_zero, command_line, finish, positive, run, sa
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, GenerationConfig, MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
-from raison import progress
+from raison.core import progress
+from raison.core.errors import InputError, MissingExtra
 from raison.datasets.overlap import overlap
 from raison.datasets.sources.multi30k_deen import Multi30k
-from raison.errors import InputError, MissingExtra
 from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines, prepared
 
 PAD, START, END = "<pad>", "<s>", "</s>"

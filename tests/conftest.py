@@ -53,7 +53,7 @@ def open_recipe():
 
 def opened(name: str):
     import raison
-    from raison.errors import DownloadError, MissingExtra
+    from raison.core.errors import DownloadError, MissingExtra
 
     try:
         return raison.load(name)

@@ -15,7 +15,7 @@ from torch.utils import backend_registration
 from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils._pytree import tree_leaves, tree_map
 
-from raison.models.precise import COARSE
+from raison.models.float64 import COARSE
 
 __all__ = ["FAR", "Far", "coarse"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from raison.registry import methods
-from raison.spec import Spec
+from raison.core.registry import methods
+from raison.core.spec import Spec
 
 __all__ = ["fitting", "light", "rough"]
 

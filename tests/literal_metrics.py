@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from raison.types import Explanation
+from raison.core.records import Explanation
 
 # -- worlds: what a model says about a set of units ------------------------------------------------------
 

@@ -59,7 +59,7 @@ def server_of(process: int) -> subprocess.Popen[str]:
 
 
 def serve() -> None:
-    from raison.cli.waiting import quiet
+    from raison.cli.progress import quiet
 
     quiet()  # as a command does it, before they are imported
     for name in IMPORTED:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import httpx
 import uvicorn
 
-from raison.web.patience import protocol
+from raison.web.runs import Shelf
 from raison.web.server import application
 from raison.web.settings import Settings
-from raison.web.shelf import Shelf
+from raison.web.timeouts import protocol
 
 __all__ = ["served"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 from raison.metrics.alignment import (
     Crossover,
     aer,

@@ -19,23 +19,23 @@ from torch.nn.utils.rnn import pack_sequence
 from typer.testing import CliRunner
 
 import raison
+from raison.attention_models import regularizers
+from raison.attention_models.adapter import adapted
+from raison.attention_models.config import Design
+from raison.attention_models.module import AttentionClassifier, AttentionConfig
+from raison.attention_models.normalizers import normalizer_of
+from raison.attention_models.regularizers import corrupted, mlm_loss, tying_loss
+from raison.attention_models.train import fresh, measured, train_classifier
+from raison.attention_models.vocabulary import SPECIAL, glove_vectors, random_vectors, words_tokenizer
 from raison.cli.app import app, assemble
-from raison.errors import InputError, ModelError
+from raison.core.errors import InputError, ModelError
+from raison.core.records import Example
 from raison.metrics.attention import normalised_entropy
-from raison.models.base import Question
-from raison.selfexplaining import regularizers
-from raison.selfexplaining.adapter import adapted
-from raison.selfexplaining.classifier import AttentionClassifier, AttentionConfig
-from raison.selfexplaining.design import Design
-from raison.selfexplaining.learning import fresh, measured, train_classifier
-from raison.selfexplaining.normalizers import normalizer_of
-from raison.selfexplaining.recurrent import over_present
-from raison.selfexplaining.regularizers import corrupted, mlm_loss, tying_loss
-from raison.selfexplaining.vocabulary import SPECIAL, glove_vectors, random_vectors, words_tokenizer
+from raison.models.protocol import Question
+from raison.models.recurrent import over_present
 from raison.testing import check_model
-from raison.training.labelled import lines_of
+from raison.training.class_data import lines_of
 from raison.training.seeds import generator
-from raison.types import Example
 
 GOOD = ["lovely", "funny", "warm", "clever", "moving"]
 BAD = ["dull", "stale", "loud", "empty", "tired"]
@@ -146,7 +146,7 @@ def test_parameters_that_can_not_be():
         normalizer_of("sparsegen(lam=1)")
     with pytest.raises(InputError, match="alpha of entmax"):
         normalizer_of("entmax(alpha=0.5)")
-    with pytest.raises(raison.errors.UnknownName, match="Did you mean 'sparsemax'"):
+    with pytest.raises(raison.core.errors.UnknownName, match="Did you mean 'sparsemax'"):
         normalizer_of("sparsmax")
     with pytest.raises(InputError, match="even width"):
         Design(width=7)
@@ -368,12 +368,12 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     code = """
 import sys; sys.path.insert(0, {tests!r})
 from test_attention_classifier import reviews, SMALL
-from raison.selfexplaining import learning
+from raison.attention_models import train
 from raison.training import fit
 import functools
-learning.Course = functools.partial(fit.Course, save_every=0.0)
+train.Course = functools.partial(fit.Course, save_every=0.0)
 lesson = {{**SMALL, "epochs": 30, "patience": 30}}
-learning.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, lesson=lesson)
+train.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, lesson=lesson)
 """
     from pathlib import Path
 
@@ -395,7 +395,7 @@ learning.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, les
 
 
 def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
-    from raison.training.early import BEST
+    from raison.training.early_stopping import BEST
 
     lesson = {**SMALL, "epochs": 1, "lr": 1e-6}
     clean = train_classifier(reviews(120), out=tmp_path / "a", design={"width": 8}, lesson=lesson)
@@ -458,7 +458,7 @@ def test_bad_input_is_told_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="has no part to train on"):
         train_classifier("lambada_test", out=out)
     with pytest.raises(InputError, match="which no training text has"):
-        from raison.training.labelled import labels_of
+        from raison.training.class_data import labels_of
 
         labels_of({"train": data, "dev": [Example("x", label="neutral")]})
 
@@ -518,7 +518,7 @@ def test_the_command_and_a_damaged_folder(tmp_path):
 def test_f1_is_that_of_scikit_learn():
     from sklearn.metrics import f1_score
 
-    from raison.training.classes import f1_of
+    from raison.training.f1 import f1_of
 
     rng = np.random.default_rng(0)
     for classes, there in ((2, 2), (4, 4), (4, 2)):  # at last two classes that nobody says or means

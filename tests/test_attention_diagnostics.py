@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 from raison.metrics.annotators import cohen_kappa, fleiss_kappa
 from raison.metrics.attention import (
     clusters,

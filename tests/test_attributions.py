@@ -10,15 +10,15 @@ import torch
 
 import literal_attributions as literal
 import raison
-from raison.artifact import Artifact
+from raison.core.artifact import Artifact
+from raison.core.registry import methods
 from raison.methods.deeplift import RESCALE
 from raison.methods.lrp import ALPHA_BETA, ATTN_LRP, CP_LRP
-from raison.models import rules
 from raison.models.load import load
 from raison.models.probe import subject
-from raison.models.relevance import Heads
-from raison.registry import methods
-from raison.studies.looking import heads_of
+from raison.models.relevance import rules
+from raison.models.relevance.mode import Heads
+from raison.studies.what_if import heads_of
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import TEXTS, check_method, with_padding
 from raison.testing.precision import Float64
@@ -124,7 +124,7 @@ def test_what_heads_carry(model):
 @pytest.mark.parametrize("family", WRITERS)
 def test_gae_through_cross_attention(family):
     model = tiny_model(family, "seq2seq")
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0], raison.models.base.Wish(target=0))[0]
+    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0], raison.models.protocol.Wish(target=0))[0]
     source = encoding.ids[encoding.segment == 0].tolist()
     prefix = encoding.ids[encoding.segment != 0][:1].tolist()
     expected = literal.seq2seq_gae(model.hf, source, prefix, target.ids[0], value=target.output)
@@ -135,8 +135,8 @@ def test_gae_through_cross_attention(family):
 
 def test_a_rollout_of_uniform_attention_is_uniform():
     """By hand: one layer, A = 1/t everywhere: ½ I + ½ A, so ½ + ½/t for oneself and ½/t for the others."""
-    from raison.methods.mixing import lifted, normalised, rolled_out
-    from raison.models.base import Map
+    from raison.methods.rollout import lifted, normalised, rolled_out
+    from raison.models.protocol import Map
 
     uniform = Map("self", 0, np.arange(4), np.arange(4), torch.full((1, 4, 4), 0.25))
     matrix = rolled_out([normalised(lifted(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4)
@@ -518,14 +518,14 @@ def test_masked_lrp_keeps_its_contract(name, tmp_path):
 
 
 def test_masked_lrp_without_heads_says_how_to_make_them():
-    with pytest.raises(raison.errors.Unsupported, match="raison heads"):
+    with pytest.raises(raison.core.errors.Unsupported, match="raison heads"):
         raison.explain(tiny_model("bert", "classification"), TEXT, "masked_lrp")
 
 
 def test_heads_of_another_model_are_refused(tmp_path):
     model = tiny_model("bert", "classification")
     path = some_heads(model, tmp_path, np.ones((3, 2), bool), np.zeros((3, 2), bool))
-    with pytest.raises(raison.errors.InputError, match="3 x 2 heads"):
+    with pytest.raises(raison.core.errors.InputError, match="3 x 2 heads"):
         raison.explain(model, TEXT, f'masked_lrp(heads="{path}")')
 
 

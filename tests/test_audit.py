@@ -14,8 +14,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import raison
+from raison.attention_models.adapter import adapted
 from raison.cli.app import app, assemble
-from raison.errors import InputError, RaisonError, Unsupported
+from raison.core.errors import InputError, RaisonError, Unsupported
+from raison.core.records import Example
 from raison.metrics.attention import (
     information_of_states,
     jensen_shannon,
@@ -26,19 +28,25 @@ from raison.metrics.attention import (
 )
 from raison.metrics.statistics import mean_interval
 from raison.models.load import load
-from raison.selfexplaining.adapter import adapted
 from raison.show.audit import audit_page, rows_of
-from raison.studies.audit import Audit, Spread, audit
-from raison.studies.auditing.adversary import Adversary, answers, reattended, trained_adversary
-from raison.studies.auditing.divergence import jsd, tvd
-from raison.studies.auditing.importance import influence, real_tokens, state_gradients, state_removals
-from raison.studies.auditing.instance import CLOSE, STARTS, corners, instance_divergence, pairs, searched, shares_of
-from raison.studies.auditing.looked import chosen_short
+from raison.studies.audit.adversary import Adversary, answers, reattended, trained_adversary
+from raison.studies.audit.diagnostics import chosen_short
+from raison.studies.audit.divergence import jsd, tvd
+from raison.studies.audit.importance import influence, real_tokens, state_gradients, state_removals
+from raison.studies.audit.instance import (
+    CLOSE,
+    STARTS,
+    corners,
+    instance_divergence,
+    pairs,
+    searched,
+    shares_of,
+)
+from raison.studies.audit.run import Audit, Spread, audit
 from raison.testing import tiny_hf
-from raison.training.classes import f1_of
-from raison.training.labelled import Line, padded
+from raison.training.class_data import Line, padded
+from raison.training.f1 import f1_of
 from raison.training.seeds import generator
-from raison.types import Example
 from test_attention_classifier import DESIGNS, SMALL, built, reviews
 
 TEXT = "a lovely film and a very dull ending"
@@ -51,7 +59,7 @@ def model_of(**design):
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    from raison.selfexplaining.learning import train_classifier
+    from raison.attention_models.train import train_classifier
 
     folder = tmp_path_factory.mktemp("taught")
     train_classifier(reviews(300), out=folder / "m", design={"width": 16}, lesson=SMALL)
@@ -114,7 +122,7 @@ def test_influence_is_the_formula(design):
 
 
 def test_influence_in_parts_is_the_same(monkeypatch):
-    from raison.studies.auditing import importance
+    from raison.studies.audit import importance
 
     model = model_of()
     (encoding,) = model.encode([Example(TEXT)])
@@ -438,7 +446,7 @@ def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):
         def stopped(*args, **kwargs):
             raise KeyboardInterrupt
 
-        broken.setattr("raison.studies.auditing.looked.trained_adversary", stopped)
+        broken.setattr("raison.studies.audit.diagnostics.trained_adversary", stopped)
         with pytest.raises(KeyboardInterrupt):
             audit(model, texts, keep=tmp_path / "kept", **asked_for)
     there = {path.stem for path in (tmp_path / "kept").iterdir()}
@@ -451,7 +459,7 @@ def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):
     } <= there and "adversary-frozen-1" not in there
     with monkeypatch.context() as idle:
         for name in ("agreement", "entropy", "replaced", "instance", "information"):
-            idle.setattr(f"raison.studies.auditing.looked.Looked.{name}", None)
+            idle.setattr(f"raison.studies.audit.diagnostics.Looked.{name}", None)
         found = audit(model, texts, keep=tmp_path / "kept", **asked_for)
     assert found == plain and found.to_json() == plain.to_json()
     (tmp_path / "kept" / "entropy.json").write_text("{")  # damaged: made again
@@ -497,7 +505,7 @@ def test_what_adversaries_learn_from(taught, tmp_path):
 
 
 def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
-    from raison.selfexplaining.learning import train_classifier
+    from raison.attention_models.train import train_classifier
 
     file, other = tmp_path / "data.csv", tmp_path / "other.csv"
     for place, seed in ((file, 0), (other, 1)):
@@ -510,7 +518,7 @@ def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
 
 
 def test_a_text_of_the_users_own_is_looked_at_before_the_long_work(taught, monkeypatch):
-    monkeypatch.setattr("raison.studies.auditing.looked.Looked.replaced", None)
+    monkeypatch.setattr("raison.studies.audit.diagnostics.Looked.replaced", None)
     with pytest.raises(InputError, match="empty"):
         audit(load(taught), reviews(9), texts=["fine", ""])
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from raison import progress
-from raison.errors import DownloadError, MissingExtra, ModelError
+from raison.core import progress
+from raison.core.errors import DownloadError, MissingExtra, ModelError
 from raison.models import hub
 from raison.models.catalog import archive, cache, client, entries, fetch, lock
 from raison.models.catalog.minilm import base

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import preloaded
 import raison
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.testing import FAMILIES, tiny_hf
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]

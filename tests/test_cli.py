@@ -13,8 +13,8 @@ import pytest
 
 import preloaded
 import raison as package
-from raison import limits
-from raison.errors import TooLong
+from raison.core import limits
+from raison.core.errors import TooLong
 from raison.testing import tiny_hf
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from raison.core.records import Explanation
 from raison.testing import tiny_hf
-from raison.types import Explanation
 from test_cli import one_sentence, raison
 
 TEXT = "The old town lies on a hill above the river."
@@ -106,7 +106,7 @@ def test_bad_input_gets_one_sentence(arguments, words, writer, critic):
 INTERRUPTED = """
 import sys
 from raison.cli.app import main
-from raison.models.adapter import Adapter
+from raison.models.runner.adapter import Adapter
 plain, calls = Adapter.score, [0]
 def score(self, questions, **kwargs):
     calls[0] += "memory" in kwargs

@@ -7,12 +7,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from raison.errors import InputError, Unsupported
+from raison.core.errors import InputError, Unsupported
+from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
 from raison.studies import compatibility as study
 from raison.studies.compatibility import check_compatibility
 from raison.testing.tiny import tiny_model
-from raison.types import Example
 
 TEXTS = [Example(text) for text in (
     "the small cat sat on the old mat and the dog ran to the house of the old man by the sea",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lightly import light
-from raison.registry import families, methods
+from raison.core.registry import families, methods
 from raison.testing import FAMILIES, check_method, check_model, tiny_model
 from raison.testing.checks import able, known
 

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from raison.core.errors import InputError, MissingExtra, RaisonError, UnknownName
+from raison.core.records import Example, Span
+from raison.core.registry import datasets
+from raison.core.spec import Spec
 from raison.datasets import Broken, Dataset, open_dataset, overlap
 from raison.datasets.base import SEGMENTS, dataset
 from raison.datasets.eraser import records
-from raison.datasets.opening import parted
+from raison.datasets.open import parted
 from raison.datasets.rows import Row, alternately, in_turn, lines
 from raison.datasets.spans import marked, runs, tokens
 from raison.datasets.trees import parsed
-from raison.errors import InputError, MissingExtra, RaisonError, UnknownName
-from raison.registry import datasets
-from raison.spec import Spec
-from raison.types import Example, Span
 
 # spec -> split -> records, as the README of the folder counts them; broken ones are counted as well
 COUNTS = {
@@ -734,8 +734,8 @@ def test_names_that_lead_out_of_an_archive_are_refused(tmp_path):
 
 
 def test_what_is_too_large_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("raison.limits.FILE", 2**20)
-    monkeypatch.setattr("raison.limits.LINE", 2**20)
+    monkeypatch.setattr("raison.core.limits.FILE", 2**20)
+    monkeypatch.setattr("raison.core.limits.LINE", 2**20)
     (tmp_path / "imdb").mkdir()
     tar = archive_of({**REVIEWS, "aclImdb/test/neg/9_9.txt": b"x" * (2**20 + 1)})
     (tmp_path / "imdb" / "aclImdb_v1.tar.gz").write_bytes(gzip.compress(tar))

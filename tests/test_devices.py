@@ -61,7 +61,7 @@ def in_its_own_process(*part: str) -> None:
 
 
 def reviews(size: int, names=MARKS):
-    from raison.types import Example
+    from raison.core.records import Example
 
     random, labels = np.random.default_rng(0), list(names)
     made = []
@@ -188,10 +188,10 @@ def over_two(hf, second):
 def measured() -> None:
     """Searches, metrics and studies."""
     import raison
-    from raison.registry import metrics, searches
+    from raison.core.records import Example, Span
+    from raison.core.registry import metrics, searches
     from raison.studies.compatibility import check_compatibility
     from raison.testing.checks import example_texts
-    from raison.types import Example, Span
 
     for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
         twins = pair(family, task)
@@ -222,8 +222,8 @@ def measured() -> None:
 def rationalizer() -> None:
     """Trained there, stopped, and gone on with here; with full weights, with an adapter, with GRUs."""
     import raison
-    from raison.selfexplaining.objectives import Weights
-    from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
+    from raison.rationalizers.losses import Weights
+    from raison.rationalizers.train import Regimen, train_rationalizer
     from raison.testing import tiny_hf
 
     hf, words = tiny_hf("bert", "classification", double=False)
@@ -261,7 +261,7 @@ def rationalizer() -> None:
 
 def classifier() -> None:
     import raison
-    from raison.selfexplaining.learning import train_classifier
+    from raison.attention_models.train import train_classifier
 
     trials = (
         {"encoder": "bilstm", "normalizer": "sparsemax"},
@@ -282,10 +282,10 @@ def classifier() -> None:
 
 def compatibility() -> None:
     """A run that stops on one device goes on on the other."""
+    from raison.core.records import Example
     from raison.testing import tiny_hf
     from raison.training import fit
     from raison.training.compatibility import train_compatibility
-    from raison.types import Example
 
     torch.__future__.set_swap_module_params_on_conversion(True)  # a weight that is used twice stays one, as on CUDA
     for family, task, lora in some([("llama", "causal", None), ("marian", "seq2seq", 2)]):
@@ -320,8 +320,8 @@ def compatibility() -> None:
 
 def audited() -> None:
     import raison
-    from raison.selfexplaining.learning import train_classifier
-    from raison.studies.audit import audit
+    from raison.attention_models.train import train_classifier
+    from raison.studies.audit.run import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
     lesson = {"epochs": 2, "batch": 16}

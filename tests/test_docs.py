@@ -41,7 +41,7 @@ def test_contributing_method_works_as_written(tmp_path, monkeypatch):
     """The one-file method of CONTRIBUTING.md passes the public contract."""
     import importlib
 
-    from raison.registry import methods
+    from raison.core.registry import methods
     from raison.testing import check_method, tiny_model
 
     (block,) = code_blocks("CONTRIBUTING.md")
@@ -85,7 +85,7 @@ LESSONS = ["docs/index.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT
     "page", [pytest.param(page, marks=pytest.mark.full if "passages" in page else ()) for page in LESSONS]
 )
 def test_every_block_of_a_tutorial_runs(page, sentiment, request, tmp_path, monkeypatch):
-    from raison.registry import methods
+    from raison.core.registry import methods
 
     blocks = code_blocks(page)
     if any("smollm2" in block for block in blocks):

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from raison.errors import InputError, UnknownName, Unsupported
-from raison.models.base import Question
-from raison.models.generation import extended
+from raison.core.errors import InputError, UnknownName, Unsupported
+from raison.core.records import Example, Target
 from raison.models.load import load
+from raison.models.protocol import Question
+from raison.models.tasks.generation import extended
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
-from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import Keeps, Side, drawn, keep_rules, pairs, rule_of
+from raison.training.dropout_attention import attending, keeping_only, reach_of
 from raison.training.seeds import generator
-from raison.types import Example, Target
 
 DECODERS = ("gpt2", "llama", "gpt_neox", "mistral", "qwen", "gemma")
 WRITERS = ("marian", "bart", "t5")

@@ -10,21 +10,21 @@ import pytest
 
 from literal_eraser import Refused, json_lines, score
 from raison import load
+from raison.core.documents import Document, tokens_of, units_of_tokens
+from raison.core.errors import InputError
+from raison.core.records import Units
 from raison.datasets import open_dataset
-from raison.documents import Document, tokens_of, units_of_tokens
-from raison.errors import InputError
 from raison.metrics.base import AveragedF1, Share
 from raison.metrics.statistics import averaged_f1_gap_interval, averaged_f1_interval, averaged_f1_permutation_test
-from raison.runs.drive import run
+from raison.runs.driver import run
 from raison.runs.export import export
-from raison.runs.place import place_of
 from raison.runs.report import report
 from raison.runs.spec import RunSpec
+from raison.runs.storage import place_of
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.testing.tiny import tiny_hf
 from raison.testing.tiny import tiny_model as tiny
-from raison.types import Units
 
 DOCUMENTS = {
     "plot.txt": "a superb film , said ann .\n\n  the plot is okay , bob said .\nit is superb \n",

@@ -13,20 +13,20 @@ from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
-from raison.errors import InputError, RaisonError, Unsupported
-from raison.evaluation import Evaluation
+from raison.core.errors import InputError, RaisonError, Unsupported
+from raison.core.evaluation import Evaluation
+from raison.core.records import Example, Span
+from raison.core.registry import metrics
 from raison.metrics.base import Share
 from raison.metrics.statistics import mean_interval, pooled_interval
-from raison.models.base import Budget
-from raison.registry import metrics
-from raison.show.report import report
+from raison.models.protocol import Budget
+from raison.show.html.evaluation import report
 from raison.show.scoreboard import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.studies.exchange import read_made
 from raison.testing import tiny_model
 from raison.testing.checks import TEXTS
-from raison.types import Example, Span
 
 METHODS = ["leave_one_out", "input_x_gradient", "random"]
 METRICS = ["comprehensiveness", "aopc", "lodds", "infidelity", "token_f1_micro", "auprc"]
@@ -418,8 +418,8 @@ def test_tables_fit_the_terminal(model, result):
     """No number and no name is cut, however narrow it is."""
     from rich.console import Console
 
+    from raison.show.paired_tests import render_verdicts
     from raison.show.scoreboard import number, render_evaluation
-    from raison.show.verdicts import render_verdicts
 
     wide = evaluate(
         model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]

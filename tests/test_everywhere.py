@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import raison
-from raison.errors import Unsupported
-from raison.registry import methods
+from raison.core.errors import Unsupported
+from raison.core.registry import methods
 from raison.testing import tiny_model
 from raison.testing.checks import precisely, remembering, state_of
 

@@ -12,20 +12,20 @@ import pytest
 import torch
 
 from raison.api import search_of
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Example, Span, Target
 from raison.datasets.agreement import TEMPLATES, Template, filled, pairs_of
 from raison.datasets.base import Read
-from raison.datasets.opening import open_dataset
-from raison.errors import InputError
+from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
-from raison.models.base import Prediction, Scored, Wish
+from raison.models.protocol import Prediction, Scored, Wish
 from raison.studies.compatibility import chosen
 from raison.studies.evaluate import method_list
-from raison.studies.experiment import Trial, experiments
-from raison.studies.experiments import agreement, alignments, cost, distractors, heldout, lambada
-from raison.studies.experiments.searched import Aim, Rationale, batch_of, searched, setting
-from raison.studies.suite import Run, suites
+from raison.studies.reproduce.experiment import Trial, experiments
+from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, heldout, lambada
+from raison.studies.reproduce.experiments.searched import Aim, Rationale, batch_of, searched, setting
+from raison.studies.reproduce.suite import Run, suites
 from raison.testing import tiny_hf, tiny_model
-from raison.types import Encoding, Example, Span, Target
 
 SUITES = {name: suite for name, suite in suites().items() if suite.experiment in ("agreement", "lambada", "cost")}
 SUITES |= {name: suite for name, suite in suites().items() if suite.experiment in ("distractors", "alignments")}
@@ -45,7 +45,7 @@ def found_in(order, reached=True, optimal=False, ranking=None) -> Rationale:
 
 
 def test_there_are_templates_for_twelve_relations(data_dir):
-    from raison.datasets.opening import open_dataset
+    from raison.datasets.open import open_dataset
 
     known = pairs_of(open_dataset("analogies", data=data_dir).examples)
     relations = [template.relation for template in TEMPLATES]
@@ -168,8 +168,8 @@ def test_a_model_that_copies_the_antecedent(colours):
 
 
 def test_an_order_takes_all_that_comes_before_the_antecedent(colours):
+    from raison.core.registry import methods
     from raison.methods.base import Answer, Method
-    from raison.registry import methods
 
     class Backwards(Method):
         """The later, the more it counts."""
@@ -243,7 +243,7 @@ def test_cost_counts_what_runs(colours):
 
 
 def test_cost_of_a_real_model_is_that_of_its_meter():
-    from raison.models.meter import metered
+    from raison.models.runner.meter import metered
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on the mat and the dog")])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import raison
-from raison.errors import InputError, MethodFailed, ModelError
+from raison.core.errors import InputError, MethodFailed, ModelError
 from raison.methods.gae import GAE
 from raison.models import probe as probing
-from raison.models.classification import Classifier
 from raison.models.load import load
+from raison.models.tasks.classification import Classifier
 from raison.testing import tiny_hf, tiny_model
 
 TEXT = "The film is a lovely surprise."

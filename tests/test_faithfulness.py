@@ -17,16 +17,16 @@ import lightly
 import literal_metrics as literal
 import raison
 from raison.api import once_more
-from raison.errors import InputError, RaisonError, Unsupported
-from raison.metrics import asking
+from raison.core.errors import InputError, RaisonError, Unsupported
+from raison.core.records import Example, Span
+from raison.core.registry import methods, metrics
+from raison.metrics import runner
 from raison.metrics.base import Share, Subject
-from raison.models.base import Budget, Trace
-from raison.models.callable import Function
-from raison.registry import methods, metrics
+from raison.models.protocol import Budget, Trace
+from raison.models.tasks.function import Function
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
-from raison.types import Example, Span
 
 TEXT = "The film is a lovely surprise, isn't it?"
 LONG = "The river begins in the hills above the town, and nobody who lives there has ever seen where the water goes."
@@ -63,7 +63,7 @@ def plain(family):
 
 
 def measure(model, subjects, chosen, removal=None) -> Any:
-    return asking.measure(model, subjects, chosen, removal)
+    return runner.measure(model, subjects, chosen, removal)
 
 
 def build(*names):
@@ -761,7 +761,7 @@ def test_regressions_have_no_probabilities():
 
 
 def ends(explanation):
-    from raison.models.base import Question
+    from raison.models.protocol import Question
 
     given = explanation.target.given(explanation.encoding)
     return [Question(explanation.encoding, explanation.target, keep[None]) for keep in (given | True, given)]

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import raison
-from raison.artifact import Artifact
-from raison.errors import InputError, MethodFailed, ModelError
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError, MethodFailed, ModelError
+from raison.core.registry import methods
 from raison.methods.base import Answer, Method
-from raison.models.base import Question, Wish
-from raison.models.layout import chunks, pieces
 from raison.models.load import load
-from raison.registry import methods
+from raison.models.protocol import Question, Wish
+from raison.models.runner.batching import chunks, pieces
 from raison.show.certificate import verdict
 from raison.show.wording import headline, provenance
 from raison.testing import tiny_hf, tiny_model

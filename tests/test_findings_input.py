@@ -10,8 +10,8 @@ import pytest
 
 import raison
 from raison.cli.explain import number_or_text
-from raison.datasets.opening import open_dataset
-from raison.errors import InputError, ModelError
+from raison.core.errors import InputError, ModelError
+from raison.datasets.open import open_dataset
 from raison.models.lora import merged
 from raison.testing import tiny_hf, tiny_model
 
@@ -83,21 +83,21 @@ def test_a_full_disk_behind_standard_output_is_told():
 
 def test_offsets_behind_the_end_of_a_text_are_refused():
     """A picture of a three-word text took gigabytes when its last token ended at 200,000,000."""
-    from raison.web import bodies
+    from raison.web import schemas
     from raison.web.exporting import exported
 
     found = raison.explain(tiny_model("bert", "classification"), "a b c").to_dict()
     for kind in ("svg", "html"):
-        assert exported(bodies.Export(explanations=[found], kind=kind)).status_code == 200
+        assert exported(schemas.Export(explanations=[found], kind=kind)).status_code == 200
         bad = json.loads(json.dumps(found))
         bad["encoding"]["end"][-2] = 2 * 10**8
         with pytest.raises(InputError, match="no explanations of raison"):
-            exported(bodies.Export(explanations=[bad], kind=kind))
+            exported(schemas.Export(explanations=[bad], kind=kind))
 
 
 def test_a_long_name_is_broken_in_time_that_grows_with_it():
     """Every line of a long word measured all that was left of it."""
-    from raison.show.typeset import FARTHEST, Leaf, Word
+    from raison.show.figure.typeset import FARTHEST, Leaf, Word
 
     measured = []
 

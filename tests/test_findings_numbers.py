@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 import raison
-from raison.errors import InputError, ModelError, Unsupported
-from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.errors import InputError, ModelError, Unsupported
+from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.records import Example, Span
 from raison.metrics.sanity import cascade
-from raison.models.base import Wish
 from raison.models.load import load
-from raison.show.report import report
-from raison.studies.audit import audit
+from raison.models.protocol import Wish
+from raison.show.html.evaluation import report
+from raison.studies.audit.run import audit
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.studies.exchange import document_of, read_made, spans_of
-from raison.studies.looking import outcome
 from raison.studies.trust_verdict import judge
+from raison.studies.what_if import outcome
 from raison.testing import tiny_hf, tiny_model
-from raison.types import Example, Span
 from test_attention_classifier import reviews
 
 LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."
@@ -162,7 +162,7 @@ def test_a_difference_has_the_interval_that_was_asked_for():
 
 
 def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
-    from raison.selfexplaining.learning import train_classifier
+    from raison.attention_models.train import train_classifier
 
     train_classifier(reviews(120), out=tmp_path / "m", design={"width": 16}, lesson={"epochs": 1, "batch": 16})
     settings = {"adversaries": ["frozen"], "epochs": 1, "deep": 4, "show": 0, "permutations": 1}
@@ -291,20 +291,20 @@ def test_a_contrast_behind_punctuation_keeps_its_space():
 
 def test_heads_that_stay_on_are_not_called_off():
     """deeplift and value zeroing run passes of their own, and some families attend where nobody reaches."""
-    from raison.studies.looking import muted
+    from raison.studies.what_if import muted
 
     model = tiny_model("bert", "classification")
     found = raison.explain(model, "a good film", "gradient_norm")
     every = [(layer, head) for layer in range(2) for head in range(2)]
-    off = muted(model, raison.registry.methods.build("gradient_norm"), found, every)
+    off = muted(model, raison.core.registry.methods.build("gradient_norm"), found, every)
     assert off.diagnostics["value_without_heads"] != off.diagnostics["value_before"]
     for name in ("deeplift", "value_zeroing"):
         with pytest.raises(Unsupported, match="without some heads"):
-            muted(model, raison.registry.methods.build(name), found, every)
+            muted(model, raison.core.registry.methods.build(name), found, every)
     other = tiny_model("deberta", "classification")
     assert other.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
-        muted(other, raison.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)
+        muted(other, raison.core.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)
 
 
 def test_a_forced_first_token_stands_before_the_target():

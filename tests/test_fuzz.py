@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
-from raison.datasets.opening import open_dataset
-from raison.errors import MethodFailed, RaisonError
-from raison.registry import methods, searches
+from raison.core.errors import MethodFailed, RaisonError
+from raison.core.records import Example, Explanation
+from raison.core.registry import methods, searches
+from raison.datasets.open import open_dataset
 from raison.testing import tiny_hf
-from raison.types import Example, Explanation
 
 LIMIT = 30  # seconds for one input
 MODELS = [

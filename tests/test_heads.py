@@ -17,12 +17,12 @@ import pytest
 import torch
 
 import raison
-from raison.artifact import Artifact
-from raison.datasets import conllu, parse
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError, MissingExtra, Unsupported
+from raison.datasets import conllu, spacy_trees
 from raison.datasets.conllu import Sentence, Word
-from raison.errors import InputError, MissingExtra, Unsupported
 from raison.methods.headmask import corrupted, head_masks, measured, random_masks
-from raison.models.base import Map, Trace
+from raison.models.protocol import Map, Trace
 from raison.show.heads import Chosen, draw_heads, draw_positions, listed, render_heads
 from raison.studies.heads import RELATIONS, head_statistics
 from raison.testing import FAMILIES, tiny_hf, tiny_model
@@ -152,7 +152,7 @@ def test_the_whole_dev_split_is_read(data_dir):
 def parser():
     pytest.importorskip("spacy")
     try:
-        parse.opened(None)
+        spacy_trees.opened(None)
     except InputError as error:
         pytest.skip(str(error))
 
@@ -172,25 +172,25 @@ def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
     ]
     path = tmp_path / "plain.txt"
     path.write_text("\n".join([texts[0], "", *texts[1:]]), encoding="utf-8")
-    car, book, passive, dog, garden = parse.read(path)
+    car, book, passive, dog, garden = spacy_trees.read(path)
     assert [s.text for s in (car, book, passive, dog, garden)] == texts
     assert arcs(car, "nsubj") == {("car", "red")}  # P4's own example
     assert arcs(book, "obj") == {("book", "read")} and arcs(book, "amod") == {("old", "book")}
     assert arcs(book, "advmod") == {("quickly", "read")}
     assert arcs(passive, "nsubj:pass") == {("book", "read")} and arcs(passive, "advmod") == {("not", "read")}
     assert arcs(dog, "nsubj") == {("dog", "is")} and arcs(garden, "nsubj") == {("He", "garden")}
-    assert len(parse.read(path, 2)) == 2
+    assert len(spacy_trees.read(path, 2)) == 2
 
 
 def test_what_to_install_for_parsing(parser, monkeypatch, tmp_path):
     with pytest.raises(InputError, match="no_such_sm' is not installed: install it with  python -m spacy download"):
-        list(parse.parse(["A text."], parser="no_such_sm"))
+        list(spacy_trees.parse(["A text."], parser="no_such_sm"))
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"raison\[parse\]"):
-        list(parse.parse(["A text."]))
+        list(spacy_trees.parse(["A text."]))
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(InputError, match="holds no text"):
-        parse.read(tmp_path / "empty.txt")
+        spacy_trees.read(tmp_path / "empty.txt")
 
 
 # -- statistics: literal oracles -----------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ class Planted:
     offers: frozenset = frozenset({"attention"})
 
     def encode(self, examples, *, truncate=False):
-        from raison.types import Encoding
+        from raison.core.records import Encoding
 
         (example,) = examples
         spans, place = [], 0
@@ -590,7 +590,7 @@ def minilm():
     """The encoder under the sentiment model, with a head that nobody reads: attention does not depend on it."""
     from transformers import BertForSequenceClassification
 
-    from raison.errors import DownloadError
+    from raison.core.errors import DownloadError
     from raison.models import catalog
 
     try:
@@ -635,7 +635,7 @@ def test_few_heads_of_minilm_pass(gold):
 @pytest.mark.registry
 def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
     texts = [sentence.text for sentence in conllu.read(data_dir / EWT, 400)]
-    found = agree(gold, head_statistics(minilm, list(parse.parse(texts))))
+    found = agree(gold, head_statistics(minilm, list(spacy_trees.parse(texts))))
     assert max(found[k] for k in RELATIONS) < 0.05
     assert found["jaccard"] >= 0.8
 
@@ -644,7 +644,7 @@ def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
 @pytest.mark.registry
 def test_treebank_and_parser_agree_on_the_whole_split(minilm, data_dir, parser, record_property):
     trees = conllu.read(data_dir / EWT)
-    parsed = list(parse.parse([sentence.text for sentence in trees]))
+    parsed = list(spacy_trees.parse([sentence.text for sentence in trees]))
     found = agree(head_statistics(minilm, trees), head_statistics(minilm, parsed))
     for name, value in found.items():
         record_property(name, round(value, 4))

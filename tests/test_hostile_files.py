@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import preloaded
 import raison
-from raison import limits
-from raison.artifact import Artifact
 from raison.cli.app import app, assemble, guarded
-from raison.errors import InputError, ModelError, RaisonError
+from raison.core import limits
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError, ModelError, RaisonError
 from raison.models import hub, lora, panics
 from raison.runs.spec import read_spec
 from raison.studies.exchange import read_made
@@ -183,8 +183,8 @@ def test_broken_json_is_one_kind_of_error(text):
 
 # these read what raison has just written itself, or what it ships
 OWN = {
-    "limits", "record", "web.server", "testing.tiny", "runs.identity", "selfexplaining.learning",
-    "selfexplaining.rationalizing", "models.catalog.opus_mt_zh_en", "models.catalog.stories15m",
+    "core.limits", "core.json_record", "web.server", "testing.tiny", "runs.identity", "attention_models.train",
+    "rationalizers.train", "models.catalog.opus_mt_zh_en", "models.catalog.stories15m",
     "models.catalog.sentiment",
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import raison
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.models import hub
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "HF_ENDPOINT", "HF_HUB_OFFLINE")

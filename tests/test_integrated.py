@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import raison
-from raison.errors import InputError, Unsupported
+from raison.core.errors import InputError, Unsupported
+from raison.core.registry import methods
 from raison.methods import quadrature
 from raison.methods.base import Batch
 from raison.methods.baselines import Absent, Words
-from raison.methods.integrated import Points
-from raison.models.base import Wish
+from raison.methods.integrated_gradients import Points
 from raison.models.load import load
-from raison.registry import methods
+from raison.models.protocol import Wish
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
 
@@ -355,7 +355,7 @@ def test_a_hundred_midpoints_are_complete_on_a_toy_gpt2():
 
 def linear_model():
     """Logits that are linear in the word embeddings: no blocks, no norms, the mean of the tokens, one matrix."""
-    from raison.models.pooled import MeanPooledBert
+    from raison.models.mean_pooled_bert import MeanPooledBert
 
     hf, tokenizer = tiny_hf("bert", "classification")
     config = hf.config
@@ -434,7 +434,7 @@ def test_points_are_made_one_at_a_time():
             made.append(number)
             return super().__getitem__(number)
 
-    from raison.methods.integrated import Path, slopes
+    from raison.methods.integrated_gradients import Path, slopes
 
     encoding = model.encode([raison.Example(TEXT)])[0]
     target = model.aim(encoding)[0][1]

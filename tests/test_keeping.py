@@ -9,9 +9,9 @@ import pytest
 
 import raison
 from raison import api
-from raison.models import keeping
-from raison.models.base import Budget
-from raison.registry import methods
+from raison.core.registry import methods
+from raison.models.protocol import Budget
+from raison.models.runner import pass_cache
 from raison.testing import tiny_model
 from raison.testing.checks import example_texts
 
@@ -100,8 +100,8 @@ def test_what_is_kept_is_no_larger_than_one_pass(monkeypatch):
     texts = [" ".join(["good"] * size) for size in range(3, 15)]
     model.budget = Budget(tokens=20)
     held = []
-    keep = keeping.Keeper.keep
-    monkeypatch.setattr(keeping.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.tokens)))
+    keep = pass_cache.Keeper.keep
+    monkeypatch.setattr(pass_cache.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.tokens)))
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "gradient_norm")
     same(ours, others)
     assert max(held) <= 20
@@ -112,8 +112,8 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
     model = tiny_model("bert", "classification")
     model.budget = Budget(bytes=200_000)
     held = []
-    keep = keeping.Keeper.keep
-    monkeypatch.setattr(keeping.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.bytes)))
+    keep = pass_cache.Keeper.keep
+    monkeypatch.setattr(pass_cache.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.bytes)))
     (ours, _), (others, _) = twice(monkeypatch, model, [" ".join(["good"] * size) for size in range(10, 30)], "gae")
     same(ours, others)
     assert held
@@ -123,6 +123,6 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
 def test_nothing_is_kept_afterwards_or_for_methods_that_do_not_look_inside():
     model = tiny_model("bert", "classification")
     raison.explain(model, example_texts(model), "gradient_norm")
-    assert keeping.current() is None
-    with keeping.keeping(methods.build("leave_one_out").watches):
-        assert keeping.current() is None
+    assert pass_cache.current() is None
+    with pass_cache.keeping(methods.build("leave_one_out").watches):
+        assert pass_cache.current() is None

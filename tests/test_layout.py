@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raison.models.base import Budget
-from raison.models.layout import chunks, pieces, streams_of
-from raison.types import Encoding, Target
+from raison.core.records import Encoding, Target
+from raison.models.protocol import Budget
+from raison.models.runner.batching import chunks, pieces, streams_of
 
 fuzz = settings(max_examples=150, deadline=None, derandomize=True)
 

@@ -11,10 +11,10 @@ import torch
 
 import raison
 from lightly import fitting, light
-from raison.errors import InputError, ModelError, RaisonError, TooLong, Unsupported
+from raison.core.errors import InputError, ModelError, RaisonError, TooLong, Unsupported
+from raison.core.registry import methods
 from raison.methods.failures import forget_failures
-from raison.models.base import Model, Wish
-from raison.registry import methods
+from raison.models.protocol import Model, Wish
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
 
@@ -63,8 +63,8 @@ def test_a_function_is_asked_once_per_text():
         asked.extend(texts)
         return [len(t) for t in texts]
 
-    from raison.models.base import Question
-    from raison.models.memory import Memory
+    from raison.models.protocol import Question
+    from raison.models.runner.score_cache import Memory
 
     model = raison.load(count)
     encoding = model.encode([raison.Example("one two three")])[0]

@@ -9,9 +9,9 @@ from safetensors.torch import load_file, save_file
 from transformers import BertConfig, GPT2Config, GPT2LMHeadModel
 
 import raison
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.models.lora import merge
-from raison.models.pooled import MeanPooledBert
+from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.testing import tiny_hf
 
 peft = pytest.importorskip("peft")

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 import raison
-from raison.errors import DownloadError, InputError, MissingExtra
-from raison.models.base import Question
+from raison.core.errors import DownloadError, InputError, MissingExtra
 from raison.models.catalog import client, entries, fetch
 from raison.models.catalog import opus_mt_zh_en as entry
+from raison.models.protocol import Question
 from raison.testing import check_model
 from raison.testing.checks import state_of
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import raison
-from raison.models.base import Question, Wish
+from raison.core.records import Target
+from raison.models.protocol import Question, Wish
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import with_padding
 from raison.testing.precision import Float64
-from raison.types import Target
 
 TEXT = "The film is a lovely surprise, isn't it?"
 ENCODERS = [f for f, tasks in FAMILIES.items() if "qa" in tasks]
@@ -329,7 +329,7 @@ def test_captum_agrees_on_saliency_and_ablation():
 
 
 def test_a_memory_never_asks_twice_and_stays_in_its_budget():
-    from raison.models.memory import Memory
+    from raison.models.runner.score_cache import Memory
 
     model = tiny_model("gpt2", "causal")
     encoding = model.encode([raison.Example("The old town lies on a hill")])[0]

@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 
 from raison.cli.app import app, assemble
 from raison.cli.inputs import files_of_data, files_of_methods
-from raison.errors import InputError
-from raison.outputs import check_folder, check_outputs, replacing, run_around
-from raison.runs.drive import run
+from raison.core.errors import InputError
+from raison.core.outputs import check_folder, check_outputs, replacing, run_around
+from raison.runs.driver import run
 from raison.runs.export import check_dataset, export
-from raison.runs.place import place_of
 from raison.runs.spec import RunSpec
-from raison.studies.reproduce import PART
+from raison.runs.storage import place_of
+from raison.studies.reproduce.run import PART
 from raison.testing import tiny_hf
 from raison.training.fit import BEST, CHECKPOINT, prepared
-from raison.training.repeated import repeated
+from raison.training.multi_seed import repeated
 
 TEXT = "a lovely film"
 

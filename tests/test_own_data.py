@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from raison import progress
 from raison.cli.app import app, assemble
+from raison.core import progress
+from raison.core.errors import DataWarning, InputError, RaisonError
+from raison.core.spec import Spec
 from raison.datasets import open_dataset
 from raison.datasets.gold import Place, annotators_in, decide
 from raison.datasets.marked import unmarked
-from raison.errors import DataWarning, InputError, RaisonError
-from raison.spec import Spec
 from raison.studies.evaluate import evaluate
 
 TEXT = "a dull film , but well acted ."  # tokens: a 0 dull 1 film 2 , 3 but 4 well 5 acted 6 . 7

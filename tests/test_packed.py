@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import raison
-from raison.models import packed, sharing
-from raison.models.base import Budget, Question, Wish
-from raison.models.halves import blocks_of
-from raison.models.memory import Memory
-from raison.models.trie import Trie
+from raison.models.prefix import packed, score
+from raison.models.prefix.trie import Trie
+from raison.models.protocol import Budget, Question, Wish
+from raison.models.runner.score_cache import Memory
+from raison.models.runner.split_forward import blocks_of
 from raison.testing import FAMILIES, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
@@ -174,7 +174,7 @@ def test_room_is_kept(family):
 @pytest.mark.parametrize("family", EVERY)
 def test_small_blocks_change_nothing(family, monkeypatch):
     """Nodes, keys and rows of the vocabulary in the smallest portions; chains from three nodes on."""
-    for home, name, size in ((sharing, "NODES", 5), (sharing, "HEAD", 3), (packed, "FLOATS", 90), (packed, "CHAIN", 3)):
+    for home, name, size in ((score, "NODES", 5), (score, "HEAD", 3), (packed, "FLOATS", 90), (packed, "CHAIN", 3)):
         monkeypatch.setattr(home, name, size)
     model = tiny(family)
     questions = questions_of(model, seed=5)
@@ -195,7 +195,7 @@ def test_long_chains_and_many_nodes(family):
     question = asked(encoding, target, generator, sets=16 if family in CAUSAL else 30, share=0.93)
     assert_same(model.score(pieces([question], 0, 2), memory=memory), literally(model, pieces([question], 0, 2)))
     assert_same(model.score([question], memory=memory), literally(model, [question]))
-    assert len(memory._trie) > sharing.NODES
+    assert len(memory._trie) > score.NODES
 
 
 @pytest.mark.parametrize("family", ["mistral", "gemma", "bart"])
@@ -318,8 +318,8 @@ def break_at(monkeypatch, home, name: str, turn: int, error: BaseException):
 BREAKS = [
     (packed.Packed, "attend", 1),  # the first layer
     (packed.Packed, "attend", 2),  # half-way
-    (sharing, "encode", 1),
-    (sharing, "tail", 1),  # behind the blocks: the nodes are there
+    (score, "encode", 1),
+    (score, "tail", 1),  # behind the blocks: the nodes are there
     (Trie, "write_hidden", 1),
     (Trie, "_add", 4),  # while the nodes are counted
 ]

@@ -15,10 +15,10 @@ import pytest
 
 import raison
 from conftest import opened
-from raison.runs.drive import run
+from raison.runs.driver import run
 from raison.runs.spec import RunSpec
 from raison.show import to_html
-from raison.web.shelf import Shelf
+from raison.web.runs import Shelf
 from serving import served
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -16,20 +16,20 @@ import pytest
 import torch
 
 import raison
-from raison.artifact import Artifact
-from raison.errors import InputError, UnknownName
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError, UnknownName
+from raison.core.registry import methods
+from raison.core.units import group, words
 from raison.methods import shapley
 from raison.methods.base import Batch
 from raison.methods.idf import SHIPPED, entry
 from raison.methods.lime import Lime
 from raison.methods.perturbation import ask, shares
 from raison.methods.shapley import KernelShap, ShapleySampling
-from raison.models.base import Budget, Question, Wish
-from raison.registry import methods
+from raison.models.protocol import Budget, Question, Wish
 from raison.studies.idf import fit_idf
 from raison.testing import check_method, tiny_model
 from raison.testing.precision import Float64
-from raison.units import group, words
 
 SAMPLERS = ["kernel_shap(samples=90)", "shapley_sampling(permutations=2)", "lime(samples=40)"]
 REMOVERS = ["leave_one_out", "occlusion", *SAMPLERS]

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from raison.errors import InputError
-from raison.metrics.asking import measure
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Example, Explanation, Span, Target, Units
+from raison.core.registry import metrics
 from raison.metrics.base import Share, Subject
 from raison.metrics.plausibility import (
     area_under_precision_recall,
@@ -24,8 +25,7 @@ from raison.metrics.plausibility import (
     recall,
     runs,
 )
-from raison.registry import metrics
-from raison.types import Encoding, Example, Explanation, Span, Target, Units
+from raison.metrics.runner import measure
 
 NAMES = (
     "token_f1_micro token_f1_macro token_iou span_f1_micro span_f1_macro auprc precision_at_k micro_recall_at_k top_1 "

@@ -11,15 +11,15 @@ import torch
 import transformers
 
 import raison
-from raison.errors import ModelError, Unsupported
-from raison.models import tap
-from raison.models.adapter import Adapter
-from raison.models.base import Question
+from raison.core.errors import ModelError, Unsupported
+from raison.core.records import Example
+from raison.models.attention import hook
 from raison.models.families.big_bird import sparse_from
-from raison.models.settings import Settings
+from raison.models.protocol import Question
+from raison.models.runner.adapter import Adapter
+from raison.models.runner.view_settings import Settings
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.tiny import tokenizer_of
-from raison.types import Example
 
 WRITER = {
     "hidden_size": 32,
@@ -95,7 +95,7 @@ def test_masking_keeps_what_a_family_does_behind_its_attention_weights(name):
     assert np.ptp(masked) > 0.05
 
 
-class Recomputing(tap.Reweighted):
+class Recomputing(hook.Reweighted):
     """Weights change where they are multiplied, but what comes out is computed anew from them."""
 
     def product(self, mark, weights, values, multiply):
@@ -113,18 +113,18 @@ def recomputed(*args, **kwargs):
             made.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tap, "Reweighted", Watch)
+        patch.setattr(hook, "Reweighted", Watch)
         output, weights = PLAIN_TAP(*args, **kwargs)
     return (made[-1].output.transpose(1, 2), weights) if made else (output, weights)
 
 
-PLAIN_TAP = tap.attention
+PLAIN_TAP = hook.attention
 
 
 def test_the_probe_notices_a_mask_that_forgets_what_comes_behind_the_weights(monkeypatch):
     hf, tokenizer = model_of("granite_swa")
     assert raison.load(hf, tokenizer).switches_heads
-    monkeypatch.setattr(tap, "attention", recomputed)
+    monkeypatch.setattr(hook, "attention", recomputed)
     model = raison.load(hf, tokenizer)
     assert "mask" not in model.removals and "delete" not in model.removals
     assert not model.switches_heads
@@ -179,7 +179,7 @@ def test_settings_are_put_back_whatever_a_pass_does():
 
     model = Odd()
     inner, seen = model.inner, model.seen
-    settings = raison.models.settings.settle(model, one_at_a_time=True)
+    settings = raison.models.runner.view_settings.settle(model, one_at_a_time=True)
     for _ in range(2):  # the turn is given back
         with pytest.raises(ValueError):
             model(torch.zeros(2))
@@ -215,9 +215,9 @@ HALF = {  # one of two layers attends
 def doubled(*args, **kwargs):
     """The tap as it would be if it recorded maps beside the function mode."""
     output, weights = PLAIN_TAP(*args, **kwargs)
-    call = tap.current()
+    call = hook.current()
     if call is not None and "softmaxes" in call.record:
-        call.maps.append(tap.Seen("self", weights, call.block))
+        call.maps.append(hook.Seen("self", weights, call.block))
     return output, weights
 
 
@@ -225,7 +225,7 @@ def doubled(*args, **kwargs):
 @pytest.mark.parametrize("broken", [False, True])
 def test_maps_of_half_of_the_layers_do_not_pass_for_maps_of_all(name, broken, monkeypatch):
     if broken:
-        monkeypatch.setattr(tap, "attention", doubled)
+        monkeypatch.setattr(hook, "attention", doubled)
     model = raison.load(*model_of(name, **HALF[name]))
     assert "attention" not in model.offers and "gradients" in model.offers
 
@@ -315,10 +315,10 @@ def test_windows_beyond_a_real_text_are_crossed_by_position(name, settings):
 
 def test_a_window_that_is_counted_in_tokens_is_noticed(monkeypatch):
     """Were the family's rule asked about indices, a text without gaps would not tell."""
-    from raison.models import masking
+    from raison.models.attention import masks
 
-    seen = masking.current
-    monkeypatch.setattr(masking, "current", lambda: None if seen() is None else UnknownPositions(seen()))
+    seen = masks.current
+    monkeypatch.setattr(masks, "current", lambda: None if seen() is None else UnknownPositions(seen()))
     model = raison.load(*model_of("mistral", sliding_window=1024, max_position_embeddings=4096))
     assert model.removals[0] != "delete"
 

@@ -15,18 +15,18 @@ import torch
 
 import raison
 from literal import greedy_causal, greedy_labels, greedy_seq2seq
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.registry import rules, searches
+from raison.core.units import group
 from raison.methods.base import Batch
-from raison.models.base import Budget, Question, Scored
-from raison.models.callable import Function
-from raison.models.generation import extended
-from raison.models.memory import Memory
+from raison.models.protocol import Budget, Question, Scored
+from raison.models.runner.score_cache import Memory
+from raison.models.tasks.function import Function
+from raison.models.tasks.generation import extended
 from raison.rationales.search import Interrupted
-from raison.registry import rules, searches
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
-from raison.units import group
 
 CAUSAL = [family for family, tasks in FAMILIES.items() if "causal" in tasks]
 SEQ2SEQ = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]

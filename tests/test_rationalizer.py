@@ -14,26 +14,26 @@ from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
-from raison.errors import InputError, ModelError, Unsupported
-from raison.models.base import Question
-from raison.selfexplaining.assembling import assembled
-from raison.selfexplaining.batching import added_by, as_words
-from raison.selfexplaining.calibration import calibrate
-from raison.selfexplaining.frame import NAMED, Frame, levels
-from raison.selfexplaining.homogeneity import Homogeneity, homogeneity, split_of
-from raison.selfexplaining.judging import measured, troubles
-from raison.selfexplaining.objectives import Weights, coherence, prediction_loss, shares, sparsity_gap, total
-from raison.selfexplaining.rationalizer import Rationalizer, Selected
-from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
-from raison.selfexplaining.selecting import attention, decided, sampled, seeing
-from raison.selfexplaining.selective import selective
-from raison.selfexplaining.stages import blocks_of, stretch
+from raison.core.errors import InputError, ModelError, Unsupported
+from raison.core.records import Example
+from raison.models.protocol import Question
+from raison.rationalizers.adapter import selective
+from raison.rationalizers.batching import added_by, as_words
+from raison.rationalizers.block_ranges import blocks_of, stretch
+from raison.rationalizers.build import assembled
+from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.config import NAMED, Frame, levels
+from raison.rationalizers.homogeneity import Homogeneity, homogeneity, split_of
+from raison.rationalizers.losses import Weights, coherence, prediction_loss, shares, sparsity_gap, total
+from raison.rationalizers.module import Rationalizer, Selected
+from raison.rationalizers.report import measured, troubles
+from raison.rationalizers.selection import attention, decided, sampled, seeing
+from raison.rationalizers.train import Regimen, train_rationalizer
 from raison.show.wording import headline
 from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
 from raison.training import fit as fitting
-from raison.training.labelled import Line, examples_by_part, lines_of
-from raison.types import Example
+from raison.training.class_data import Line, examples_by_part, lines_of
 from test_attention_classifier import reviews
 
 ENCODERS = ("bert", "roberta", "distilbert", "electra", "modernbert")
@@ -728,7 +728,7 @@ def test_other_weights_of_the_same_name_are_another_model(tmp_path, monkeypatch)
 
 
 def test_supervision_learns_what_people_marked(tmp_path):
-    from raison.types import Span
+    from raison.core.records import Span
 
     def with_gold(e: Example) -> Example:
         words, at, spans = e.text.split(" "), 0, []
@@ -958,7 +958,7 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     """A name of the catalog whose folder a loader owns; who wants a plain model is told so."""
     from raison.models import catalog
     from raison.models.load import plain_model
-    from raison.studies.audit import audit
+    from raison.studies.audit.run import audit
 
     model, tokenizer = built()
     model.float().save_pretrained(tmp_path / "m")

@@ -8,9 +8,9 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from raison.selfexplaining.assembling import assembled
-from raison.selfexplaining.calibration import calibrate
-from raison.selfexplaining.frame import Frame
+from raison.rationalizers.build import assembled
+from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.config import Frame
 from raison.testing import tiny_hf
 
 DEPTH, WIDTH, HEADS = 5, 16, 2

@@ -11,12 +11,12 @@ import torch
 
 import raison
 from lightly import light, rough
-from raison.datasets.opening import open_dataset
-from raison.models.base import Question
-from raison.registry import methods
+from raison.core.registry import methods
+from raison.datasets.open import open_dataset
+from raison.models.protocol import Question
 from raison.testing import check_model
 from raison.testing.checks import state_of, with_padding
-from raison.training.labelled import marked
+from raison.training.class_data import marked
 
 REVIEWS = [
     "A lovely film.",
@@ -167,19 +167,19 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
 
 @pytest.mark.registry
 def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch):
-    from raison.models import tap
+    from raison.models.attention import hook
 
     text = " ".join(PROMPTS * 12)
     encoding = smollm2.encode([raison.Example(text)])[0]
     target = smollm2.aim(encoding)[0][1]
     keep = np.ones((2, len(encoding)), bool)
     keep[1, 5:9] = False
-    assert len(encoding) > tap.LONG
+    assert len(encoding) > hook.LONG
     used = []
-    real = tap.fused_attention
-    monkeypatch.setattr(tap, "fused_attention", lambda: used.append(1) or real())
+    real = hook.fused_attention
+    monkeypatch.setattr(hook, "fused_attention", lambda: used.append(1) or real())
     (fused,) = smollm2.score([Question(encoding, target, keep)])
     assert used
-    monkeypatch.setattr(tap, "LONG", 10**9)
+    monkeypatch.setattr(hook, "LONG", 10**9)
     (eager,) = smollm2.score([Question(encoding, target, keep)])
     np.testing.assert_allclose(fused.value, eager.value, rtol=1e-3, atol=2e-3)

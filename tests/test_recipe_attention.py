@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from raison.cli.app import app, assemble
-from raison.errors import InputError
-from raison.show.curves import draw_curves
-from raison.studies.experiments.audits import line_of, swept, with_adversary
-from raison.studies.experiments.lines import LINES, read_lines
-from raison.studies.page import section
-from raison.studies.reproduce import reproduce
-from raison.studies.suite import suites
+from raison.core.errors import InputError
+from raison.show.figure.curves import draw_curves
+from raison.studies.reproduce.experiments.audits import line_of, swept, with_adversary
+from raison.studies.reproduce.experiments.lines import LINES, read_lines
+from raison.studies.reproduce.page import section
+from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.suite import suites
 from test_attention_classifier import reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]

@@ -12,14 +12,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.records import Example, Span
 from raison.models.load import load
-from raison.studies.experiments import homogeneity as study
-from raison.studies.experiments.lines import LINES, add_line, read_lines
-from raison.studies.reproduce import reproduce
-from raison.studies.suite import suites
+from raison.studies.reproduce.experiments import homogeneity as study
+from raison.studies.reproduce.experiments.lines import LINES, add_line, read_lines
+from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
-from raison.types import Example, Span
 from test_attention_classifier import BAD, GOOD, reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "rationalizers"]

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import raison
-from raison.errors import InputError
+from raison.core.errors import InputError
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 FILES = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")

@@ -355,5 +355,5 @@ def test_cloze_questions_hide_their_answers(recipes, xquad):
     assert years and all(
         q.answers[0][1] not in q.text and q.text.startswith(("when", "in what", "what")) for q in years
     )
-    with pytest.raises(raison.errors.InputError, match="give a smaller --cloze"):
+    with pytest.raises(raison.core.errors.InputError, match="give a smaller --cloze"):
         span.cloze_questions(xquad, [], 100_000, 0)

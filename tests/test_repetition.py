@@ -14,12 +14,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import raison
-from raison.errors import InputError
-from raison.evaluation import Evaluation
-from raison.studies.experiment import Trial, experiments
-from raison.studies.experiments.repetition import PLACES
-from raison.studies.repeating import frequent_words, of_word
-from raison.studies.suite import Run, suites
+from raison.core.errors import InputError
+from raison.core.evaluation import Evaluation
+from raison.studies.repetition import frequent_words, of_word
+from raison.studies.reproduce.experiment import Trial, experiments
+from raison.studies.reproduce.experiments.repetition import PLACES
+from raison.studies.reproduce.suite import Run, suites
 
 WORDS = ("the", "dog", "of", "moon", "and", "a", "cat", "sun")
 METHODS = {"at first": "first", "later": "later", "beside": "beside"}

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.registry import metrics
 from raison.methods.base import Method
-from raison.registry import metrics
 from raison.studies.evaluate import method_list
-from raison.studies.experiment import experiments
-from raison.studies.page import page_with, section
-from raison.studies.reproduce import reproduce
-from raison.studies.suite import suite_named, suites
+from raison.studies.reproduce.experiment import experiments
+from raison.studies.reproduce.page import page_with, section
+from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.suite import suite_named, suites
 
 SUITES = suites()
 
@@ -63,7 +63,7 @@ def test_a_suite_runs_and_is_written_once(sentiment, data_dir, tmp_path):
 
 
 def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
-    from raison.studies import reproduce as study
+    from raison.studies.reproduce import run as study
 
     suite = suite_named("P4-table1")
     small = {title: suite.methods[title] for title in ("Random", "Ours")}
@@ -80,7 +80,7 @@ def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
 
 def test_heads_beside_a_model_are_its_heads(tmp_path, sentiment):
     import raison
-    from raison.artifact import Artifact
+    from raison.core.artifact import Artifact
     from raison.testing import tiny_hf
 
     hf, tokenizer = tiny_hf("bert", "classification", double=False)
@@ -102,7 +102,7 @@ def test_unknown_suites_are_refused():
 
 
 def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_path, monkeypatch):
-    from raison.studies import reproduce as study
+    from raison.studies.reproduce import run as study
 
     made = []
     real = study.evaluate
@@ -122,7 +122,7 @@ def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_p
 
 
 def test_a_model_that_was_trained_again_is_another():
-    from raison.studies.reproduce import weights_of
+    from raison.studies.reproduce.run import weights_of
     from raison.testing import tiny_model
 
     model, again = (tiny_model("bert", "classification") for _ in range(2))
@@ -137,8 +137,8 @@ def test_a_model_that_was_trained_again_is_another():
 
 
 def test_a_prompt_carries_the_gold_span():
-    from raison.studies.questions import prompted
-    from raison.types import Example, Span
+    from raison.core.records import Example, Span
+    from raison.studies.prompts import prompted
 
     asked = Example("Who fell?", "Yesterday Ann fell.", id="7", label="Ann", gold=(Span(10, 13),), meta={"answers": []})
     made = prompted(asked, "{context}\n\nQuestion: {question}\nAnswer:")
@@ -150,9 +150,9 @@ def test_a_prompt_carries_the_gold_span():
 
 
 def test_answers_are_marked_as_squad_does():
+    from raison.core.records import Example
     from raison.metrics.answers import answer_f1, exact_match
-    from raison.studies.questions import marks
-    from raison.types import Example
+    from raison.studies.prompts import marks
 
     assert exact_match("The  Cat!", ["a cat"]) == 1.0
     assert exact_match("cats", ["a cat"]) == 0.0
@@ -168,13 +168,13 @@ def test_answers_are_marked_as_squad_does():
 
 def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
     import raison
-    from raison.studies import questions
+    from raison.core.records import Example
+    from raison.studies import prompts
     from raison.testing.tiny import tiny_model
-    from raison.types import Example
 
-    monkeypatch.setattr(questions, "LONGEST", 2)  # random weights write what no tokenizer would
+    monkeypatch.setattr(prompts, "LONGEST", 2)  # random weights write what no tokenizer would
     model = tiny_model("llama", "causal")
-    asked = questions.answered(
+    asked = prompts.answered(
         model, Example.from_template("{context} Q: {question} A:", context="It fell down.", question="What?")
     )
     assert asked.target
@@ -186,8 +186,8 @@ def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
 
 
 def test_examples_can_name_what_is_explained(sentiment):
+    from raison.core.records import Example
     from raison.studies.evaluate import evaluate
-    from raison.types import Example
 
     texts = [Example("A dull film.", target="positive"), Example("A fine film.", target="negative")]
     found = evaluate(sentiment, texts, ["random"], ["aopc"], target="given")
@@ -201,7 +201,7 @@ def test_examples_can_name_what_is_explained(sentiment):
 
 def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
     pytest.importorskip("matplotlib")
-    from raison.show.curves import draw_curves, shares_of
+    from raison.show.figure.curves import draw_curves, shares_of
     from raison.studies.evaluate import evaluate
 
     np.testing.assert_allclose(shares_of("aopc_curve", 9), np.arange(1, 10) / 9)  # P4's grid: 11.1 % … 100 %
@@ -219,9 +219,9 @@ def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
 
 
 def test_runs_are_compared_on_the_texts_that_both_have():
-    from raison.evaluation import Cell, Column, Evaluation, Seen
-    from raison.studies.across import compared, joined
-    from raison.studies.suite import Across
+    from raison.core.evaluation import Cell, Column, Evaluation, Seen
+    from raison.studies.reproduce.cross_run import compared, joined
+    from raison.studies.reproduce.suite import Across
 
     def run(ids, values):
         cell = Cell("m", "error", float(np.mean(values)), None, None, tuple(map(float, values)))
@@ -250,7 +250,7 @@ def test_runs_are_compared_on_the_texts_that_both_have():
 def test_the_true_probability_of_a_majority_is_counted():
     from itertools import product
 
-    from raison.studies.experiments import majority as study
+    from raison.studies.reproduce.experiments import majority as study
 
     for kept, ones in ((17, 9), (17, 8), (13, 5), (12, 8), (10, 5)):
         rest = list(product((0, 1), repeat=17 - kept))
@@ -270,8 +270,8 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     from pathlib import Path
 
     import raison
-    from raison.studies.experiments import majority as study
-    from raison.types import Example
+    from raison.core.records import Example
+    from raison.studies.reproduce.experiments import majority as study
 
     recipe = Path(__file__).resolve().parents[1] / "recipes" / "majority.py"
     told = [sys.executable, str(recipe), "--out", str(tmp_path / "m"), "--steps", "2", "--batch", "8"]
@@ -303,8 +303,8 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
 
 def tiny_suite():
     """A suite of two controls on a model of nothing, and its texts."""
-    from raison.studies.suite import Run, Suite
-    from raison.types import Example
+    from raison.core.records import Example
+    from raison.studies.reproduce.suite import Run, Suite
 
     run = Run("tiny", "tiny", "texts")
     suite = Suite("tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None)
@@ -314,7 +314,7 @@ def tiny_suite():
 def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
     """An evaluation that is stopped gives what it has; kept as done, it would be reported for all texts."""
     from raison.studies import evaluate as evaluating
-    from raison.studies import reproduce as study
+    from raison.studies.reproduce import run as study
     from raison.testing import tiny_model
 
     suite, run, examples = tiny_suite()
@@ -339,7 +339,7 @@ def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("torn", [b"", b'{"model": "x"', b'{"model": 3}', b"\xff\xfe\x00", b"[]", b"null"])
 def test_a_torn_part_is_made_again(tmp_path, torn):
-    from raison.studies import reproduce as study
+    from raison.studies.reproduce import run as study
     from raison.testing import tiny_model
 
     suite, run, examples = tiny_suite()

@@ -10,23 +10,23 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from raison import progress
 from raison.cli.app import app, assemble
-from raison.errors import InputError, RaisonError
+from raison.core import progress
+from raison.core.errors import InputError, RaisonError
+from raison.core.records import Example
 from raison.runs import export as exporting
 from raison.runs import lines, lock
-from raison.runs.drive import run
+from raison.runs.driver import run
 from raison.runs.export import export, query
 from raison.runs.identity import method_identity
 from raison.runs.lock import owned
-from raison.runs.place import Local, place_of
 from raison.runs.plan import Planned, Planner, header_of
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
+from raison.runs.storage import Local, place_of
 from raison.runs.store import compact, records, repair, verify
 from raison.studies.evaluate import method_list
-from raison.types import Example
 from test_runs import copied, done, folder, parquet_of, shards_of, spec_of  # noqa: F401
 
 runner = CliRunner()

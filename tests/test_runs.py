@@ -22,22 +22,22 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import raison
-from raison import progress
 from raison.cli.app import app, assemble
-from raison.errors import InputError, ModelError, RaisonError, out_of_memory
+from raison.core import progress
+from raison.core.errors import InputError, ModelError, RaisonError, out_of_memory
+from raison.core.records import Example
 from raison.runs import lines
-from raison.runs.drive import Death, Queue, run
+from raison.runs.driver import Death, Queue, run
 from raison.runs.export import export, query
 from raison.runs.lock import owned
-from raison.runs.place import Local, Unwritten, place_of
 from raison.runs.plan import Planned, chunked, header_bytes, header_of, shard_of
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
+from raison.runs.storage import Local, Unwritten, place_of
 from raison.runs.store import compact, done_shards, records, repair, verify
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_hf
-from raison.types import Example
 
 WORDS = "a lovely film story the is and ending cast it very dull stale warm".split()
 METHODS = ("leave_one_out", "gradient_norm")
@@ -492,7 +492,7 @@ def test_what_deaths_teach(tmp_path, folder):
 
 
 def test_too_little_memory_takes_fewer_texts(folder, done, tmp_path, monkeypatch):
-    from raison.runs.work import Worker
+    from raison.runs.worker import Worker
 
     plain = Worker.explained
 
@@ -508,7 +508,7 @@ def test_too_little_memory_takes_fewer_texts(folder, done, tmp_path, monkeypatch
 
 
 def test_texts_that_can_not_be_read_are_recorded(folder, tmp_path, monkeypatch):
-    from raison.runs.work import Worker
+    from raison.runs.worker import Worker
 
     plain = Worker.explained
 
@@ -842,7 +842,7 @@ def test_the_same_text_with_another_label_is_no_damage(folder, tmp_path):
 
 
 def test_failures_are_not_forgotten_and_can_be_tried_again(folder, done, tmp_path, monkeypatch):
-    from raison.runs.work import Worker
+    from raison.runs.worker import Worker
 
     plain = Worker.explained
 

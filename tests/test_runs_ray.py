@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.models.load import load
-from raison.runs.drive import run
+from raison.runs.driver import run
 from raison.runs.identity import model_identity
-from raison.runs.place import place_of
 from raison.runs.ray import packed_model
 from raison.runs.spec import Means
+from raison.runs.storage import place_of
 from raison.runs.store import done_shards, verify
 from test_runs import actors_below, folder, parquet_of, spec_of, write_texts  # noqa: F401
 

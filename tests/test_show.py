@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from raison.core.records import Encoding, Explanation, Target
+from raison.core.units import group, words
 from raison.show import render, render_many, scale, to_html
-from raison.show.flow import flow
-from raison.show.html import MODULES, embedded
-from raison.show.look import paper_of
+from raison.show.html.explanation import MODULES, embedded
 from raison.show.scale import AGAINST, FOR, INKS, LESS, MORE, PAPERS, SILENT, background, contrast, ink, weights
+from raison.show.spans import flow
+from raison.show.terminal.style import paper_of
 from raison.show.wording import clean, number
-from raison.types import Encoding, Explanation, Target
-from raison.units import group, words
 
 NASTY = 'He said </script><b>hi</b><!-- & left \x1b[31mred\x1b[0m\x9b2J \u202eback\u2028 "quoted"'
 
@@ -251,7 +251,7 @@ def test_scale_is_readable_everywhere():
 
 
 def test_page_has_the_same_scale():
-    script = (files("raison.show") / "page" / "scale.js").read_text("utf-8")
+    script = (files("raison") / "page" / "scale.js").read_text("utf-8")
     names = "FOR|AGAINST|MORE|LESS|INKS|SILENT"
     found = {name: json.loads(value) for name, value in re.findall(rf"const ({names}) = (.*);", script)}
     colours = {"FOR": FOR, "AGAINST": AGAINST, "MORE": MORE, "LESS": LESS}
@@ -259,7 +259,7 @@ def test_page_has_the_same_scale():
     assert found == {**expected, "INKS": [list(i) for i in INKS], "SILENT": SILENT}
     for name, paper in PAPERS.items():
         assert f"{name}: {list(paper)}" in script
-        assert f"rgb({' '.join(map(str, paper))})" in (files("raison.show") / "page" / "page.css").read_text("utf-8")
+        assert f"rgb({' '.join(map(str, paper))})" in (files("raison") / "page" / "page.css").read_text("utf-8")
 
 
 class Reader(HTMLParser):
@@ -308,7 +308,7 @@ def test_page_data_is_json_whatever_the_diagnostics():
 
 
 def test_page_modules_only_import_those_before_them():
-    page, names = files("raison.show") / "page", []
+    page, names = files("raison") / "page", []
     # the others belong to `raison serve` alone
     assert {*MODULES, "page.css", "index.html", "app.js", "app.css"} <= {module.name for module in page.iterdir()}
     for place, module in enumerate(MODULES):

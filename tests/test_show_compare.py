@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.records import Explanation, Target
 from raison.show import render_many, scale, to_figure, to_html
 from raison.show.agreement import (
     Agreement,
@@ -34,11 +35,10 @@ from raison.show.agreement import (
     tau_b,
     top,
 )
-from raison.show.compare import folded
 from raison.show.consensus import footnotes, listed, statement, titles
 from raison.show.difference import difference, differences
+from raison.show.terminal.compare import folded
 from raison.show.wording import measured
-from raison.types import Explanation, Target
 from test_cli import one_sentence, raison
 from test_show import MOVIE, NASTY, bare, coloured, explain, show
 from test_show_rationales import browse, court, rows, size_of

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Explanation, Span, Target
+from raison.core.units import group, words
 from raison.show import to_figure
-from raison.show.flow import Piece, flow, golden, shortened
 from raison.show.matrix import CHOSEN, matrix
-from raison.types import Encoding, Explanation, Span, Target
-from raison.units import group, words
+from raison.show.spans import Piece, flow, golden, shortened
 
 drawing = pytest.mark.skipif(find_spec("matplotlib") is None, reason="pictures need matplotlib")
 TEXT = "My dog barked all night at the"
@@ -52,7 +52,7 @@ def span(word, text=TEXT, segment=""):
 
 def set_words(explanation, gold):
     """word -> (in bold, filled) of the picture's text; words stand there once."""
-    from raison.show.typeset import Leaf
+    from raison.show.figure.typeset import Leaf
 
     leaf = Leaf(explanation, gold)
     leaf.texts(explanation)
@@ -202,8 +202,8 @@ def test_a_unit_that_people_linked_in_part_is_taken_apart():
 
 @drawing
 def test_the_picture_frames_what_people_linked(tmp_path):
-    from raison.show.grid import grid
-    from raison.show.paper import INK
+    from raison.show.figure.canvas import INK
+    from raison.show.figure.matrix import grid
 
     def frames(gold):
         from matplotlib.colors import to_hex

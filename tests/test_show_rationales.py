@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from raison.errors import InputError, MissingExtra
+from raison.core.errors import InputError, MissingExtra
+from raison.core.records import Encoding, Explanation, Target
+from raison.core.units import group, words
 from raison.show import certificate as proof
 from raison.show import render, render_many, to_figure, to_html
 from raison.show.matrix import CHOSEN, GIVEN, HIDDEN, SPARED, matrix, sheets
-from raison.show.path import excerpt, path
-from raison.types import Encoding, Explanation, Target
-from raison.units import group, words
+from raison.show.search_path import excerpt, path
 
 COURT = "The Supreme Court on Tuesday rejected a challenge to the"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -593,8 +593,8 @@ def test_picture_of_a_matrix(tmp_path):
 
 @drawing
 def test_nothing_is_drawn_outside_the_paper(tmp_path):
-    from raison.show.grid import grid
-    from raison.show.typeset import Leaf
+    from raison.show.figure.matrix import grid
+    from raison.show.figure.typeset import Leaf
 
     long = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 4
     encoding = encode(f"{long} is a word")

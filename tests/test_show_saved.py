@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import raison
 from raison.cli.app import app, assemble
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.show.files import draw, read_saved
 from raison.show.latex import escaped, latex
 from raison.show.notebook import register
-from raison.show.saved import draw, read_saved
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_model
 
@@ -111,8 +111,8 @@ def test_a_notebook_shows_results(found, evaluation):
     register(shell)
     made = shell.formatters["text/html"]
     for shown in (
-        made.by_name["raison.types", "Explanation"](found[0]),
-        made.by_name["raison.evaluation", "Evaluation"](evaluation),
+        made.by_name["raison.core.records", "Explanation"](found[0]),
+        made.by_name["raison.core.evaluation", "Evaluation"](evaluation),
         made.by_type[list](found),
     ):
         assert shown.startswith('<iframe sandbox="allow-scripts allow-downloads"') and "allow-same-origin" not in shown

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raison import registry as registries
-from raison.errors import InputError, UnknownName
-from raison.registry import Registry, suggest
-from raison.spec import Spec
+from raison.core import registry as registries
+from raison.core.errors import InputError, UnknownName
+from raison.core.registry import Registry, suggest
+from raison.core.spec import Spec
 
 fuzz = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -182,7 +182,7 @@ def test_any_text_is_a_spec_or_an_input_error(text):
 # -- registries -------------------------------------------------------------------------------------
 
 ROOM = """
-from raison.registry import Registry
+from raison.core.registry import Registry
 tools = Registry("tool", "{package}")
 """
 ENTRY = '''
@@ -394,7 +394,7 @@ def test_plug_ins_are_loaded(shop, monkeypatch):
     assert "drill" in shop and asked == ["raison.no_such_room"]
 
 
-@pytest.mark.parametrize("value", ["no_such_plugin_package:thing", "raison.spec:no_such_thing"])
+@pytest.mark.parametrize("value", ["no_such_plugin_package:thing", "raison.core.spec:no_such_thing"])
 def test_a_broken_plug_in_is_named(shop, monkeypatch, value):
     point = importlib.metadata.EntryPoint("extra", value, "raison.no_such_room")
     monkeypatch.setattr(registries, "entry_points", lambda group: [point])

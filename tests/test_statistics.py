@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 from raison.metrics.base import Share
 from raison.metrics.statistics import (
     bca,

@@ -16,20 +16,20 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from raison import progress
-from raison.errors import InputError, UnknownName
+from raison.core import progress
+from raison.core.errors import InputError, UnknownName
+from raison.core.records import Example
 from raison.models.load import load
 from raison.models.lora import merge
 from raison.testing import tiny_hf
 from raison.testing.tiny import TEXTS
 from raison.training import fit as loop
-from raison.training.attending import attending
 from raison.training.compatibility import Setup, Task, learner_of, perplexities, subsets, train_compatibility
 from raison.training.dropout import Side, drawn, rule_of
+from raison.training.dropout_attention import attending
 from raison.training.fit import Course, Stopped, Unsaved, fit, lines
-from raison.training.material import Feed, Row, blocks, joined, named, several, translations
+from raison.training.lm_data import Feed, Row, blocks, joined, named, several, translations
 from raison.training.seeds import generator
-from raison.types import Example
 
 PAIRS = [(text[: 40 + 3 * i], TEXTS[(k + 1) % len(TEXTS)][: 30 + i]) for i in range(8) for k, text in enumerate(TEXTS)]
 SIDE = Side(torch.ones(4, 23, dtype=torch.bool), 2)
@@ -366,7 +366,7 @@ def test_reports_name_no_folder(tmp_path):
 
 
 def setup_of(model, **settings) -> tuple[Task, list[Row]]:
-    from raison.training.attending import reach_of
+    from raison.training.dropout_attention import reach_of
 
     chosen = Setup(**{**SMALL, **settings})
     if model.task == "causal":
@@ -383,9 +383,9 @@ def test_perplexities_are_those_of_raison_itself(family):
     """Full and subset perplexity, measured by masks, against `score` with the other tokens deleted."""
     import numpy as np
 
-    from raison.models.base import Question
-    from raison.models.generation import extended
-    from raison.types import Target
+    from raison.core.records import Target
+    from raison.models.protocol import Question
+    from raison.models.tasks.generation import extended
 
     model = load(*tiny_hf(family, "causal" if family != "bart" else "seq2seq"))
     task, rows = setup_of(model)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raison.errors import InputError
-from raison.types import Encoding, Example, Explanation, Record, Slot, Span, Target, Units
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Example, Explanation, Record, Slot, Span, Target, Units
 
 fuzz = settings(max_examples=80, deadline=None, derandomize=True)
 
@@ -85,7 +85,7 @@ SMALL = {
 
 
 def test_every_record_is_tested_here():
-    assert {name for name, cls in Record.kinds.items() if cls.__module__ == "raison.types"} == set(SMALL)
+    assert {name for name, cls in Record.kinds.items() if cls.__module__ == "raison.core.records"} == set(SMALL)
 
 
 # -- frozen -----------------------------------------------------------------------------------------
@@ -536,14 +536,14 @@ def test_records_of_two_kinds_are_never_equal():
 
 
 def test_content_is_the_same_in_another_process():
-    code = "from raison.types import Example; print(Example('漢 👍', meta={'b': 1, 'a': 2.5}).content())"
+    code = "from raison.core.records import Example; print(Example('漢 👍', meta={'b': 1, 'a': 2.5}).content())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == Example("漢 👍", meta={"a": 2.5, "b": 1}).content()
 
 
 def test_records_import_neither_torch_nor_transformers():
     code = (
-        "import sys, raison.types, raison.units, raison.spec, raison.registry; "
+        "import sys, raison.core.records, raison.core.units, raison.core.spec, raison.core.registry; "
         "heavy = {'torch', 'transformers', 'tokenizers', 'rich', 'typer'}; "
         "print(sorted({m.split('.')[0] for m in sys.modules} & heavy))"
     )

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Example, Slot
+from raison.core.units import LEVELS, group, passages, sentences, words
 from raison.models.axis import axis_of
 from raison.models.codec import Codec, align
 from raison.testing.tiny import TEXTS, tiny_model, tiny_tokenizer
-from raison.types import Encoding, Example, Slot
-from raison.units import LEVELS, group, passages, sentences, words
 
 fuzz = settings(
     max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -587,7 +587,7 @@ def real(request):
 
 def tokenizer_named(name):
     """From raison's own catalog."""
-    from raison.errors import MissingExtra, ModelError
+    from raison.core.errors import MissingExtra, ModelError
     from raison.models import catalog
 
     try:

@@ -10,7 +10,7 @@ import torch
 from torch.nn.utils import prune
 
 import raison
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.testing import tiny_hf
 
 TEXT = "The film is a lovely surprise"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from raison.evaluation import Cell, Column, Evaluation, Seen
+from raison.core.evaluation import Cell, Column, Evaluation, Seen
 from raison.metrics.base import Share
 from raison.metrics.statistics import pooled_gap_interval, pooled_permutation_test
 from raison.studies.compare import compare
-from raison.studies.page import held, section
-from raison.studies.reproduce import Outcome
-from raison.studies.suite import Across, Claim, Run, Suite
+from raison.studies.reproduce.page import held, section
+from raison.studies.reproduce.run import Outcome
+from raison.studies.reproduce.suite import Across, Claim, Run, Suite
 
 SIX = ((1.0,) * 6, (0.0,) * 6)  # of 64 sign changes two are as far apart: p = 2 / 64
 

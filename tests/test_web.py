@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 
 import raison
-from raison import progress
-from raison.errors import InputError
-from raison.runs.drive import run
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.records import Explanation
+from raison.runs.driver import run
 from raison.runs.spec import RunSpec
-from raison.studies.looking import heads_of, muted, without
 from raison.studies.trust import trust
+from raison.studies.what_if import heads_of, muted, without
 from raison.testing import tiny_hf
-from raison.types import Explanation
 from raison.web.guard import Guard, cookie_of
 from raison.web.jobs import Busy, Workers
+from raison.web.runs import Shelf
 from raison.web.settings import Settings
-from raison.web.shelf import Shelf
 from serving import served
 
 TEXT = "a lovely film and a warm story"
@@ -182,7 +182,8 @@ def test_predictions_removals_heads_and_trust(client, models):
     assert carried.sum() == pytest.approx(1) and carried.shape == (len(found["heads"]["maps"]), carried.shape[1])
     loo = raison.explain(model, TEXT)
     np.testing.assert_array_equal(
-        found["muted"]["scores"], muted(model, raison.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores
+        found["muted"]["scores"],
+        muted(model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores,
     )
     assert not np.allclose(found["muted"]["scores"], found["explanation"]["scores"])
     told = ask(client, "trust", model="bert", text=TEXT, method="leave_one_out")
@@ -194,7 +195,7 @@ def test_a_head_that_is_off_is_the_head_times_zero(models):
     model = models["bert"]
     found = raison.explain(model, TEXT)
     told = heads_of(model, found)
-    after = muted(model, raison.registry.methods.build("leave_one_out"), found, [(1, 0)]).diagnostics
+    after = muted(model, raison.core.registry.methods.build("leave_one_out"), found, [(1, 0)]).diagnostics
     hf = copy.deepcopy(model.hf)
     attention = hf.bert.encoder.layer[1].attention
     width = attention.self.attention_head_size
@@ -662,7 +663,7 @@ def test_what_if_is_about_what_the_model_says(client, models):
             told = ask(client, "remove", model="bert", text=TEXT, target=target, removed=removed)
             keep = [k for k in range(len(TEXT.split())) if k not in removed]
             base = raison.explain(model, TEXT, "uniform")
-            question = raison.models.base.Question(
+            question = raison.models.protocol.Question(
                 base.encoding, base.target, base.units.keep(np.isin(np.arange(len(base.units)), keep))[None]
             )
             best = int(model.score([question])[0].predicted[0, 0])

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from raison.api import load as load
     from raison.api import ls as ls
     from raison.api import rationalize as rationalize
-    from raison.errors import RaisonError as RaisonError
+    from raison.core.errors import RaisonError as RaisonError
+    from raison.core.records import Example as Example
+    from raison.core.records import Explanation as Explanation
     from raison.studies.evaluate import evaluate as evaluate
-    from raison.types import Example as Example
-    from raison.types import Explanation as Explanation
 
 __version__ = "0.1.0"
 __all__ = ["Example", "Explanation", "RaisonError", "evaluate", "explain", "ground", "load", "ls", "rationalize"]
@@ -32,9 +32,9 @@ _HOMES = {
     "load": "raison.api",
     "ls": "raison.api",
     "rationalize": "raison.api",
-    "Example": "raison.types",
-    "Explanation": "raison.types",
-    "RaisonError": "raison.errors",
+    "Example": "raison.core.records",
+    "Explanation": "raison.core.records",
+    "RaisonError": "raison.core.errors",
 }
 
 

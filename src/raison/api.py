@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from raison import units as grouping
-from raison.errors import InputError, TooLong
+from raison.core import units as grouping
+from raison.core.errors import InputError, TooLong
+from raison.core.records import Encoding, Example, Explanation, Target
+from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest
+from raison.core.spec import Spec
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.methods.failures import method_failed, model_failed, refuse_failed
-from raison.models.base import Model, Prediction, Wish
-from raison.models.keeping import keeping
 from raison.models.load import load
+from raison.models.protocol import Model, Prediction, Wish
+from raison.models.runner.pass_cache import keeping
 from raison.rationales import grounded
 from raison.rationales.search import Interrupted, Search
-from raison.registry import Registry, datasets, methods, metrics, rules, searches, suggest
-from raison.spec import Spec
-from raison.types import Encoding, Example, Explanation, Target
 
 __all__ = [
     "DEFAULT_METHOD",

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from raison import __version__
-from raison.errors import RaisonError, out_of_memory
+from raison.core.errors import RaisonError, out_of_memory
 
 __all__ = ["app", "assemble", "guarded", "main"]
 

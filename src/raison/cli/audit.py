@@ -10,8 +10,8 @@ import typer
 from raison.cli import options
 from raison.cli.evaluate import DataDir, Skip
 from raison.cli.inputs import files_of_data
-from raison.errors import InputError
-from raison.outputs import check_outputs, replacing
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs, replacing
 
 Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
@@ -69,11 +69,11 @@ def audit(
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
     inputs: list[str | Path | None] = [model, *files_of_data(data, data_dir), *files_of_data(train, data_dir)]
     check_outputs([html], force=force, inputs=inputs)
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.audit import audit as audited
+        from raison.studies.audit.run import audit as audited
 
         wait(f"opening {model}")
         loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
@@ -92,6 +92,6 @@ def audit(
         print(found.to_json())
         return
     from raison.show.audit import render_audit
-    from raison.show.look import screen
+    from raison.show.terminal.style import screen
 
     render_audit(found, screen(highlight=False))

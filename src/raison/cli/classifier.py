@@ -77,7 +77,7 @@ def classifier(
     data_dir: DataDir = None,
 ) -> None:
     """Train a text classifier with one attention over its words, sparse or tied to them, that explains itself."""
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     design: dict[str, Any] = dict(
         encoder=encoder, attention=attention, normalizer=normalizer, combine=combine, layers=layers, heads=heads,
@@ -88,8 +88,8 @@ def classifier(
         patience=patience, least=least, longest=longest,
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
-        from raison.selfexplaining.learning import train_classifier
-        from raison.training.material import named
+        from raison.attention_models.train import train_classifier
+        from raison.training.lm_data import named
 
         wait("training")
         chosen = {**design, "width": width, **lesson, "runs": runs, "limit": limit, "seed": seed}

@@ -10,8 +10,8 @@ import typer
 from raison.cli import options
 from raison.cli.evaluate import DataDir
 from raison.cli.inputs import files_of_data
-from raison.errors import InputError
-from raison.outputs import check_outputs
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs
 
 Data = Annotated[str, typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME.")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
@@ -52,10 +52,10 @@ def compatibility(
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
     check_outputs([figure], force=force, inputs=[model, *files_of_data(data, data_dir)])
     if figure is not None:
-        from raison.show.press import check_ending
+        from raison.show.figure.savefig import check_ending
 
         check_ending(figure)
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
@@ -72,7 +72,7 @@ def compatibility(
         print(found.to_json())
     else:
         from raison.show.compatibility import render_compatibility
-        from raison.show.look import screen
+        from raison.show.terminal.style import screen
 
         render_compatibility(found, screen(highlight=False))
     if figure is not None:

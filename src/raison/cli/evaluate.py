@@ -11,8 +11,8 @@ import typer
 from raison.cli import options
 from raison.cli.explain import DEFAULT_MODEL
 from raison.cli.inputs import files_of_data, files_of_methods
-from raison.errors import InputError
-from raison.outputs import check_outputs, replacing
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs, replacing
 
 FORMS = (".md", ".csv", ".json", ".html")
 DEFAULT_DATA = "reviews"  # embedded: the first command works on any machine
@@ -105,7 +105,7 @@ def evaluate(
         *files_of_methods(method or []),
     ]
     check_outputs([*(out or []), export], force=force, inputs=inputs)
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.studies import evaluate as study
@@ -151,7 +151,7 @@ def compare(
 ) -> None:
     """Test whether one method is better than another on the same texts: differences, p-values, effect sizes."""
     check_limit(limit)
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.studies import compare as testing
@@ -171,9 +171,9 @@ def compare(
 
         print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
         return
-    from raison.show.look import screen
+    from raison.show.paired_tests import render_verdicts
     from raison.show.scoreboard import render_evaluation
-    from raison.show.verdicts import render_verdicts
+    from raison.show.terminal.style import screen
 
     console = screen(highlight=False)
     render_evaluation(result, console)
@@ -195,9 +195,9 @@ def check_limit(limit: int | None) -> None:
 
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
-    from raison.show.look import screen
-    from raison.show.report import report
+    from raison.show.html.evaluation import report
     from raison.show.scoreboard import markdown, render_evaluation, spreadsheet
+    from raison.show.terminal.style import screen
 
     if json:
         print(result.to_json())

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from raison import limits
 from raison.cli import options
 from raison.cli.inputs import files_of_methods
-from raison.errors import InputError, MethodFailed
-from raison.outputs import check_outputs, replacing
+from raison.core import limits
+from raison.core.errors import InputError, MethodFailed
+from raison.core.outputs import check_outputs, replacing
 
 DEFAULT_MODEL = "sentiment"
 
@@ -57,13 +57,13 @@ def explain(
         raise InputError("--difference is a picture of two records, and --json prints records: leave one of them away.")
     if seed < 0:
         raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.api import Wishes, default_method, explanations
+        from raison.core.registry import methods
         from raison.methods.base import check_needs
         from raison.models.load import load
-        from raison.registry import methods
 
         # misspelt names are cheaper to refuse before a model is loaded
         chosen = [methods.build(name) for name in method or ()]
@@ -90,7 +90,7 @@ def explain(
 
 def example_of(text: str | None, pair: str | None, question: str | None, context: Path | None) -> Any:
     """The example of the given options; the text itself may come from standard input."""
-    from raison.types import Example
+    from raison.core.records import Example
 
     if question is not None or context is not None:
         if question is None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.errors import InputError
-from raison.outputs import check_outputs
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs
 
 DEFAULT_MODEL = "sentiment"
 PICTURES = (".png", ".svg", ".pdf")
@@ -82,7 +82,7 @@ def heads(
     for path in (figure, positions):
         if path is not None and path.suffix.lower() not in PICTURES:
             raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.methods.headmask import check_rule, head_masks
@@ -107,7 +107,7 @@ def heads(
 
 
 def opened(path: Path) -> Any:
-    from raison.artifact import Artifact
+    from raison.core.artifact import Artifact
 
     return Artifact.open(path, "heads")
 
@@ -118,7 +118,7 @@ def read(data: Path, parse: bool, parser: str | None, limit: int | None) -> Any:
         from raison.datasets.conllu import read as from_treebank
 
         return from_treebank(data, limit)
-    from raison.datasets.parse import read as from_text
+    from raison.datasets.spacy_trees import read as from_text
 
     return from_text(data, limit, parser=parser)
 

@@ -8,11 +8,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from raison import limits
 from raison.cli import options
 from raison.cli.explain import read_file
-from raison.errors import InputError
-from raison.outputs import check_outputs
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs
 
 TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
 

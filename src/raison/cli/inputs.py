@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from raison.errors import InputError
-from raison.spec import Spec
+from raison.core.errors import InputError
+from raison.core.spec import Spec
 
 __all__ = ["files_of_data", "files_of_methods"]
 
@@ -18,9 +18,9 @@ def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None)
     """The file or folder that a data set is read from, where it is one on this machine."""
     if data is None:
         return []
+    from raison.core.registry import datasets
     from raison.datasets.base import folder_of
-    from raison.datasets.opening import by_folder, parted
-    from raison.registry import datasets
+    from raison.datasets.open import by_folder, parted
 
     with suppress(InputError):  # it is told when the data is read
         name, _ = parted(data)

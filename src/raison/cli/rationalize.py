@@ -11,8 +11,8 @@ import typer
 from raison.cli import options
 from raison.cli.explain import example_of, number_or_text, publish, read_file
 from raison.cli.inputs import files_of_methods
-from raison.errors import InputError
-from raison.outputs import check_outputs
+from raison.core.errors import InputError
+from raison.core.outputs import check_outputs
 
 DEFAULT_MODEL = "smollm2"
 
@@ -61,7 +61,7 @@ def rationalize(
         raise InputError(f"A figure is a .png, .svg or .pdf file, not {figure.name!r}.")
     if answer is not None and not grounded:
         raise InputError("--answer belongs to --question and --context; name other targets with --target.")
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     results: list[Any] = []
     with waiting("loading the libraries") as wait:

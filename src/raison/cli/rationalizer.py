@@ -90,7 +90,7 @@ def rationalizer(
     data_dir: DataDir = None,
 ) -> None:
     """Train a classifier that first selects its rationale and then predicts from that alone; from labels only."""
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     given: dict[str, Any] = dict(
         sparsity=tuple(sparsity) if sparsity else None, blocks=blocks, pruning=pruning, predictor=predictor, hide=hide,
@@ -104,9 +104,9 @@ def rationalizer(
         regression=regression, runs=runs, limit=limit, seed=seed,
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
-        from raison.selfexplaining.objectives import Weights
-        from raison.selfexplaining.rationalizing import Regimen, train_rationalizer
-        from raison.training.material import named
+        from raison.rationalizers.losses import Weights
+        from raison.rationalizers.train import Regimen, train_rationalizer
+        from raison.training.lm_data import named
 
         weights = Weights(sparsity=sparsity_weight, coherence=coherence, human=human)
         regimen = Regimen(

@@ -11,8 +11,8 @@ import typer
 
 from raison.cli import options
 from raison.cli.evaluate import DataDir
-from raison.errors import InputError
-from raison.outputs import check_folder, check_outputs, replacing
+from raison.core.errors import InputError
+from raison.core.outputs import check_folder, check_outputs, replacing
 
 Models = Annotated[
     Optional[list[str]], typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more.")
@@ -47,12 +47,12 @@ def reproduce(
     for given, (key, equal, place) in zip(model or [], pairs, strict=True):
         if not (key and equal and place):
             raise InputError(f"--model takes name=FOLDER, such as imdb=models/imdb, not {given!r}.")
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies import page as pages
-        from raison.studies import reproduce as study
-        from raison.studies.suite import suites
+        from raison.studies.reproduce import page as pages
+        from raison.studies.reproduce import run as study
+        from raison.studies.reproduce.suite import suites
 
         if name is None:
             for suite in suites().values():
@@ -77,9 +77,9 @@ def reproduce(
 def check_places(name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
-    from raison.studies.page import sections_of
-    from raison.studies.reproduce import PART
-    from raison.studies.suite import suites
+    from raison.studies.reproduce.page import sections_of
+    from raison.studies.reproduce.run import PART
+    from raison.studies.reproduce.suite import suites
 
     if keep is not None:
         check_folder(keep, lambda file: PART.fullmatch(file) is not None, "parts of reproductions")
@@ -93,7 +93,7 @@ def check_places(name: str, page: Path | None, keep: Path | None, force: bool, i
 
 def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     """The pictures of a suite, beside the page; where they are by the name of the run that they stand behind."""
-    from raison.show.curves import draw_curves
+    from raison.show.figure.curves import draw_curves
 
     done = [outcome for outcome in outcomes if outcome.evaluation is not None]
     if not suite.figures or not done:

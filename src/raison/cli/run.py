@@ -11,7 +11,7 @@ import typer
 
 from raison.cli import options
 from raison.cli.evaluate import DataDir, Skip
-from raison.errors import InputError
+from raison.core.errors import InputError
 
 Spec = Annotated[Optional[Path], typer.Argument(help="A TOML file with model, data, methods, …; or use the flags.")]
 Out = Annotated[str, typer.Option("--out", help="Folder (or URL) of the run.")]
@@ -87,12 +87,12 @@ def run(
         workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
         device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code, ray=ray, gpus=gpus,
     )  # fmt: skip
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.runs.drive import run as start
-        from raison.runs.place import place_of
+        from raison.runs.driver import run as start
         from raison.runs.spec import changed
+        from raison.runs.storage import place_of
         from raison.runs.store import spec_of
 
         if wanted is None and given:  # with --resume: the spec of the run, with what is given otherwise
@@ -121,8 +121,8 @@ def spec_of_flags(given: dict[str, Any]) -> Any:
 
 def status(where: Where, json: options.OneJson = False) -> None:
     """Say how far a run is."""
-    from raison.runs.place import place_of
     from raison.runs.status import status_of
+    from raison.runs.storage import place_of
 
     told = status_of(place_of(where))
     if json:
@@ -145,15 +145,15 @@ def report(
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
     from raison.cli.evaluate import check_forms, publish
-    from raison.outputs import check_outputs
+    from raison.core.outputs import check_outputs
 
     check_forms(out or [])
     check_outputs(out or [], force=force, inputs=run_files(where))
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     with waiting("reading the run"):
-        from raison.runs.place import place_of
         from raison.runs.report import report as made
+        from raison.runs.storage import place_of
 
         found = made(place_of(where))
     publish(found, json, out or [])
@@ -161,7 +161,7 @@ def report(
 
 def verify(where: Where) -> None:
     """Read every byte of a run: checksums, counts and keys."""
-    from raison.runs.place import place_of
+    from raison.runs.storage import place_of
     from raison.runs.store import verify as looked
 
     found = looked(place_of(where))
@@ -176,7 +176,7 @@ def verify(where: Where) -> None:
 def repair(where: Where) -> None:
     """Put damaged files aside, so that --resume makes their shards again."""
     from raison.runs.lock import owned
-    from raison.runs.place import place_of
+    from raison.runs.storage import place_of
     from raison.runs.store import repair as mended
     from raison.runs.store import spec_of
 
@@ -191,7 +191,7 @@ def repair(where: Where) -> None:
 def compact(where: Where) -> None:
     """Put many shards into few files."""
     from raison.runs.lock import owned
-    from raison.runs.place import place_of
+    from raison.runs.storage import place_of
     from raison.runs.store import compact as packed
     from raison.runs.store import spec_of
 
@@ -209,10 +209,10 @@ def export(
     force: options.Force = False,
 ) -> None:
     """Write all explanations of a run as one table."""
-    from raison.outputs import check_outputs
+    from raison.core.outputs import check_outputs
     from raison.runs.export import check_dataset
     from raison.runs.export import export as written
-    from raison.runs.place import place_of
+    from raison.runs.storage import place_of
 
     if form == "parquet":
         check_outputs([out], force=force, inputs=run_files(where), folders=True)
@@ -223,7 +223,7 @@ def export(
 
 def run_files(where: str) -> list[Path]:
     """What makes a run on this machine, which nothing is written over by whatever link."""
-    from raison.runs.place import Local, place_of
+    from raison.runs.storage import Local, place_of
 
     place = place_of(where)
     names = ("spec.json", "environment.json", "plan", "shards", "costs")
@@ -233,7 +233,7 @@ def run_files(where: str) -> list[Path]:
 def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     """Ask a run in SQL."""
     from raison.runs.export import query as asked
-    from raison.runs.place import place_of
+    from raison.runs.storage import place_of
 
     names, rows = asked(place_of(where), sql)
     if json:
@@ -245,7 +245,7 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from raison.show.look import screen
+    from raison.show.terminal.style import screen
     from raison.show.wording import clean
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")

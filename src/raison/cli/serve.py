@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.errors import InputError, MissingExtra
+from raison.core.errors import InputError, MissingExtra
 
 DEFAULT_MODELS = ("sentiment", "smollm2")
 
@@ -48,15 +48,15 @@ def serve(
     try:
         import uvicorn
 
-        from raison.web.patience import protocol
         from raison.web.server import application
+        from raison.web.timeouts import protocol
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "The page") from None
     from raison import load
-    from raison.cli.waiting import quiet
-    from raison.cli.waiting import waiting as wait
+    from raison.cli.progress import quiet
+    from raison.cli.progress import waiting as wait
+    from raison.web.runs import Shelf
     from raison.web.settings import Settings
-    from raison.web.shelf import Shelf
 
     if host not in ("127.0.0.1", "localhost", "::1") and token is None:
         raise InputError(f"At {host} others can reach the page: give it a secret with --token auto.")

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.outputs import check_outputs
+from raison.core.outputs import check_outputs
 
 Out = Optional[Path]
 
@@ -24,8 +24,8 @@ def show(
     force: options.Force = False,
 ) -> None:
     """Show a saved result: on the screen, or as a figure for a paper."""
-    from raison.errors import InputError
-    from raison.show.saved import draw, read_saved
+    from raison.core.errors import InputError
+    from raison.show.files import draw, read_saved
 
     wanted = {".svg": svg, ".png": png, ".pdf": pdf, ".tex": tex, ".html": html}
     for ending, path in wanted.items():
@@ -42,13 +42,13 @@ def show(
 
 
 def on_screen(saved: object) -> None:
-    from raison.artifact import Artifact
-    from raison.evaluation import Evaluation
+    from raison.core.artifact import Artifact
+    from raison.core.evaluation import Evaluation
     from raison.show import render_many
+    from raison.show.files import chosen, whole
     from raison.show.heads import render_heads
-    from raison.show.look import screen
-    from raison.show.saved import chosen, whole
     from raison.show.scoreboard import render_evaluation
+    from raison.show.terminal.style import screen
 
     with whole():
         if isinstance(saved, Evaluation):

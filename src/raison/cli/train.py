@@ -75,7 +75,7 @@ def compatibility(
     data_dir: DataDir = None,
 ) -> None:
     """Train a model that writes to behave on partial contexts: word dropout, as rationales ask about them."""
-    from raison.cli.waiting import waiting
+    from raison.cli.progress import waiting
 
     settings: dict[str, Any] = dict(
         keep=keep, mix=mix, coins=coins, lora=lora, lr=lr, steps=steps, length=length, batch=batch,
@@ -84,7 +84,7 @@ def compatibility(
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
         from raison.training import compatibility as training
-        from raison.training.material import named
+        from raison.training.lm_data import named
 
         training.Setup(**settings)  # misspelt rules are cheap to refuse now
         wait(f"opening {model}")
@@ -106,7 +106,7 @@ def heard() -> Iterator[None]:
     if sys.stderr.isatty():
         yield
         return
-    from raison import progress
+    from raison.core import progress
     from raison.training.fit import lines
 
     with progress.listen(lines()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raison.datasets.base import Dataset, Read, dataset
-from raison.datasets.opening import open_dataset
+from raison.datasets.open import open_dataset
 from raison.datasets.overlap import overlap
 from raison.datasets.rows import Broken
 

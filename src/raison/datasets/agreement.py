@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from raison.types import Example, Span
+from raison.core.records import Example, Span
 
 __all__ = ["TEMPLATES", "Template", "filled", "pairs_of"]
 

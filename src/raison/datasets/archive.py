@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from raison import limits
+from raison.core import limits
+from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, decoded, lines_in, unreadable
-from raison.errors import InputError
 
 __all__ = ["member_lines", "members", "texts"]
 

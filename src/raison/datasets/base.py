@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.registry import datasets, suggest
+from raison.core.spec import Spec, whole
 from raison.datasets.rows import Broken, Row, Rows, in_turn
-from raison.errors import InputError
-from raison.registry import datasets, suggest
-from raison.spec import Spec, whole
-from raison.types import Example
 
 __all__ = ["SEGMENTS", "Dataset", "Read", "Source", "dataset", "folder_of", "gold_fault", "negative_positive"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from raison.core.errors import InputError
 from raison.datasets.rows import Broken, lines
-from raison.errors import InputError
 
 __all__ = ["NotConllu", "Sentence", "Word", "blocks", "lines_of", "read", "sentence"]
 

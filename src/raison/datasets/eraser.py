@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from raison.core.documents import CLASSES, Document, noted, tokens_of
+from raison.core.errors import InputError
+from raison.core.records import Example, Span
+from raison.core.spec import one_of
 from raison.datasets.archive import texts
 from raison.datasets.jsonl import objects, value_of
 from raison.datasets.rows import Broken, Row, Rows, each, present
 from raison.datasets.spans import short
-from raison.documents import CLASSES, Document, noted, tokens_of
-from raison.errors import InputError
-from raison.spec import one_of
-from raison.types import Example, Span
 
 __all__ = ["DOCUMENTS", "LEVELS", "Documents", "records"]
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from raison import limits
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.records import Span
 from raison.datasets.spans import joined, marked, runs, short, stated, tokens
-from raison.errors import InputError
-from raison.types import Span
 
 __all__ = ["NUMBERS", "VOTES", "Annotation", "Meaning", "Place", "Range", "annotators_in", "decide", "spans_of"]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from raison.core.errors import InputError, MissingExtra
+from raison.core.spec import Spec
 from raison.datasets.base import Read, Source, gold_fault
-from raison.datasets.own import MAPPED, chosen, finished, mapping_of, task_of
 from raison.datasets.rows import Row, Rows
 from raison.datasets.understanding import Account, read_records
-from raison.errors import InputError, MissingExtra
-from raison.spec import Spec
+from raison.datasets.user_files import MAPPED, chosen, finished, mapping_of, task_of
 
 __all__ = ["source_of"]
 

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from raison import limits
+from raison.core import limits
+from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, each, lines
-from raison.errors import InputError
 
 __all__ = ["elements", "objects", "value_of", "whole_text"]
 

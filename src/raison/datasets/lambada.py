@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.jsonl import value_of
 from raison.datasets.spans import stated
-from raison.errors import InputError
-from raison.types import Example
 
 __all__ = ["passage"]
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from raison.core.errors import InputError, RaisonError
+from raison.core.records import Example, Slot, Span
+from raison.core.spec import one_of, place_of, whole
 from raison.datasets.base import SEGMENTS
 from raison.datasets.gold import NUMBERS, VOTES, Annotation, Meaning, Place, annotators_in, spans_of
 from raison.datasets.marked import signs, unmarked
 from raison.datasets.nested import Missing, names_in, reach
 from raison.datasets.parallel import aligned, links_of
 from raison.datasets.rows import Row
-from raison.errors import InputError, RaisonError
-from raison.spec import one_of, place_of, whole
-from raison.types import Example, Slot, Span
 
 __all__ = ["FIELDS", "Columns", "Written", "WrongColumns"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from raison.core.errors import InputError
 from raison.datasets.spans import short
-from raison.errors import InputError
 
 __all__ = ["signs", "unmarked"]
 

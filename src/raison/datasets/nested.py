@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from raison import limits
+from raison.core import limits
 
 __all__ = ["Missing", "names_in", "reach"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from raison.spec import whole
-from raison.types import Example
+from raison.core.records import Example
+from raison.core.spec import whole
 
 __all__ = ["normalised", "overlap"]
 

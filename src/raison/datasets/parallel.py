@@ -13,10 +13,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.rows import Broken, Row, Rows, each, lines
 from raison.datasets.spans import tokens
-from raison.errors import InputError
-from raison.types import Example
 
 __all__ = ["aligned", "links", "links_of", "sentences", "side_by_side"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.rows import Broken, Row, Rows, each, lines
-from raison.spec import one_of
-from raison.types import Example
 
 __all__ = ["LEVELS", "prose"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
-from raison import limits
-from raison.errors import InputError
+from raison.core import limits
+from raison.core.errors import InputError
 
 __all__ = [
     "Broken",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from raison.errors import InputError
-from raison.types import Span
+from raison.core.errors import InputError
+from raison.core.records import Span
 
 __all__ = ["joined", "marked", "runs", "short", "stated", "tokens"]
 

@@ -10,12 +10,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raison import limits
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.jsonl import value_of, whole_text
 from raison.datasets.rows import Broken, Row, Rows, each
 from raison.datasets.spans import stated
-from raison.errors import InputError
-from raison.types import Example
 
 __all__ = ["questions"]
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, each, lines
-from raison.errors import InputError
 
 __all__ = ["columns", "named", "numbered", "quoted", "unwrapped"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows
-from raison.errors import InputError
 
 __all__ = ["as_many", "decided", "with_label"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.conllu import NotConllu, Sentence, blocks, sentence
 from raison.datasets.rows import Broken, Row, Rows, each, lines
-from raison.types import Example
 
 __all__ = ["TAGS", "trees"]
 

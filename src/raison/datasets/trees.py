@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from raison.core.errors import InputError
 from raison.datasets.spans import joined
-from raison.errors import InputError
 
 __all__ = ["Node", "Tree", "parsed"]
 

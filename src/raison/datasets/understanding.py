@@ -9,13 +9,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from raison import progress
+from raison.core import progress
+from raison.core.errors import DataWarning, InputError
+from raison.core.records import Example, Span
 from raison.datasets.gold import Annotation, Place, decide, spans_of
 from raison.datasets.mapping import Columns, WrongColumns
 from raison.datasets.rows import STRANGE, Broken, Row, Rows, each
 from raison.datasets.spans import short
-from raison.errors import DataWarning, InputError
-from raison.types import Example, Span
 
 __all__ = ["Account", "read_records"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
-from raison.methods.mixing import at_answer, heads_mean, last_of_each, lifted, normalised, rolled_out
-from raison.models.base import Map, Model, Trace
+from raison.methods.rollout import at_answer, heads_mean, last_of_each, lifted, normalised, rolled_out
+from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["AttentionLast", "AttentionMean", "AttentionRollout", "AttentionXGradient"]
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from raison.errors import Unsupported
-from raison.models.base import Model, Scored, Trace
-from raison.registry import methods
-from raison.spec import Spec
-from raison.types import Encoding, Target, Units
+from raison.core.errors import Unsupported
+from raison.core.records import Encoding, Target, Units
+from raison.core.registry import methods
+from raison.core.spec import Spec
+from raison.models.protocol import Model, Scored, Trace
 
 __all__ = ["Answer", "Batch", "Method", "check_needs", "method", "read_traces"]
 

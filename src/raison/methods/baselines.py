@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.errors import InputError, Unsupported
-from raison.models.layout import streams_of
-from raison.registry import suggest
-from raison.types import Encoding, Target
+from raison.core.errors import InputError, Unsupported
+from raison.core.records import Encoding, Target
+from raison.core.registry import suggest
+from raison.models.runner.batching import streams_of
 
 __all__ = ["BASELINES", "Absent", "Words", "baseline_named"]
 

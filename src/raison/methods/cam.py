@@ -8,8 +8,8 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
-from raison.methods.mixing import last_of_each
-from raison.models.base import Model, Trace
+from raison.methods.rollout import last_of_each
+from raison.models.protocol import Model, Trace
 
 __all__ = ["CAM", "AttCAT", "GradCAM"]
 

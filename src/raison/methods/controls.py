@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.spec import between
 from raison.methods.base import Answer, Batch, Method, method
-from raison.models.base import Model
-from raison.spec import between
+from raison.models.protocol import Model
 
 __all__ = ["Position", "Random", "Uniform"]
 

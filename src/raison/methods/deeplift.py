@@ -11,10 +11,10 @@ from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.gradients import numpy
 from raison.methods.lrp import ACTIVATIONS, strange
-from raison.models.base import Model, Trace
-from raison.models.relevance import Rules, one, two
-from raison.models.rescale import between, log_sum, normed, product, quotient, soft
-from raison.models.rules import own
+from raison.models.protocol import Model, Trace
+from raison.models.relevance.deeplift import between, log_sum, normed, product, quotient, soft
+from raison.models.relevance.mode import Rules, one, two
+from raison.models.relevance.rules import own
 
 __all__ = ["RESCALE", "DeepLIFT"]
 

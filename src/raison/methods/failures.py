@@ -13,9 +13,9 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from raison.errors import MethodFailed, ModelError, RaisonError, out_of_memory
+from raison.core.errors import MethodFailed, ModelError, RaisonError, out_of_memory
 from raison.methods.base import Method
-from raison.models.base import Model
+from raison.models.protocol import Model
 
 __all__ = ["forget_failures", "method_failed", "model_failed", "refuse_failed"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method, read_traces
-from raison.methods.mixing import at_answer, heads_mean
-from raison.models.base import Map, Model, Trace
+from raison.methods.rollout import at_answer, heads_mean
+from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["GAE"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method, read_traces
-from raison.models.base import Model, Trace
+from raison.models.protocol import Model, Trace
 
 __all__ = ["GradientNorm", "InputXGradient"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from raison.artifact import Artifact
-from raison.errors import InputError
-from raison.spec import whole
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
+from raison.core.spec import whole
 
 __all__ = ["KINDS", "check_rule", "corrupted", "head_masks", "measured", "random_masks"]
 

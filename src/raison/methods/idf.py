@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from raison.artifact import Artifact
-from raison.errors import InputError
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
+from raison.core.records import Encoding
+from raison.core.units import strip, words
 from raison.methods.base import Answer, Batch, Method, method
-from raison.models.base import Model
-from raison.types import Encoding
-from raison.units import strip, words
+from raison.models.protocol import Model
 
 __all__ = ["Idf", "Table", "entry"]
 

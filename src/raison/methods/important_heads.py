@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from raison.artifact import Artifact
-from raison.errors import InputError
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
+from raison.core.spec import between, one_of
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.gradients import numpy
 from raison.methods.headmask import check_rule, corrupted, head_masks, random_masks
 from raison.methods.lrp import ALPHA_BETA, conservation
-from raison.methods.mixing import at_answer, lifted, normalised, rolled_out
-from raison.models.base import Map, Model, Trace
-from raison.models.relevance import Heads
-from raison.spec import between, one_of
+from raison.methods.rollout import at_answer, lifted, normalised, rolled_out
+from raison.models.protocol import Map, Model, Trace
+from raison.models.relevance.mode import Heads
 
 __all__ = ["MaskedLRP", "TransformerAttribution"]
 

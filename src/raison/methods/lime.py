@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raison.core.spec import between, whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.perturbation import Asked, ask
-from raison.models.base import Model
-from raison.spec import between, whole
+from raison.models.protocol import Model
 
 __all__ = ["Lime"]
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from raison.core.spec import one_of
 from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
-from raison.methods.mixing import last_of_each
-from raison.models.base import Model, Trace
-from raison.models.relevance import ACTIVATIONS, Rules, one, two
-from raison.models.rules import (
+from raison.methods.rollout import last_of_each
+from raison.models.protocol import Model, Trace
+from raison.models.relevance.mode import ACTIVATIONS, Rules, one, two
+from raison.models.relevance.rules import (
     added,
     constant,
     half_gradients,
@@ -25,7 +26,6 @@ from raison.models.rules import (
     standardised,
     summed,
 )
-from raison.spec import one_of
 
 __all__ = ["ALPHA_BETA", "ATTN_LRP", "CPLRP", "CP_LRP", "LRP", "AttnLRP", "PartialLRP"]
 

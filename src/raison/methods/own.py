@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.models.base import Model
+from raison.models.protocol import Model
 
 __all__ = ["Own"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.records import Units
+from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
-from raison.models.base import Model, Question
-from raison.models.memory import Memory
-from raison.spec import whole
-from raison.types import Units
+from raison.models.protocol import Model, Question
+from raison.models.runner.score_cache import Memory
 
 __all__ = ["Asked", "LeaveOneOut", "Occlusion", "ask"]
 

@@ -9,11 +9,11 @@ from math import comb
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.perturbation import Asked, ask
-from raison.models.base import Model
-from raison.spec import whole
+from raison.models.protocol import Model
 
 __all__ = ["KernelShap", "ShapleySampling"]
 

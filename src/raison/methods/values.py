@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from raison import progress
+from raison.core import progress
+from raison.core.spec import one_of
 from raison.methods.base import Answer, Batch, Method, method, read_traces
 from raison.methods.gradients import numpy
-from raison.methods.mixing import at_answer, last_of_each, lifted, normalised, rolled_out
-from raison.models.base import Map, Model, Trace
-from raison.spec import one_of
+from raison.methods.rollout import at_answer, last_of_each, lifted, normalised, rolled_out
+from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["ALTI", "ValueWeightedAttention", "ValueZeroing"]
 

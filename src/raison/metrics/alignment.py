@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 from raison.metrics.base import Share
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
 
 __all__ = ["cohen_kappa", "fleiss_kappa"]
 

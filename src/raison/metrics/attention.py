@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.spec import whole
+from raison.core.errors import InputError
+from raison.core.spec import whole
 
 __all__ = [
     "Information",

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from raison.errors import InputError, Unsupported
-from raison.models.base import Model
-from raison.registry import metrics
-from raison.spec import Spec
-from raison.types import Encoding, Example, Explanation, Units
+from raison.core.errors import InputError, Unsupported
+from raison.core.records import Encoding, Example, Explanation, Units
+from raison.core.registry import metrics
+from raison.core.spec import Spec
+from raison.models.protocol import Model
 
 __all__ = [
     "Asking",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raison.core.spec import whole
 from raison.metrics.attention import kendall_tau
 from raison.metrics.base import Asking, Kept, Metric, Subject, metric
 from raison.metrics.curves import everything, only_first
-from raison.spec import whole
 
 __all__ = ["CompletenessGap", "Infidelity", "LeaveOneOutCorrelation", "Monotonicity"]
 

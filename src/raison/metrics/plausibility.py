@@ -17,11 +17,11 @@ from math import floor
 
 import numpy as np
 
-from raison.documents import documents_of, tokens_of, units_of_tokens
-from raison.errors import InputError
+from raison.core.documents import documents_of, tokens_of, units_of_tokens
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.spec import between, one_of, whole
 from raison.metrics.base import Asking, AveragedF1, Metric, Share, Subject, gold_units, metric
-from raison.spec import between, one_of, whole
-from raison.types import Example
 
 __all__ = [
     "area_under_precision_recall",

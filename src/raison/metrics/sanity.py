@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import Unsupported
+from raison.core.errors import Unsupported
+from raison.core.spec import between, whole
 from raison.metrics.base import Asking, Metric, Subject, metric
-from raison.spec import between, whole
 
 __all__ = ["MaxSensitivity", "Randomisation"]
 
@@ -49,7 +49,7 @@ class MaxSensitivity(Metric):
     def ask(self, subject: Subject) -> Asking:
         import torch
 
-        from raison.models.variant import moved
+        from raison.models.changed_weights import moved
 
         yield from ()
         model = opened(subject, self.name)
@@ -102,7 +102,7 @@ class Randomisation(Metric):
 
 def cascade(model: Any, levels: int, seed: int) -> list[Any]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
-    from raison.models.variant import shuffled
+    from raison.models.changed_weights import shuffled
 
     names = [name for name, _ in model.hf.named_parameters()]
     places = [(name, re.match(r"(.*?)\.(\d+)\.", name)) for name in names]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from raison.core.spec import whole
 from raison.metrics.base import Asking, Metric, Subject, metric
-from raison.spec import whole
 
 __all__ = ["SoftComprehensiveness", "SoftSufficiency"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.spec import one_of, whole
 from raison.metrics.base import AveragedF1, Share
-from raison.spec import one_of, whole
 
 __all__ = [
     "Comparison",

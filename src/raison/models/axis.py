@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.errors import TooLong
+from raison.core.errors import TooLong
+from raison.core.records import Encoding, Example
+from raison.core.units import strip
 from raison.models.codec import Pieces
-from raison.types import Encoding, Example
-from raison.units import strip
 
 if TYPE_CHECKING:
-    from raison.models.adapter import Adapter
+    from raison.models.runner.adapter import Adapter
 
 __all__ = ["axis_of", "build", "outside_slots"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 
 __all__ = ["Checkpoint", "check_folder", "refuse_missing", "refuse_pickled_shards", "weights_index"]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from raison import limits
-from raison.errors import InputError, ModelError
+from raison.core import limits
+from raison.core.errors import InputError, ModelError
 from raison.models.panics import checked
 
 __all__ = ["Codec", "Pieces"]

@@ -12,9 +12,9 @@ from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
+from raison.core.registry import suggest
 from raison.models.panics import is_panic, no_lines_of_rust, reason_of
-from raison.registry import suggest
 
 __all__ = ["reachable", "sentence"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from raison import limits
-from raison.errors import InputError, MissingExtra, ModelError, Unsupported
+from raison.core import limits
+from raison.core.errors import InputError, MissingExtra, ModelError, Unsupported
+from raison.core.registry import loaders, suggest
 from raison.models import hub
 from raison.models.checkpoint import INDEX, Checkpoint, check_folder, refuse_pickled_shards
-from raison.registry import loaders, suggest
 
 __all__ = ["TASKS", "load"]
 
@@ -47,7 +47,7 @@ def load(
             raise InputError("A model in memory stays as it is: move it with its own .to(...) before you load it.")
         return adapted(model, tokenizer, task, getattr(model.config, "_name_or_path", "") or type(model).__name__)
     if callable(model):
-        from raison.models.callable import Function
+        from raison.models.tasks.function import Function
 
         return Function(model, getattr(model, "__name__", type(model).__name__), labels)
     raise InputError(
@@ -260,11 +260,11 @@ def task_of_name(architecture: str) -> str | None:
 
 
 def adapter_of(task: str) -> Callable[..., Any]:
-    from raison.models.causal import CausalLM
-    from raison.models.classification import Classifier
-    from raison.models.qa import QuestionAnswerer
-    from raison.models.seq2seq import Seq2Seq
-    from raison.models.tagging import Tagger
+    from raison.models.tasks.causal import CausalLM
+    from raison.models.tasks.classification import Classifier
+    from raison.models.tasks.qa import QuestionAnswerer
+    from raison.models.tasks.seq2seq import Seq2Seq
+    from raison.models.tasks.tagging import Tagger
 
     kinds: dict[str, Callable[..., Any]] = {
         k.task: k for k in (Classifier, Tagger, QuestionAnswerer, CausalLM, Seq2Seq)

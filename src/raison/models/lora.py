@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import nn
 
-from raison import limits
-from raison.errors import ModelError
+from raison.core import limits
+from raison.core.errors import ModelError
 
 _PREFIX = "base_model.model."
 _LORA = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])\.weight")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from raison.errors import RaisonError
+from raison.core.errors import RaisonError
 
 __all__ = ["checked", "is_panic", "no_lines_of_rust", "reason_of", "unheard"]
 

@@ -17,16 +17,16 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from raison.errors import ModelError, RaisonError
-from raison.models.adapter import Adapter
-from raison.models.base import REMOVALS, Question, Trace
-from raison.models.generation import extended
-from raison.models.layout import Chunk, pieces
-from raison.models.memory import Memory
-from raison.models.products import name_of
-from raison.models.reading import Columns, read
-from raison.models.tap import bare, running
-from raison.types import Encoding, Example, Target
+from raison.core.errors import ModelError, RaisonError
+from raison.core.records import Encoding, Example, Target
+from raison.models.attention.hook import bare, running
+from raison.models.attention.products import name_of
+from raison.models.protocol import REMOVALS, Question, Trace
+from raison.models.runner.adapter import Adapter
+from raison.models.runner.answers import Columns, read
+from raison.models.runner.batching import Chunk, pieces
+from raison.models.runner.score_cache import Memory
+from raison.models.tasks.generation import extended
 
 __all__ = ["difference", "probe", "subject"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.registry import methods
 from raison.methods.base import Batch, Method, check_needs
-from raison.models.base import Model
+from raison.models.protocol import Model
 from raison.rationales.problem import Policy, Problem
 from raison.rationales.search import Search, search
-from raison.registry import methods
 
 __all__ = ["ByOrder", "scores_of"]
 

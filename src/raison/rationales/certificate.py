@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from raison import progress
+from raison.core import progress
 from raison.methods.base import Answer
-from raison.models.base import Model
-from raison.models.memory import Memory
+from raison.models.protocol import Model
+from raison.models.runner.score_cache import Memory
 from raison.rationales.problem import Judged, Problem, with_each
 from raison.rationales.sufficient import Argmax
 

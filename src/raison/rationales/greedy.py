@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raison.core.spec import whole
 from raison.rationales.problem import Policy, Problem, with_each
 from raison.rationales.search import Search, search
-from raison.spec import whole
 
 __all__ = ["Greedy", "grow"]
 

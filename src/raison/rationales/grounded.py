@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.models.base import Model, Question, Scored
-from raison.models.memory import Memory
+from raison.core.errors import InputError
+from raison.core.records import Example, Explanation, Slot
+from raison.core.units import group
+from raison.models.protocol import Model, Question, Scored
+from raison.models.runner.score_cache import Memory
 from raison.rationales.sufficient import Rule, rule_of
-from raison.types import Example, Explanation, Slot
-from raison.units import group
 
 __all__ = ["UNTRIED", "grounding", "named", "prompt"]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from raison import units as grouping
-from raison.errors import InputError
+from raison.core import units as grouping
+from raison.core.errors import InputError
+from raison.core.records import Units
+from raison.core.registry import searches
 from raison.methods.base import Batch
-from raison.models.base import Model
+from raison.models.protocol import Model
 from raison.rationales.problem import Judged, Policy, Problem
 from raison.rationales.search import Search, search
-from raison.registry import searches
-from raison.types import Units
 
 __all__ = ["Hierarchical"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.models.base import Question, Scored
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Target, Units
+from raison.models.protocol import Question, Scored
 from raison.rationales.sufficient import Argmax, Probability, Rule, Share
-from raison.types import Encoding, Target, Units
 
 __all__ = ["Found", "Judged", "Policy", "Problem"]
 

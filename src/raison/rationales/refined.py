@@ -13,9 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
+from raison.core.spec import whole
 from raison.rationales.problem import Judged, Policy, Problem, with_each
 from raison.rationales.search import Search, search
-from raison.spec import whole
 
 __all__ = ["Refined", "refine"]
 

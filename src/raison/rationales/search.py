@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from raison import progress
+from raison.core import progress
+from raison.core.registry import searches
+from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method
-from raison.models.base import Model
-from raison.models.memory import Memory
+from raison.models.protocol import Model
+from raison.models.runner.score_cache import Memory
 from raison.rationales.certificate import certify, check
 from raison.rationales.problem import Policy, Problem
 from raison.rationales.sufficient import rule_of
-from raison.registry import searches
-from raison.spec import whole
 
 __all__ = ["Interrupted", "Search", "drive", "search"]
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.models.base import Scored
-from raison.registry import rules
-from raison.spec import Spec, between, whole
+from raison.core.errors import InputError
+from raison.core.registry import rules
+from raison.core.spec import Spec, between, whole
+from raison.models.protocol import Scored
 
 __all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_of"]
 

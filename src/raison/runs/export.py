@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from raison.errors import InputError, MissingExtra
-from raison.evaluation import likelihood
-from raison.outputs import check_folder, check_outputs, replacing
+from raison.core.errors import InputError, MissingExtra
+from raison.core.evaluation import likelihood
+from raison.core.outputs import check_folder, check_outputs, replacing
 from raison.runs.lines import plain
-from raison.runs.place import Local, Place, Unwritten
+from raison.runs.storage import Local, Place, Unwritten
 from raison.runs.store import records
 
 __all__ = ["export", "query", "rows_of"]

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from raison import __version__
-from raison.errors import InputError
-from raison.registry import methods
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.registry import methods
+from raison.core.spec import Spec
 from raison.runs.lines import SCHEMA
 from raison.runs.spec import RunSpec
-from raison.spec import Spec
-from raison.types import Example
 
 __all__ = ["environment", "key_of", "method_identity", "methods_identity", "model_identity"]
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from raison import limits
-from raison.errors import InputError
+from raison.core import limits
+from raison.core.errors import InputError
 
 __all__ = ["SCHEMA", "Damage", "Lines", "checksum", "packed", "plain", "read", "unpacked"]
 

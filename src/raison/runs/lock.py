@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from raison import limits, progress
-from raison.errors import InputError
-from raison.runs.place import Local, Place, Unwritten
+from raison.core import limits, progress
+from raison.core.errors import InputError
+from raison.runs.storage import Local, Place, Unwritten
 
 __all__ = ["BEAT", "owned"]
 

@@ -15,17 +15,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from raison import limits, progress
+from raison.core import limits, progress
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.units import group
 from raison.datasets.base import Source
-from raison.datasets.opening import source_of
-from raison.errors import InputError
+from raison.datasets.open import source_of
 from raison.metrics.base import gold_share
 from raison.runs import lines
-from raison.runs.place import Place
 from raison.runs.spec import RunSpec
+from raison.runs.storage import Place
 from raison.studies.evaluate import aimed, metric_list
-from raison.types import Example
-from raison.units import group
 
 __all__ = ["Header", "Planned", "Shard", "fingerprint_of", "header_of", "make_plan", "shard_of"]
 

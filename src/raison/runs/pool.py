@@ -17,10 +17,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from raison import limits
-from raison.errors import ModelError, RaisonError
-from raison.runs.place import Unwritten, place_of
+from raison.core import limits
+from raison.core.errors import ModelError, RaisonError
 from raison.runs.spec import Means, RunSpec
+from raison.runs.storage import Unwritten, place_of
 
 __all__ = ["Pool"]
 
@@ -36,7 +36,7 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch
 
-    from raison.runs.work import Careful, Worker
+    from raison.runs.worker import Careful, Worker
 
     torch.set_num_threads(means.threads)
     inbox: list[Any] = []
@@ -174,7 +174,7 @@ class Pool:
 
     def bury(self, member: Member) -> Iterator[Any]:
         """Replace a worker that ended; its shard is told."""
-        from raison.runs.drive import Death
+        from raison.runs.driver import Death
 
         code = member.process.exitcode or 0
         self.members.remove(member)

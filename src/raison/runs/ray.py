@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from raison import limits
-from raison.errors import MissingExtra, ModelError, RaisonError
-from raison.runs.place import Unwritten, place_of
+from raison.core import limits
+from raison.core.errors import MissingExtra, ModelError, RaisonError
 from raison.runs.spec import Means, RunSpec
+from raison.runs.storage import Unwritten, place_of
 
 __all__ = ["RayExecutor"]
 
@@ -55,7 +55,7 @@ class Actor:
         os.environ["OMP_NUM_THREADS"] = str(means.threads)
         import torch
 
-        from raison.runs.work import Worker
+        from raison.runs.worker import Worker
 
         torch.set_num_threads(means.threads)
         self.marks = marks
@@ -70,7 +70,7 @@ class Actor:
         return ("unable", self.unable) if self.unable else ("ready", str(self.worker.identity))
 
     def work(self, errand: int, number: int, careful: dict[str, Any]) -> Any:
-        from raison.runs.work import Careful
+        from raison.runs.worker import Careful
 
         def mark(chunk: int, text: int, size: int, done: int) -> None:
             self.marks.put.remote(errand, chunk, text, done)
@@ -204,7 +204,7 @@ class RayExecutor:
 
     def answered(self, answer: Any) -> Any:
         """What became of a shard."""
-        from raison.runs.drive import Death
+        from raison.runs.driver import Death
 
         actor, errand, number = self.asked.pop(answer)
         try:

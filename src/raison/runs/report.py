@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.evaluation import Column, Evaluation, Seen, likelihood
+from raison.core.errors import InputError
+from raison.core.evaluation import Column, Evaluation, Seen, likelihood
 from raison.metrics.base import AveragedF1, Share
-from raison.runs.place import Place
 from raison.runs.plan import header_of
+from raison.runs.storage import Place
 from raison.runs.store import done_shards, records, spec_of
 from raison.studies.evaluate import cell, direction, method_list, metric_list
 

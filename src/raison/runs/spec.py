@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from raison import limits
-from raison.errors import InputError
-from raison.filled import filled
-from raison.spec import one_of, whole
-from raison.units import LEVELS
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.from_settings import filled
+from raison.core.spec import one_of, whole
+from raison.core.units import LEVELS
 
 __all__ = ["Means", "RunSpec", "changed", "read_spec"]
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from raison import limits, progress
-from raison.errors import InputError
-from raison.runs.place import Place, Unwritten
+from raison.core import limits, progress
+from raison.core.errors import InputError
 from raison.runs.plan import Header, header_of
+from raison.runs.storage import Place, Unwritten
 from raison.runs.store import done_shards, explanations, homes
-from raison.runs.work import Done
+from raison.runs.worker import Done
 
 __all__ = ["Status", "Tally", "status_of"]
 
@@ -133,7 +133,7 @@ def status_of(place: Place) -> dict[str, Any]:
 def driven(place: Place) -> bool:
     """Whether somebody drives the run at the moment."""
     from raison.runs.lock import NAME as LOCK
-    from raison.runs.place import Local
+    from raison.runs.storage import Local
 
     if not isinstance(place, Local):
         return place.get(LOCK) is not None

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from raison import limits
-from raison.errors import InputError
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.runs import lines
 from raison.runs.identity import key_of, methods_identity
-from raison.runs.place import Place
 from raison.runs.plan import SAME, Header, header_of, name_of
 from raison.runs.spec import RunSpec
-from raison.types import Example
+from raison.runs.storage import Place
 
 __all__ = [
     "Found", "compact", "done_shards", "environment_of", "explanations", "failures", "homes", "records", "repair",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from raison.show.html import to_html
-from raison.show.terminal import render, render_many
-from raison.types import Explanation, Span
+from raison.core.records import Explanation, Span
+from raison.show.html.explanation import to_html
+from raison.show.terminal.explanation import render, render_many
 
 __all__ = ["render", "render_many", "to_figure", "to_html"]
 
@@ -28,6 +28,6 @@ def to_figure(
     spans that they marked in the text (`Example.gold`), set in bold; for a matrix the pairs of spans (read, written)
     that they linked, framed.
     """
-    from raison.show.figure import to_figure as write  # what few need is imported late
+    from raison.show.figure.explanation import to_figure as write  # what few need is imported late
 
     write(explanations, path, difference=difference, gold=gold)

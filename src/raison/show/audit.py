@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.report import STYLE, paints, say, sheet
+from raison.show.html.evaluation import STYLE, paints, say, sheet
 from raison.show.scale import HUES
 from raison.show.wording import clean
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from raison.show.flow import given
+from raison.core.records import Explanation
+from raison.show.spans import given
 from raison.show.wording import clean, share, short
-from raison.types import Explanation
 
 __all__ = ["certificate", "chosen", "count", "effort", "kept", "stand", "verdict", "warnings"]
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.paper import FAINT, QUIET
-from raison.show.press import press
+from raison.show.figure.canvas import FAINT, QUIET
+from raison.show.figure.savefig import press
 from raison.show.scale import HUES
 from raison.show.wording import clean
 

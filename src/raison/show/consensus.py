@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.agreement import Agreement, alike, apart, close, constant, top
 from raison.show.wording import clean
-from raison.types import Explanation
 
 __all__ = ["footnotes", "listed", "statement", "subject", "titles"]
 

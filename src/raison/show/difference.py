@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.agreement import comparable
 from raison.show.consensus import titles
-from raison.types import Explanation
 
 __all__ = ["Difference", "difference", "differences"]
 

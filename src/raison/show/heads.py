@@ -17,12 +17,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raison.artifact import Artifact
-from raison.errors import InputError
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
 from raison.show import scale
-from raison.show.look import Look, screen
-from raison.show.paper import ALARM, FAINT, INK, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
-from raison.show.press import press
+from raison.show.figure.canvas import ALARM, FAINT, INK, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
+from raison.show.figure.savefig import press
+from raison.show.terminal.style import Look, screen
 from raison.show.wording import clean
 
 __all__ = ["Chosen", "draw_heads", "draw_positions", "render_heads"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from raison.errors import InputError
-from raison.evaluation import Evaluation, likelihood
+from raison.core.errors import InputError
+from raison.core.evaluation import Evaluation, likelihood
+from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.certificate import certificate
 from raison.show.consensus import subject, titles
-from raison.show.flow import Piece, flow
 from raison.show.scoreboard import headings, number, winners
+from raison.show.spans import Piece, flow
 from raison.show.wording import clean
-from raison.types import Explanation
 
 __all__ = ["escaped", "latex"]
 

@@ -15,12 +15,12 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from raison.core.records import Encoding, Explanation, Span, Target
+from raison.core.units import visible
 from raison.show import certificate as proof
-from raison.show.flow import given, golden
-from raison.show.look import Look
+from raison.show.spans import given, golden
+from raison.show.terminal.style import Look
 from raison.show.wording import clean, provenance, short
-from raison.types import Encoding, Explanation, Span, Target
-from raison.units import visible
 
 __all__ = ["CHOSEN", "GIVEN", "HIDDEN", "SPARED", "Column", "Matrix", "draw", "facts", "matrix", "sheets", "signs"]
 

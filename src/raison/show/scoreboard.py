@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from raison.evaluation import Cell, Column, Evaluation
+from raison.core.evaluation import Cell, Column, Evaluation
 from raison.show.wording import clean
 
 __all__ = ["headings", "markdown", "number", "render_evaluation", "spreadsheet", "summary", "winners"]

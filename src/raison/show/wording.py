@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from raison.evaluation import likelihood
-from raison.types import Explanation, Target
+from raison.core.evaluation import likelihood
+from raison.core.records import Explanation, Target
 
 __all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from raison.errors import InputError
-from raison.evaluation import Cell, Column, Evaluation
+from raison.core.errors import InputError
+from raison.core.evaluation import Cell, Column, Evaluation
 from raison.metrics.base import AveragedF1, Share
 from raison.metrics.statistics import (
     Comparison,

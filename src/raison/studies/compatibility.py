@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison import progress
-from raison.datasets.opening import open_dataset
-from raison.errors import InputError, Unsupported
+from raison.core import progress
+from raison.core.errors import InputError, Unsupported
+from raison.core.json_record import Record, plain
+from raison.core.records import Encoding, Example, Target
+from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
-from raison.models.base import Model, Question, Wish
-from raison.models.memory import Memory
-from raison.models.precise import precise
-from raison.record import Record, plain
-from raison.studies.repeating import frequent_words, of_word
-from raison.types import Encoding, Example, Target
+from raison.models.float64 import precise
+from raison.models.protocol import Model, Question, Wish
+from raison.models.runner.score_cache import Memory
+from raison.studies.repetition import frequent_words, of_word
 
 __all__ = ["Compatibility", "blocks", "check_compatibility", "losses_of", "texts_of"]
 

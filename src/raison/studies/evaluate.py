@@ -10,27 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from raison import progress
 from raison.api import Wishes, examples_of, explained, load, once_more
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.records import Encoding, Example, Explanation
+from raison.core.registry import methods as all_methods
+from raison.core.registry import metrics as all_metrics
+from raison.core.registry import searches
+from raison.core.spec import Spec
+from raison.core.units import group
 from raison.datasets.base import Read
-from raison.datasets.opening import open_dataset
-from raison.errors import InputError
-from raison.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.datasets.open import open_dataset
 from raison.methods.base import Method, check_needs
-from raison.metrics.asking import Numbers, measure
 from raison.metrics.base import AveragedF1, Metric, Share, Subject, gold_share
+from raison.metrics.runner import Numbers, measure
 from raison.metrics.statistics import averaged_f1_interval, mean_interval, pooled_interval
-from raison.models.base import Model
-from raison.models.callable import Function, axis_of_words
-from raison.models.keeping import keeping
-from raison.models.meter import Meter, metered
-from raison.registry import methods as all_methods
-from raison.registry import metrics as all_metrics
-from raison.registry import searches
-from raison.spec import Spec
+from raison.models.protocol import Model
+from raison.models.runner.meter import Meter, metered
+from raison.models.runner.pass_cache import keeping
+from raison.models.tasks.function import Function, axis_of_words
 from raison.studies.exchange import Elsewhere, Exporter, Made, read_made
-from raison.types import Encoding, Example, Explanation
-from raison.units import group
 
 __all__ = ["DEFAULT_METHODS", "DEFAULT_METRICS", "evaluate"]
 

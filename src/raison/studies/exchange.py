@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from raison import limits
+from raison.core import limits
+from raison.core.documents import CLASSES, Document, documents_of, named_documents, tokens_of, units_of_tokens
+from raison.core.errors import InputError, MissingExtra
+from raison.core.outputs import replacing
+from raison.core.records import Encoding, Example, Explanation, Units
+from raison.core.spec import Spec
 from raison.datasets.conllu import lines_of
 from raison.datasets.spans import runs
-from raison.documents import CLASSES, Document, documents_of, named_documents, tokens_of, units_of_tokens
-from raison.errors import InputError, MissingExtra
 from raison.methods.base import Answer, Batch, Method
-from raison.models.base import Model
-from raison.outputs import replacing
-from raison.spec import Spec
-from raison.types import Encoding, Example, Explanation, Units
+from raison.models.protocol import Model
 
 __all__ = ["Elsewhere", "Exporter", "Made", "read_made"]
 

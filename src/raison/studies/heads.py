@@ -38,14 +38,14 @@ from typing import Any
 
 import numpy as np
 
-from raison import progress
-from raison.artifact import Artifact
+from raison.core import progress
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError, Unsupported
+from raison.core.records import Encoding, Example, Target
+from raison.core.units import strip
 from raison.datasets.conllu import Sentence
-from raison.errors import InputError, Unsupported
 from raison.methods.headmask import head_masks
-from raison.models.base import Map, Model, Trace
-from raison.types import Encoding, Example, Target
-from raison.units import strip
+from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["RELATIONS", "head_statistics"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from raison.artifact import Artifact
-from raison.errors import InputError
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
+from raison.core.spec import whole
+from raison.core.units import words
 from raison.methods.idf import entry
-from raison.spec import whole
-from raison.units import words
 
 __all__ = ["fit_idf"]
 

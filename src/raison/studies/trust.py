@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raison import progress
 from raison.api import once_more
-from raison.errors import InputError
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.json_record import Record
+from raison.core.records import Explanation
+from raison.core.registry import methods, metrics, searches
+from raison.core.spec import Spec
 from raison.methods.base import Method
-from raison.metrics.asking import measure
 from raison.metrics.base import Subject
+from raison.metrics.runner import measure
 from raison.metrics.sanity import spearman
-from raison.models.base import Model
-from raison.record import Record
-from raison.registry import methods, metrics, searches
-from raison.spec import Spec
+from raison.models.protocol import Model
 from raison.studies.trust_verdict import judge
-from raison.types import Explanation
 
 __all__ = ["Trust", "trust"]
 

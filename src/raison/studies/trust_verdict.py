@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from raison.spec import Spec
-from raison.types import Explanation
+from raison.core.records import Explanation
+from raison.core.spec import Spec
 
 __all__ = ["VERDICTS", "judge"]
 

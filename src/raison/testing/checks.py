@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from raison.api import examples_of, explain
+from raison.core.records import Encoding, Explanation, Target
+from raison.core.registry import methods
 from raison.methods.base import Method
-from raison.models.base import NO_WISH, Model, Prediction, Question, Wish
 from raison.models.probe import difference, subject
-from raison.registry import methods
+from raison.models.protocol import NO_WISH, Model, Prediction, Question, Wish
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
-from raison.types import Encoding, Explanation, Target
 
 __all__ = ["check_method", "check_model", "example_texts", "known", "remembering", "state_of"]
 

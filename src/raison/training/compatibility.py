@@ -21,15 +21,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from raison.errors import InputError
+from raison.core.errors import InputError
+from raison.core.spec import between, one_of, whole
+from raison.models.attention.hook import clone
 from raison.models.load import load, placed
-from raison.models.tap import clone
-from raison.spec import between, one_of, whole
-from raison.training.adapting import with_lora, write_adapter
-from raison.training.attending import attending, keeping_only, reach_of
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
+from raison.training.dropout_attention import attending, keeping_only, reach_of
 from raison.training.fit import CHECKPOINT, OWN, Course, fit, prepared, saved, writing
-from raison.training.material import Feed, Row, blocks, examples_of, joined, named, several, translations
+from raison.training.lm_data import Feed, Row, blocks, examples_of, joined, named, several, translations
+from raison.training.lora import with_lora, write_adapter
 from raison.training.seeds import generator
 
 __all__ = ["REPORT", "Setup", "Task", "perplexities", "train_compatibility"]

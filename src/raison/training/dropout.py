@@ -25,9 +25,9 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
-from raison.errors import InputError, UnknownName
-from raison.registry import Registry, suggest
-from raison.spec import Spec, between, one_of
+from raison.core.errors import InputError, UnknownName
+from raison.core.registry import Registry, suggest
+from raison.core.spec import Spec, between, one_of
 from raison.training.seeds import generator
 
 __all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "drawn", "keep_rules", "pairs", "rule_of"]

@@ -22,11 +22,11 @@ from typing import Any
 
 import torch
 
-from raison import progress
-from raison.errors import InputError, RaisonError
-from raison.outputs import check_folder
-from raison.spec import one_of, whole
-from raison.training.marks import weights_mark
+from raison.core import progress
+from raison.core.errors import InputError, RaisonError
+from raison.core.outputs import check_folder
+from raison.core.spec import one_of, whole
+from raison.training.fingerprint import weights_mark
 
 __all__ = [
     "BEST",
@@ -266,7 +266,7 @@ def spelled(seconds: float) -> str:
 
 
 def lines(every: float = 15.0) -> Callable[[int, int, str], None]:
-    """A listener of `raison.progress` for logs: a line now and then, and whenever something was measured."""
+    """A listener of `raison.core.progress` for logs: a line now and then, and whenever something was measured."""
     said = -every
 
     def listener(done: int, total: int, what: str) -> None:

@@ -1,1 +1,1 @@
-"""The page in the browser: a server that hands out `show/page` and answers a few questions about named models."""
+"""The page in the browser: a server that hands out `page` and answers a few questions about named models."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from fastapi.responses import Response
 
-from raison import progress
-from raison.errors import InputError
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Explanation
 from raison.show import to_figure, to_html
-from raison.types import Encoding, Explanation
-from raison.web import bodies
+from raison.web import schemas
 
 __all__ = ["exported"]
 
@@ -23,7 +23,7 @@ DRAWN, LETTERS = 4000, 20_000  # units, and letters of a text, that one picture 
 _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
 
 
-def drawn(body: bodies.Export) -> bytes:
+def drawn(body: schemas.Export) -> bytes:
     found = [Explanation.from_dict(each) for each in with_encodings(body.explanations)]
     for each in found:
         inside(each.encoding)
@@ -61,7 +61,7 @@ def with_encodings(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def exported(body: bodies.Export) -> Response:
+def exported(body: schemas.Export) -> Response:
     """A file to be saved; should it be opened here all the same, it may run nothing that belongs to this page."""
     try:
         data = drawn(body)

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from raison.limits import told
+from raison.core.limits import told
 from raison.web.settings import Settings
 
 __all__ = ["CLIENT", "Guard"]

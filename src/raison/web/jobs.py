@@ -3,7 +3,8 @@
 Fair means: who has least running is next, and in turn; one thread more than one client can have is kept for another
 that has nothing running; and where one client fills the queue, there are places for the others behind it.
 
-Threads share the models; what a call records or changes travels in context variables of its thread (models/tap.py), so
+Threads share the models; what a call records or changes travels in context variables of its thread
+(models/attention/hook.py), so
 requests can't meet. A job looks before every batch of the model whether anybody still waits for it.
 """
 
@@ -15,8 +16,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from raison import progress
-from raison.errors import RaisonError
+from raison.core import progress
+from raison.core.errors import RaisonError
 
 __all__ = ["Busy", "Client", "Gone", "Job", "Overdue", "Workers"]
 

@@ -15,17 +15,17 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from raison import __version__
-from raison.errors import RaisonError
-from raison.models.base import Model
-from raison.show.html import finite
-from raison.web import bodies
-from raison.web.asking import Asking
+from raison.core.errors import RaisonError
+from raison.models.protocol import Model
+from raison.show.html.explanation import finite
+from raison.web import schemas
+from raison.web.catalogue import about_model, catalogue
 from raison.web.exporting import exported
-from raison.web.forms import about_model, catalogue
 from raison.web.guard import CLIENT, Guard
+from raison.web.handlers import Asking
 from raison.web.jobs import Busy, Job, Overdue, Workers
+from raison.web.runs import Shelf
 from raison.web.settings import Settings
-from raison.web.shelf import Shelf
 
 __all__ = ["application"]
 
@@ -47,7 +47,7 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
     """The whole server as one ASGI application."""
     asking = Asking(models, settings)
     workers = Workers(settings.workers, settings.waiting, settings.seconds)
-    assets = {path.name: path.read_bytes() for path in (files("raison.show") / "page").iterdir() if path.is_file()}
+    assets = {path.name: path.read_bytes() for path in (files("raison") / "page").iterdir() if path.is_file()}
     known = {"version": __version__, **catalogue(), "models": [about_model(each) for each in models.values()]}
     limits = {name: getattr(settings, name) for name in ("characters", "steps", "methods", "seconds")}
 
@@ -101,42 +101,42 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
         return await told(request, workers, work)
 
     @app.post("/api/predict")
-    async def predict(request: Request, body: bodies.Predict) -> Any:
+    async def predict(request: Request, body: schemas.Predict) -> Any:
         """What a model says about a text, and the tokens of the text."""
         return await asked(request, asking.predict(body))
 
     @app.post("/api/explain")
-    async def explain(request: Request, body: bodies.Explain) -> Any:
+    async def explain(request: Request, body: schemas.Explain) -> Any:
         """Scores by one method or several."""
         return await asked(request, asking.explain(body))
 
     @app.post("/api/rationalize")
-    async def rationalize(request: Request, body: bodies.Rationalize) -> Any:
+    async def rationalize(request: Request, body: schemas.Rationalize) -> Any:
         """The smallest part of the text that is enough."""
         return await asked(request, asking.rationalize(body))
 
     @app.post("/api/ground")
-    async def ground(request: Request, body: bodies.Ground) -> Any:
+    async def ground(request: Request, body: schemas.Ground) -> Any:
         """An answer over passages, and what it rests on."""
         return await asked(request, asking.ground(body))
 
     @app.post("/api/trust")
-    async def trusted(request: Request, body: bodies.Trusted) -> Any:
+    async def trusted(request: Request, body: schemas.Trusted) -> Any:
         """How far one explanation can be trusted."""
         return await asked(request, asking.trust(body))
 
     @app.post("/api/remove")
-    async def remove(request: Request, body: bodies.Remove) -> Any:
+    async def remove(request: Request, body: schemas.Remove) -> Any:
         """What the model says when some units are removed."""
         return await asked(request, asking.remove(body))
 
     @app.post("/api/heads")
-    async def heads(request: Request, body: bodies.Heads) -> Any:
+    async def heads(request: Request, body: schemas.Heads) -> Any:
         """Attention heads, and the explanation with some of them switched off."""
         return await asked(request, asking.heads(body))
 
     @app.post("/api/export")
-    async def export(request: Request, body: bodies.Export) -> Any:
+    async def export(request: Request, body: schemas.Export) -> Any:
         """Explanations as one HTML file, SVG or PNG."""
         return await asked(request, lambda: exported(body))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from raison.errors import InputError
-from raison.spec import between, whole
+from raison.core.errors import InputError
+from raison.core.spec import between, whole
 
 __all__ = ["Settings"]
 

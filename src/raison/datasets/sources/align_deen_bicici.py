@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.archive import member_lines
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.parallel import aligned, links, side_by_side
 from raison.datasets.rows import Row, Rows, each, present
-from raison.types import Example
 
 
 @dataset("align_deen_bicici")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.parallel import aligned, links, side_by_side
 from raison.datasets.rows import Row, Rows, each, lines, present
-from raison.errors import InputError
-from raison.spec import whole
-from raison.types import Example
 
 
 @dataset("align_zhen")

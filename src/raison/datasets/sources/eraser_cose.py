@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from raison import limits
+from raison.core import limits
+from raison.core.documents import Document, noted
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import marked, tokens
 from raison.datasets.table import named
-from raison.documents import Document, noted
-from raison.errors import InputError
-from raison.types import Example
 
 LETTERS = ("A", "B", "C", "D", "E")
 

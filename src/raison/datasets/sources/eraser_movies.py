@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.eraser import LEVELS, records
 from raison.datasets.rows import Rows
-from raison.spec import one_of
-from raison.types import Example
 
 LABELS = {"NEG": "negative", "POS": "positive"}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.spans import marked, tokens
 from raison.datasets.table import columns
 from raison.datasets.thresholds import as_many, decided, with_label
-from raison.errors import InputError
-from raison.spec import one_of
-from raison.types import Example
 
 ASPECTS = ("location", "service", "cleanliness")
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.archive import texts
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Row, Rows, each, present
-from raison.types import Example
 
 NAME = re.compile(r"(?:^|/)(train|test)/(neg|pos)/(([0-9]+)_([0-9]+))\.txt$")
 LABELS = {"neg": "negative", "pos": "positive"}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example, Span
+from raison.core.units import words
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Broken, Row, Rows, present
 from raison.datasets.spans import marked
 from raison.datasets.table import named
-from raison.errors import InputError
-from raison.types import Example, Span
-from raison.units import words
 
 COLUMNS = ("Sentiment", "Text", "batch_id")
 Pair = tuple[Row[dict[str, str]], Row[dict[str, str]]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.jsonl import objects, value_of
 from raison.datasets.lambada import passage
 from raison.datasets.rows import Rows, each, present
-from raison.types import Example
 
 
 @dataset("lambada_rationales")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, lines, present
-from raison.errors import InputError
-from raison.types import Example
 
 BITS = 17
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.parallel import side_by_side
 from raison.datasets.rows import Rows, each, lines, present
-from raison.spec import one_of
-from raison.types import Example
 
 FILES = {
     "train": "train",

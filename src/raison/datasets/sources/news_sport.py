@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.archive import texts
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, present
-from raison.errors import InputError
-from raison.spec import one_of
-from raison.types import Example
 
 GROUPS = {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.archive import member_lines, texts
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Broken, Row, Rows, alternately, each, present
-from raison.spec import one_of
-from raison.types import Example
 
 LABELS = {"neg": "negative", "pos": "positive"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.table import columns, unwrapped
-from raison.errors import InputError
-from raison.types import Example
 
 LABELS = ("not_duplicate", "duplicate")
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example, Span
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.table import columns
-from raison.types import Example, Span
 
 
 @dataset("reviews")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Row, Rows, each, present
 from raison.datasets.table import columns
-from raison.errors import InputError
-from raison.spec import one_of
-from raison.types import Example
 
 QUESTIONS = ("description", "entity", "abbreviation", "human", "location", "number")
 # corpus -> its files by split, and the names of its classes

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.errors import InputError
+from raison.core.records import Example, Span
+from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Broken, Row, Rows, each, lines, present
 from raison.datasets.trees import Node, Tree, parsed
-from raison.errors import InputError
-from raison.spec import whole
-from raison.types import Example, Span
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 NEUTRAL = 2

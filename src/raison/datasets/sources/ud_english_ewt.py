@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Rows, present
 from raison.datasets.treebank import TAGS, trees
-from raison.types import Example
 
 
 @dataset("ud_english_ewt")

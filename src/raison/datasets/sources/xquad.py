@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
+from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.rows import Rows, present
 from raison.datasets.squad import questions
-from raison.spec import one_of
-from raison.types import Example
 
 
 @dataset("xquad")

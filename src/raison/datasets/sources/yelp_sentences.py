@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Rows, alternately, each, lines, present
-from raison.types import Example
 
 
 @dataset("yelp_sentences")

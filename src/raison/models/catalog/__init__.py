@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 
 __all__ = ["Entry", "entries", "register", "register_folder"]
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from raison.errors import DownloadError
+from raison.core.errors import DownloadError
 
 __all__ = ["extract"]
 

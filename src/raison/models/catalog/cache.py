@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raison import limits
-from raison.errors import ModelError
+from raison.core import limits
+from raison.core.errors import ModelError
+from raison.core.progress import report
 from raison.models.catalog.lock import held
-from raison.progress import report
 
 __all__ = ["build", "digest", "root", "source"]
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from raison.progress import report
+from raison.core.progress import report
 
 __all__ = ["Failed", "run"]
 

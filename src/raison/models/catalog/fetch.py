@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from raison.errors import DownloadError
+from raison.core.errors import DownloadError
 from raison.models import hub
 from raison.models.catalog import client
 from raison.models.catalog.cache import digest

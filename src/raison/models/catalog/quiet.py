@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 
 __all__ = ["local", "no_gguf_bar", "quiet", "tokenizer"]
 

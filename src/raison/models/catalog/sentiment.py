@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.models.catalog import register
 from raison.models.catalog.minilm import BYTES, base
 from raison.models.catalog.quiet import local, quiet, tokenizer
@@ -27,7 +27,7 @@ def open_sentiment() -> tuple[Any, Any]:
     from transformers import BertConfig
 
     from raison.models.lora import merge
-    from raison.models.pooled import MeanPooledBert
+    from raison.models.mean_pooled_bert import MeanPooledBert
 
     labels = json.loads((SHIPPED / "recipe.json").read_text(encoding="utf-8"))["labels"]
     with quiet():

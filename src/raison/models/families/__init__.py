@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from raison.registry import families
+from raison.core.registry import families
 
 __all__ = ["Family", "family", "family_of"]
 

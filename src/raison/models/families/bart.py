@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from raison.models.attention.hook import current
 from raison.models.families import Family, family
-from raison.models.tap import current
 
 
 def place(table: Any, stream: int) -> None:

@@ -1,0 +1,1 @@
+"""Classifiers with one attention over their words, which is their explanation (P2, P3)."""

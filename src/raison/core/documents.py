@@ -1,0 +1,92 @@
+"""The documents behind an example, as ERASER counts them: a name, a place in one of the texts, tokens.
+
+A record of ERASER asks about one or several documents, and several records may ask about the same one. So a document
+has a name of its own, which is not that of the record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from raison.core.records import Example, Units
+
+__all__ = ["CLASSES", "Document", "documents_of", "named_documents", "noted", "tokens_of", "units_of_tokens"]
+
+# what the meta of an example says
+NOTE = "eraser_documents"  # name -> [text, first character, end]
+CLASSES = "eraser_classes"  # class, as it is called here -> as the publisher calls it
+
+
+@dataclass(frozen=True)
+class Document:
+    """A part of an example that has a name."""
+
+    name: str
+    segment: int  # which text of the example: 0 or 1
+    start: int  # first character
+    end: int  # one past the last character
+
+
+def noted(documents: Sequence[Document]) -> dict[str, Any]:
+    """What the meta of an example says about its documents."""
+    return {NOTE: {each.name: [each.segment, each.start, each.end] for each in documents}}
+
+
+def named_documents(example: Example) -> list[Document]:
+    """The documents that a data set has named; none where it knows texts only."""
+    known = example.meta.get(NOTE)
+    if not isinstance(known, Mapping):
+        return []
+    return [Document(name, *place) for name, place in known.items()]
+
+
+def documents_of(example: Example, segments: Sequence[str]) -> list[Document]:
+    """The documents of an example: those that the data set names, else its texts, named after the example.
+
+    `segments` are the names of the texts: a pair has a document for each, as in ERASER's e-SNLI.
+    """
+    known = named_documents(example)
+    if known:
+        return known
+    if example.pair is None:
+        return [Document(example.id, 0, 0, len(example.text))]
+    texts = (example.text, example.pair)
+    return [Document(f"{example.id}_{segments[k]}", k, 0, len(text)) for k, text in enumerate(texts)]
+
+
+def tokens_of(text: str, document: Document | None = None) -> list[tuple[int, int]]:
+    """Characters of each token of a document, split as ERASER does: at line ends, and at spaces inside a line.
+
+    Other white space belongs to a token, except at the ends of a line.
+    """
+    start, end = (0, len(text)) if document is None else (document.start, document.end)
+    found: list[tuple[int, int]] = []
+    for line in re.compile(r"[^\r\n]+").finditer(text, start, end):
+        inside = line.group()
+        first = line.start() + len(inside) - len(inside.lstrip())
+        last = line.start() + len(inside.rstrip())
+        found += [word.span() for word in re.compile(r"[^ ]+").finditer(text, first, last)]
+    return found
+
+
+def units_of_tokens(document: Document, places: Sequence[tuple[int, int]], units: Units) -> list[list[int]]:
+    """For each token of a document the units that share a character with it."""
+    spans = enumerate(units.spans)
+    near = [(u, start, end) for u, (segment, start, end) in spans if segment == document.segment and start >= 0]
+    near.sort(key=lambda unit: unit[1])
+    found: list[list[int]] = []
+    first = 0
+    for start, end in places:
+        while first < len(near) and near[first][2] <= start:
+            first += 1
+        inside: list[int] = []
+        for u, begin, stop in near[first:]:
+            if begin >= end:
+                break
+            if start < stop:
+                inside.append(u)
+        found.append(inside)
+    return found

@@ -1,0 +1,152 @@
+"""Files and folders that a command writes: checked before the work begins, and put in place whole at its end.
+
+A result goes to a regular file. It never takes the place of something that the command reads or that belongs to a run,
+and of another file only where that was asked for (`--force`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from raison.core.errors import InputError
+
+__all__ = ["check_folder", "check_outputs", "refuse_foreign", "replacing", "run_around"]
+
+Named = str | os.PathLike[str]
+
+EXPORTS = "export"  # the folder of a run for files that are made of it
+
+
+def check_outputs(
+    outputs: Iterable[Named | None],
+    *,
+    force: bool = False,
+    inputs: Iterable[Named | None] = (),
+    folders: bool = False,
+) -> None:
+    """Refuse, before any work, a file that can't or must not be written.
+
+    `inputs` are the files and folders that the work reads; with `force` another file may be replaced; with `folders`
+    the folder of a file is made where it is missing.
+    """
+    read = [Path(each).expanduser() for each in inputs if each is not None]
+    seen: set[Path] = set()
+    for each in outputs:
+        if each is None:
+            continue
+        path = Path(each)
+        check_file(path, read, force=force, folders=folders)
+        if path.resolve() in seen:
+            raise InputError(f"{str(path)!r} is named for two results: give each a file of its own.")
+        seen.add(path.resolve())
+
+
+def check_file(path: Path, read: list[Path], *, force: bool, folders: bool) -> None:
+    """Refuse one file."""
+    name = repr(str(path))
+    if path.is_dir():
+        raise InputError(f"{name} is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{name} is a device or a pipe: name a regular file.")
+    real = resolved(path)
+    parent = next(each for each in real.parents if each.exists()) if folders else real.parent
+    if not parent.is_dir() or not all(os.access(each, os.W_OK) for each in (parent, real) if each.exists()):
+        if folders:
+            raise InputError(f"{name} could not be written: choose a folder that is yours.")
+        raise InputError(f"{name} can't be written: choose a folder that exists and is yours.")
+    if (run := run_around(real)) is not None:
+        raise InputError(f"{name} is inside of the run {str(run)!r}: name a file outside of it, or in its {EXPORTS}/.")
+    for each in read:
+        if path.exists() and is_part_of(real, each):
+            raise InputError(f"{name} is read by this command ({str(each)!r}): name another file.")
+    if path.exists() and not force:
+        raise InputError(f"{name} is there already: replace it with --force, or name another file.")
+
+
+def resolved(path: Path) -> Path:
+    """Where a file really lies, behind all links."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        raise InputError(f"{str(path)!r} is a link that leads nowhere: name another file.") from None
+
+
+def is_part_of(real: Path, given: Path) -> bool:
+    """Whether a file that is there is the given file, or one in the given folder, by whatever name or link."""
+    if not given.is_dir():
+        return given.exists() and os.path.samefile(real, given)
+    if given.resolve() in real.parents:
+        return True
+    mine = os.stat(real)
+    for folder, _, names in os.walk(given):
+        for name in names:
+            try:
+                other = os.stat(os.path.join(folder, name))
+            except OSError:  # a link that leads nowhere, or a file that has just gone
+                continue
+            if os.path.samestat(mine, other):
+                return True
+    return False
+
+
+def run_around(path: Path) -> Path | None:
+    """The folder of the run that a path lies in, unless it is in the run's folder of exports."""
+    real = resolved(path)
+    for folder in real.parents:
+        if is_run(folder) and real.relative_to(folder).parts[0] != EXPORTS:
+            return folder
+    return None
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run; one that was stopped early has a spec and little more."""
+    planned = (folder / "plan" / "header.json").is_file()
+    others = ("plan", "shards", "environment.json", "lock")
+    return planned or ((folder / "spec.json").is_file() and any((folder / name).exists() for name in others))
+
+
+def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
+    """Refuse a folder to write to that holds something else than `what`, or lies inside of a run.
+
+    `ours` tells by its name whether a file is of such a folder.
+    """
+    if (run := run_around(folder)) is not None:
+        raise InputError(f"{str(folder)!r} is inside of the run {str(run)!r}: name a folder outside of it.")
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        if folder.exists():
+            raise InputError(f"{str(folder)!r} is a file: name a folder.") from None
+        return
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{str(folder)!r} can't be read ({reason}): name another folder.") from None
+    refuse_foreign(str(folder), names, ours, what)
+
+
+def refuse_foreign(folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str) -> None:
+    """Refuse a folder with a file that is not ours."""
+    foreign = sorted(name for name in names if not ours(name))
+    if foreign:
+        raise InputError(f"{folder!r} holds something else than {what} ({foreign[0]}): name a new or an empty folder.")
+
+
+@contextmanager
+def replacing(path: Named) -> Iterator[Path]:
+    """A name to write to; at the end that file takes the place of `path` whole, or nothing is changed."""
+    real = resolved(Path(path))
+    half = real.with_name(f".{os.getpid()}-{threading.get_ident()}.half{Path(path).suffix}")  # pictures go by it
+    try:
+        yield half
+        if real.exists():
+            shutil.copymode(real, half)
+        os.replace(half, real)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None  # the user knows it by this name
+    finally:
+        half.unlink(missing_ok=True)

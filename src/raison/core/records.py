@@ -1,0 +1,306 @@
+"""The records that everything shares: plain, frozen, validated; NumPy and JSON, nothing else.
+
+    Example --encode--> Encoding --aim--> Target;  Units group the Encoding;  Explanation is the result.
+
+No torch and no rendering here: the terminal, the page, the store and the metrics read the same record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from raison.core.errors import InputError
+from raison.core.json_record import Record, array, plain, records
+from raison.core.spec import Spec
+
+__all__ = ["Encoding", "Example", "Explanation", "Record", "Slot", "Span", "Spec", "Target", "Units"]
+
+
+@dataclass(frozen=True, eq=False)
+class Span(Record):
+    """A half-open range of characters in one segment of an example."""
+
+    start: int
+    end: int
+    segment: str = ""  # empty: the first segment
+
+    def validate(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise InputError(f"A span must have 0 <= start < end, not {self.start}..{self.end}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Slot(Record):
+    """A named part of a prompt template that may be removed as one unit; the template around it may not."""
+
+    name: str
+    start: int
+    end: int
+
+    def validate(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise InputError(f"The slot {self.name!r} is empty: give it some text or leave it out.")
+
+
+@dataclass(frozen=True, eq=False)
+class Example(Record):
+    """One input: a text (or a pair), what to explain, and what people said about it."""
+
+    text: str
+    pair: str | None = None  # second sentence, or the context of a question
+    id: str = ""
+    target: Any = None  # a label, an answer, a continuation; None: what the model predicts
+    label: Any = None  # the gold label
+    gold: tuple[Span, ...] = records("Span", default=())  # human rationale
+    slots: tuple[Slot, ...] = records("Slot", default=())  # named parts of a prompt
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def validate(self) -> None:
+        for name, text in (("text", self.text), ("pair", self.pair)):
+            if text is None and name == "pair":
+                continue
+            if not isinstance(text, str):
+                raise InputError(f"The {name} of an example must be a string, not {type(text).__name__}.")
+            if not text.strip():
+                raise InputError(f"The {name} is empty: give at least one word.")
+        for name, value in (("target", self.target), ("label", self.label)):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InputError(f"The {name} of an example is {value}, which is no number: give one, or none.")
+        ordered = sorted(self.slots, key=lambda s: s.start)
+        for left, right in pairwise(ordered):
+            if right.start < left.end:
+                raise InputError(
+                    f"The slots {left.name!r} and {right.name!r} overlap: give every slot its own part of the prompt."
+                )
+        if ordered and ordered[-1].end > len(self.text):
+            raise InputError(f"The slot {ordered[-1].name!r} ends behind the text.")
+        for slot in ordered:
+            if not self.text[slot.start : slot.end].strip():
+                raise InputError(f"The slot {slot.name!r} is empty: give it some text or leave it out.")
+        object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
+
+    @classmethod
+    def from_template(cls, template: str, /, **parts: str) -> Example:
+        """Fill `{name}` slots of a prompt; each slot is a unit, the template itself can't be removed."""
+        import string
+
+        text, slots, used = "", [], set()
+        try:
+            pieces = list(string.Formatter().parse(template))
+        except ValueError as error:
+            raise InputError(f"The template can't be read ({error}): write slots as {{name}}.") from None
+        for literal, name, form, conversion in pieces:
+            text += literal
+            if name is None:
+                continue
+            if form or conversion:
+                raise InputError(f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}.")
+            if name not in parts:
+                raise InputError(f"The template names {{{name}}}, but no such part was given.")
+            if not isinstance(parts[name], str):
+                raise InputError(f"The part {name!r} must be a string, not {type(parts[name]).__name__}.")
+            slots.append(Slot(name, len(text), len(text) + len(parts[name])))
+            text += parts[name]
+            used.add(name)
+        if unused := set(parts) - used:
+            raise InputError(f"The template has no slot for {', '.join(sorted(unused))}.")
+        return cls(text, slots=tuple(slots))
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding(Record):
+    """The tokens of one example on one axis t, whatever the number of texts behind it."""
+
+    ids: np.ndarray = array("int64")  # [t] vocabulary ids
+    tokens: tuple[str, ...]  # [t] what a person reads: a piece of the text, or the name of a special token
+    segments: tuple[str, ...]  # names of the texts: text | first, second | question, context | source, prefix
+    texts: tuple[str, ...]  # the texts themselves
+    segment: np.ndarray = array("int64")  # [t] index into segments
+    start: np.ndarray = array("int64")  # [t] first character in the segment's text; -1 for special tokens
+    end: np.ndarray = array("int64")  # [t] one past the last character
+    positions: np.ndarray = array("int64")  # [t] what the model calls the position, counted per stream from 0
+    fixed: np.ndarray = array("bool")  # [t] may never be removed: special tokens, a prompt template
+    types: np.ndarray | None = array("int64", default=None)  # [t] token_type_ids, where the model has them
+    slots: tuple[Slot, ...] = records("Slot", default=())
+    truncated: int = 0  # tokens cut off because the text was too long
+    id: str = ""  # of the example
+
+    def validate(self) -> None:
+        size = len(self.ids)
+        for name in ("tokens", "segment", "start", "end", "positions", "fixed", "types"):
+            value = getattr(self, name)
+            if value is not None and len(value) != size:
+                raise InputError(f"An encoding of {size} tokens has {len(value)} {name}.")
+        if len(self.segments) != len(self.texts):
+            raise InputError("An encoding needs one text for each segment.")
+        if size and not 0 <= self.segment.min() <= self.segment.max() < len(self.segments):
+            raise InputError(f"An encoding of {len(self.segments)} segments has tokens of another segment.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def text_of(self, t: int) -> str:
+        """The characters behind token `t` (its name, for a special token)."""
+        if self.start[t] < 0:
+            return self.tokens[t]
+        return self.texts[self.segment[t]][self.start[t] : self.end[t]]
+
+
+@dataclass(frozen=True, eq=False)
+class Units(Record):
+    """What is removed, selected or shown as one: a partition of the tokens that may be removed."""
+
+    level: str  # token | word | sentence | passage | slot
+    of: np.ndarray = array("int64")  # [t] unit of each token, -1 where the token may not be removed
+    names: tuple[str, ...]  # [u] what a person reads
+    spans: tuple[tuple[int, int, int], ...]  # [u] (segment, start, end) in characters; start -1 for special tokens
+
+    def validate(self) -> None:
+        object.__setattr__(self, "spans", tuple(tuple(int(x) for x in s) for s in self.spans))
+        if len(self.names) != len(self.spans):
+            raise InputError("Units need one name and one span each.")
+        if any(len(span) != 3 for span in self.spans):
+            raise InputError("The span of a unit has three numbers: segment, start and end.")
+        if (self.of < -1).any():  # would count from the last unit
+            raise InputError("The unit of a token is a number from 0 on, or -1 for none.")
+        present = np.unique(self.of[self.of >= 0])
+        if len(present) != len(self.names) or (len(present) and present[-1] != len(self.names) - 1):
+            raise InputError("Every unit must have at least one token, and every unit number a name.")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def keep(self, chosen: np.ndarray) -> np.ndarray:
+        """Token keep-masks [.., t] of unit keep-masks [.., u]; what is no unit is kept."""
+        padded = np.concatenate([chosen, np.ones((*chosen.shape[:-1], 1), bool)], axis=-1)
+        return padded[..., self.of]
+
+
+KINDS = ("label", "tag", "span", "token", "text")
+OUTPUTS = ("logit", "log_prob", "prob")
+
+
+@dataclass(frozen=True, eq=False)
+class Target(Record):
+    """What is explained. Pure data; the adapter that made it knows how to read it off the model."""
+
+    kind: str  # label | tag | span | token | text
+    ids: tuple[int, ...]  # the outcome: a class, a tag for each row, the token ids
+    positions: tuple[int, ...] = ()  # on the axis of the encoding; a token target is read one row earlier
+    text: str = ""  # what a person calls it
+    output: str = "logit"  # what `value` is: logit | log_prob | prob
+    contrast: tuple[int, ...] | None = None  # why this rather than that
+    contrast_text: str = ""
+
+    def validate(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}.")
+        if self.output not in OUTPUTS:
+            raise InputError(f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}.")
+        if self.output == "prob" and len(self.ids) > 1:
+            raise InputError(
+                f"{self.text!r} has {len(self.ids)} parts, whose probabilities can't be added: use log_prob, not prob."
+            )
+        if self.contrast is not None:
+            object.__setattr__(self, "contrast", tuple(int(i) for i in self.contrast))
+            if len(self.contrast) != len(self.ids):
+                raise InputError(
+                    f"{self.text!r} and {self.contrast_text!r} differ in length ({len(self.ids)} and "
+                    f"{len(self.contrast)} tokens): a contrast needs two outcomes of the same length."
+                )
+            if self.contrast[:-1] != tuple(self.ids[:-1]):
+                raise InputError(
+                    f"{self.text!r} and {self.contrast_text!r} part before their last token, so they are not read from "
+                    "the same words: explain each by itself, or contrast single tokens."
+                )
+        object.__setattr__(self, "ids", tuple(int(i) for i in self.ids))
+        object.__setattr__(self, "positions", tuple(int(p) for p in self.positions))
+        if self.generated and not 0 < len(self.ids) == len(self.positions):
+            raise InputError(
+                "A written target needs at least one token, and one position for each, "
+                f"not {len(self.ids)} tokens and {len(self.positions)} positions."
+            )
+        if min(self.rows, default=0) < 0:
+            raise InputError("A target can't be read before the first token: what is written follows something.")
+
+    @property
+    def generated(self) -> bool:
+        """True where the target is text that the model writes, so that it can't see what comes later."""
+        return self.kind in ("token", "text")
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Rows of the axis at which the model gives its answer (none for a label)."""
+        rows = np.array(self.positions, dtype=np.int64)
+        return rows - 1 if self.generated else rows
+
+    def scope(self, size: int) -> np.ndarray:
+        """[t] the positions that the target may see."""
+        if not self.generated:
+            return np.ones(size, bool)
+        return np.arange(size) < self.positions[0]
+
+    def inputs(self, size: int) -> np.ndarray:
+        """[t] what the model reads: the scope and the target's own earlier tokens."""
+        if not self.generated:
+            return np.ones(size, bool)
+        return np.arange(size) < self.positions[-1]
+
+    def given(self, encoding: Encoding) -> np.ndarray:
+        """[t] what can't be removed for this target: fixed tokens, the rows it is read from, its own tokens."""
+        given = encoding.fixed.copy()
+        given[self.rows] = True
+        inputs = self.inputs(len(encoding))
+        return (given & inputs) | (inputs & ~self.scope(len(encoding)))
+
+    def free(self, encoding: Encoding) -> np.ndarray:
+        """[t] what may be removed."""
+        return self.scope(len(encoding)) & ~self.given(encoding)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation(Record):
+    """The one result: why this target, in these units, by this method, with this meaning of absence."""
+
+    encoding: Encoding = field(metadata={"record": "Encoding"})
+    units: Units = field(metadata={"record": "Units"})
+    target: Target = field(metadata={"record": "Target"})
+    scores: np.ndarray = array("float64")  # [u]
+    method: str  # the spec, e.g. integrated_gradients(steps=64)
+    model: str  # its name
+    removal: str | None = None  # what absence means; None where nothing was removed
+    selected: np.ndarray | None = array("bool", default=None)  # [u] the rationale
+    order: np.ndarray | None = array("int64", default=None)  # units in the order they were chosen
+    parts: dict[str, Any] = field(default_factory=dict)  # named arrays: per token, per layer, ...
+    artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
+
+    def validate(self) -> None:
+        if len(self.scores) != len(self.units):
+            raise InputError(f"{len(self.scores)} scores of {self.method} do not fit {len(self.units)} units.")
+        if len(self.units.of) != len(self.encoding):
+            raise InputError(f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens.")
+        if not np.isfinite(self.scores).all():
+            raise InputError("An explanation can't hold NaN or infinite scores.")
+        if self.selected is not None and len(self.selected) != len(self.units):
+            raise InputError(f"A selection of {len(self.selected)} does not fit {len(self.units)} units.")
+        if self.order is not None and len(np.intersect1d(self.order, np.arange(len(self.units)))) != len(self.order):
+            raise InputError(f"An order names each of the {len(self.units)} units at most once, and nothing else.")
+        for name in ("parts", "artifacts", "diagnostics", "cost"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """What the scores belong to: the names of the units."""
+        return self.units.names
+
+    @property
+    def scope(self) -> np.ndarray:
+        """[t] the positions that the target may see."""
+        return self.target.scope(len(self.encoding))

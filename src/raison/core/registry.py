@@ -1,0 +1,147 @@
+"""Names that users type, and the things behind them.
+
+An entry registers itself where it is defined, with a decorator. The first lookup imports every module of
+the registry's package and every installed entry point, so that adding a method, family, metric or data
+set is one file and no other edit.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from raison.core.errors import InputError, UnknownName
+from raison.core.spec import Spec
+
+__all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+def suggest(name: str, known: Iterator[str] | list[str]) -> str:
+    """` Did you mean …?` for a near miss, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def home(entry: Any) -> tuple[str | None, str | None]:
+    """Where an entry was defined."""
+    return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
+
+
+class Registry(Generic[T]):
+    """A table from names to entries that fills itself on the first look."""
+
+    def __init__(self, kind: str, *packages: str, shelf: str = "", listed: bool = True):
+        self.kind = kind  # what an entry is called in a sentence
+        self.packages = packages
+        self.shelf = shelf or packages[0].rpartition(".")[2]  # what `raison ls` calls it, where it lists them
+        self.listed = listed
+        self._entries: dict[str, T] = {}
+        self.broken: list[str] = []  # sentences about plug-ins that could not be imported
+        self._scanned = False
+        self._lock = threading.RLock()
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator: put the entry under `name`; two entries of one name are a programmer's error."""
+
+        def add(entry: T) -> T:
+            old = self._entries.get(name)
+            if old is not None and home(old) != home(entry):  # the same home twice is a reloaded module
+                raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
+            self._entries[name] = entry
+            return entry
+
+        return add
+
+    def named(self, name: str) -> Callable[[C], C]:
+        """Decorator for a class: as `register`, and the class knows the name that users type."""
+
+        def add(cls: C) -> C:
+            cls.name = name  # type: ignore[attr-defined]
+            self.register(name)(cls)  # type: ignore[arg-type]
+            return cls
+
+        return add
+
+    def _scan(self) -> None:
+        with self._lock:
+            if self._scanned:
+                return
+            for name in self.packages:
+                package = importlib.import_module(name)
+                for module in pkgutil.walk_packages(package.__path__, name + "."):
+                    importlib.import_module(module.name)
+            for point in [point for name in self.packages for point in entry_points(group=name)]:
+                try:
+                    point.load()
+                except Exception as error:  # somebody else's mistake must not take raison with it
+                    self.broken.append(
+                        f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): "
+                        "update or uninstall it."
+                    )
+            self._scanned = True
+
+    def __iter__(self) -> Iterator[str]:
+        self._scan()
+        return iter(sorted(self._entries))
+
+    def __contains__(self, name: object) -> bool:
+        self._scan()
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> T:
+        self._scan()
+        if name not in self._entries:
+            known = list(self)
+            raise UnknownName(
+                f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
+                + " ".join([f"`raison ls {self.shelf}` lists them all." if self.listed else self.all(), *self.broken])
+            )
+        return self._entries[name]
+
+    def all(self) -> str:
+        return f"There are {', '.join(self)}."
+
+    def build(self, spec: str | Spec) -> Any:
+        """The entry of a spec, called with the spec's parameters."""
+        spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        if not isinstance(spec, Spec):
+            where = f"name one of `raison ls {self.shelf}`." if self.listed else self.all()
+            raise InputError(f"{spec!r} is no {self.kind}: {where}")
+        entry: Any = self[spec.name]
+        known = {item.name: item for item in fields(entry)} if is_dataclass(entry) else {}
+        params = {}
+        for key, value in spec.params.items():
+            if key not in known:
+                options = ", ".join(known) or "none"
+                raise InputError(
+                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} "
+                    f"It takes: {options}."
+                )
+            # a bare word is text where text is wanted: variant=paper
+            text = known[key].type in ("str", "str | None", str, str | None)
+            bare = isinstance(value, Spec) and not value.params and text
+            if known[key].type in ("int", "float", int, float) and isinstance(value, (Spec, str)):
+                raise InputError(f"{key} of the {self.kind} {spec.name!r} is a number, not {value}.")
+            params[key] = value.name if bare else value
+        try:
+            return entry(**params)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{spec} can't be used: {error}.") from None
+
+
+methods: Registry[Any] = Registry("method", "raison.methods")
+searches: Registry[Any] = Registry("search", "raison.rationales", shelf="searches")
+rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", shelf="rules")
+families: Registry[Any] = Registry("model family", "raison.models.families", listed=False)
+loaders: Registry[Any] = Registry("model loader", "raison.attention_models", "raison.rationalizers", listed=False)
+metrics: Registry[Any] = Registry("metric", "raison.metrics")
+datasets: Registry[Any] = Registry("data set", "raison.datasets")

@@ -1,0 +1,1 @@
+"""Attention inside a forward pass: the hook, masks, maps, values, switched-off heads."""

@@ -1,0 +1,57 @@
+"""The same model with some weights changed: shares everything else, and leaves the user's model alone."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import zlib
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from torch import nn
+
+from raison.models.attention.hook import clone, word_tables
+from raison.models.runner.adapter import Adapter
+
+__all__ = ["moved", "shuffled"]
+
+
+def variant(model: Adapter, hf: Any) -> Adapter:
+    """An adapter like this one for another model of the same architecture."""
+    other = copy.copy(model)
+    other.hf, other._view, other._lock = hf, None, threading.Lock()
+    return other
+
+
+def moved(model: Adapter, ids: torch.Tensor, by: torch.Tensor) -> Adapter:
+    """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
+    hf = clone(model.hf)
+    tables = word_tables(hf)
+    for module in hf.modules():
+        if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
+            weight = module.weight.detach().clone()
+            weight[ids] += by.to(weight)
+            module.weight = nn.Parameter(weight, requires_grad=False)
+    return variant(model, hf)
+
+
+def shuffled(model: Adapter, chosen: Collection[str], seed: int) -> Adapter:
+    """The entries of every chosen weight in random places: as large as before, and of no use.
+
+    Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
+    """
+    hf = clone(model.hf)
+    fresh: dict[int, nn.Parameter] = {}
+    for name, parameter in hf.named_parameters():
+        if name in chosen:
+            # by its name, so that more weights chosen means the same ones shuffled alike, and others too
+            generator = torch.Generator().manual_seed(seed * 2**32 + zlib.crc32(name.encode()))
+            order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
+            mixed = parameter.detach().reshape(-1)[order].reshape(parameter.shape)
+            fresh[id(parameter)] = nn.Parameter(mixed, requires_grad=False)
+    for module in hf.modules():
+        for name, value in list(module._parameters.items()):
+            if value is not None and id(value) in fresh:
+                setattr(module, name, fresh[id(value)])
+    return variant(model, hf)

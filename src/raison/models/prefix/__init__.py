@@ -1,0 +1,1 @@
+"""Prefixes of kept tokens that are computed once and shared by many questions."""

@@ -1,0 +1,1 @@
+"""Backward passes that carry relevance instead of gradients (LRP, DeepLIFT)."""

@@ -1,0 +1,201 @@
+"""Running a view so that the backward pass carries relevance instead of gradients.
+
+A `Rules` is an ordered table of (which functions, which rule). The mode below looks each function of the forward pass
+up in it and runs the rule of the first entry that fits; functions that only move numbers keep their own backward step,
+which moves relevance just as well, and where a tensor is used twice autograd adds what comes back, as it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.models.attention.products import SHAPES, Mark, Products, signals_in
+from raison.models.relevance.rules import Rule, rewired
+
+__all__ = ["ACTIVATIONS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
+
+# functions whose own backward step is right for relevance too: they move, cut, join or drop numbers
+MOVES = SHAPES | frozenset(
+    "getitem get chunk split unbind cat stack gather index_select select narrow take_along_dim repeat "
+    "repeat_interleave masked_fill where pad tensor_split size dim data_ptr stride zeros_like ones_like numel "
+    "is_floating_point detach roll flip tril triu broadcast_to shape dtype device".split()
+)
+
+ACTIVATIONS = frozenset(
+    "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
+)
+
+Fits = Callable[[str, int], bool]  # (name of the function, number of its signals) -> whether a rule is for it
+
+
+def one(*names: str) -> Fits:
+    """Functions of these names with a single signal among their arguments."""
+    return lambda name, signals: signals == 1 and name in names
+
+
+def two(*names: str) -> Fits:
+    """Functions of these names whose first two arguments are both signals."""
+    return lambda name, signals: signals == 2 and name in names
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Which heads relevance may pass: syntactic and positional ones [maps h], and how (methods.md 5.3)."""
+
+    syntactic: np.ndarray
+    positional: np.ndarray
+    released: bool = False  # as the published code does it: no renormalisation, saved maps see no mask
+
+
+@dataclass(frozen=True)
+class Rules:
+    """An ordered table of rules, and what its backward pass carries."""
+
+    table: tuple[tuple[Fits, Rule], ...]
+    gates_constant: bool = False  # of a product with an activation's result, that result is taken as given
+    gradients: bool = False  # it carries gradients: relevance is their product with the tensor they belong to
+    paired: bool = False  # it carries multipliers between an input and its reference, the two halves of the batch
+    heads: Heads | None = None
+
+    def through(self, heads: Heads | None) -> Rules:
+        return replace(self, heads=heads)
+
+
+class Relevance(Products):
+    """The function mode of one forward pass under rules."""
+
+    def __init__(self, rules: Rules, rows: int = 0):
+        super().__init__()
+        self.rules = rules
+        self.constants = torch.zeros(rows, dtype=torch.float64)  # [b] relevance of added constants in a backward pass
+        self.maps: dict[int, torch.Tensor] = {}  # [b h s t] attention weights as they enter their product with values
+        self.strange: set[str] = set()  # functions without a rule: their gradient was taken, nothing is promised
+        self._gates: dict[int, torch.Tensor] = {}  # results of activations, by id
+
+    def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        signals = len(signals_in(args, kwargs))
+        if signals == 0 or name in MOVES:
+            result = func(*args, **kwargs)
+            if name in SHAPES and id(args[0]) in self._gates and isinstance(result, torch.Tensor):
+                self._gates[id(result)] = result
+            return result
+        if self.rules.gates_constant and name == "mul" and signals == 2:
+            args = self.without_gate(args)
+        result = self.by_rule(name, len(signals_in(args, kwargs)), func, args, kwargs)
+        if name in ACTIVATIONS:
+            self._gates[id(result)] = result
+        if self.rules.gradients and len(self.constants):
+            constant = constant_in(name, args, kwargs)
+            if constant is not None and result.requires_grad:
+                result.register_hook(partial(self.meet_constant, constant))
+        return result
+
+    def meet_constant(self, constant: torch.Tensor, slope: torch.Tensor) -> None:
+        """In a backward pass: relevance of a constant is the gradient of the sum that it is part of, times itself."""
+        shares = slope.detach() * constant.to(slope)
+        self.constants += shares.reshape(len(self.constants), -1).sum(1).double().cpu()  # rows first, also if folded
+
+    def by_rule(self, name: str, signals: int, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        for fits, rule in self.rules.table:
+            if fits(name, signals):
+                return rule(beside(name, func), args, kwargs)
+        self.strange.add(name)
+        return func(*args, **kwargs)
+
+    def without_gate(self, args: tuple) -> tuple:
+        """The factors of a product; of one whose other factor is an activation's result, that one as a constant."""
+        gates = [id(factor) in self._gates for factor in args[:2]]
+        if sum(gates) != 1:
+            return args
+        return tuple(factor.detach() if gate else factor for factor, gate in zip(args[:2], gates, strict=True))
+
+    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
+        chosen, shape = self.rules.heads, weights.shape
+        if chosen is not None and chosen.released:
+            factor = (chosen.syntactic[mark.number] | chosen.positional[mark.number]).astype(float)
+            weights, values = (by_head(each, mark.heads, factor) for each in (weights, values))
+        # a tensor of its own, whose relevance is that of this product alone
+        self.maps[mark.number] = weights.reshape(*mark.heads, *shape[-2:]).view(*mark.heads, *shape[-2:])
+        result = super().product(mark, self.maps[mark.number].reshape(shape), values, multiply)
+        if chosen is None or chosen.released:
+            return result
+        return through_heads(result, mark.heads, chosen.syntactic[mark.number], chosen.positional[mark.number])
+
+
+def constant_in(name: str, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor | None:
+    """The constant that a function adds to what depends on its one signal: a bias, a position embedding, a mask."""
+    bias: Any = None
+    if name == "linear":
+        bias = args[2] if len(args) > 2 else kwargs.get("bias")
+    elif name == "layer_norm":
+        bias = args[3] if len(args) > 3 else kwargs.get("bias")
+    elif name == "addmm":
+        bias = args[0]
+    elif name in ("add", "sub", "rsub") and len(args) > 1:
+        constants = [number for number, value in enumerate(args[:2]) if not is_signal(value)]
+        if len(constants) == 1:
+            subtracted = constants[0] == {"add": 2, "sub": 1, "rsub": 0}[name]
+            value = torch.as_tensor(args[constants[0]])
+            bias = -value if subtracted else value
+    return bias if isinstance(bias, torch.Tensor) and not bias.requires_grad else None
+
+
+def is_signal(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def beside(name: str, function: Any) -> Any:
+    """The function that writes a new tensor, where this one (a += b) would write over its first argument."""
+    raw = getattr(function, "__name__", "")
+    over = (raw.endswith("_") and not raw.endswith("__")) or raw.startswith("__i")
+    return getattr(torch, name) if over else function
+
+
+def by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) -> torch.Tensor:
+    """The same numbers; relevance is multiplied by the factor of each head."""
+    scale = torch.from_numpy(factor).to(tensor)
+
+    def pull(relevance: torch.Tensor) -> tuple:
+        folded = relevance.reshape(*heads, -1) * scale[None, :, None]
+        return (folded.reshape(relevance.shape),)
+
+    return rewired(tensor, pull, tensor)
+
+
+def through_heads(
+    result: torch.Tensor, heads: torch.Size, syntactic: np.ndarray, positional: np.ndarray
+) -> torch.Tensor:
+    """Relevance of an attention output through the chosen heads only, renormalised per example.
+
+    R_s = M_s R and R_p = M_p R (half in each for a head of both kinds), each rescaled to its share
+    |ΣR_k| / (|ΣR_s| + |ΣR_p|) of ΣR. Without any chosen head the output is made a constant, so that the residual
+    branch takes what would have come this way.
+    """
+    if not (syntactic.any() or positional.any()):
+        return result.detach()
+    both = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
+    masks = [torch.from_numpy(kind * both).to(result) for kind in (syntactic, positional)]  # [h] each
+
+    def pull(relevance: torch.Tensor) -> tuple:
+        folded = relevance.reshape(*heads, -1)  # [b h s·d]
+        parts = [folded * mask[None, :, None] for mask in masks]
+        totals = torch.stack([part.sum((1, 2)) for part in parts])  # [2 b]
+        sizes = totals.abs().sum(0)
+        factors = torch.where(totals == 0, 0.0, totals.abs() / sizes * folded.sum((1, 2)) / totals)
+        found = sum(part * factor[:, None, None] for part, factor in zip(parts, factors, strict=True))
+        return (found.reshape(relevance.shape),)  # type: ignore[union-attr]
+
+    return rewired(result, pull, result)
+
+
+def activation(plain: Any, x: torch.Tensor) -> torch.Tensor:
+    """An activation that is written in Python, as one function that a mode can see."""
+    if torch.overrides.has_torch_function((x,)):
+        return torch.overrides.handle_torch_function(activation, (x,), plain, x)
+    return plain(x)

@@ -1,0 +1,1 @@
+"""Running a view on batches: batching, forward passes, scores, traces, caches."""

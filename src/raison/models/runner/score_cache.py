@@ -1,0 +1,93 @@
+"""Answers that were already given: no set of tokens is evaluated twice, and no prefix of one where models can share it.
+
+A memory belongs to its caller (a search, a metric), has a byte budget and dies with it: nothing is hidden on the
+model, so nothing can leak between calls or threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from raison.models.protocol import Question, Scored
+
+__all__ = ["Memory", "Recall"]
+
+Row = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # value, rank, margin, predicted [m] of one set
+OVERHEAD = 700  # bytes of Python objects per remembered row, roughly
+
+
+@dataclass
+class Recall:
+    """One question sorted out: which of its sets are known, which must run, and how to put them together."""
+
+    place: tuple
+    sets: list[bytes]  # distinct sets of visible tokens
+    known: dict[bytes, Row]
+    rows: np.ndarray  # [n] distinct set of each row of the question
+    question: Question  # the sets that must run, in order
+    asked: list[bytes]  # what they are called
+
+    def complete(self, scored: Scored) -> Scored:
+        """The answers to every row, from the new ones and the known ones."""
+        if not len(self.rows):
+            return scored
+        fresh = self.fresh(scored)
+        answers = [fresh[key] if key in fresh else self.known[key] for key in self.sets]
+        value, rank, margin, predicted = (np.stack(column)[self.rows] for column in zip(*answers, strict=True))
+        return Scored(value, rank, margin, predicted, scored.forwards, scored.tokens)
+
+    def fresh(self, scored: Scored) -> dict[bytes, Row]:
+        """The new answers by what they are about."""
+        rows = zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True)
+        return dict(zip(self.asked, rows, strict=True))
+
+
+@dataclass
+class Memory:
+    """Answers by encoding, target, removal and set of visible tokens, up to `limit` bytes."""
+
+    limit: int = 64 * 2**20
+    room: int = 512 * 2**20  # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    used: int = 0
+    _trie: Any = None
+    _answers: dict[tuple, dict[bytes, Row]] = field(default_factory=dict)
+    _alive: dict[int, Any] = field(default_factory=dict)  # an id is only valid while its encoding lives
+
+    def trie(self, view: Any) -> Any:
+        """The prefixes that were computed with these weights."""
+        from raison.models.prefix.trie import Trie
+
+        if self._trie is None or self._trie.view is not view:
+            self._trie = Trie(view)
+        return self._trie
+
+    def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
+        """Sort a question out; rows that show the model the same tokens are one set."""
+        encoding, target = question.encoding, question.target
+        visible = (np.atleast_2d(question.keep) | target.given(encoding)) & target.inputs(len(encoding))
+        packed = np.packbits(visible, axis=1)
+        distinct, first, rows = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        sets = [row.tobytes() for row in distinct]
+        switched = b"" if heads is None else np.asarray(heads, dtype=np.float64).tobytes()
+        place = (id(encoding), target, removal, switched)
+        known = self._answers.get(place, {})
+        unknown = [index for index, key in zip(first, sets, strict=True) if key not in known]
+        asked = [key for key in sets if key not in known]
+        return Recall(place, sets, known, rows.reshape(-1), Question(encoding, target, visible[unknown]), asked)
+
+    def store(self, recall: Recall, scored: Scored) -> None:
+        """Remember the answers to the sets that were run, as long as there is room."""
+        if self.limit == 0:
+            return
+        self._alive[recall.place[0]] = recall.question.encoding
+        shelf = self._answers.setdefault(recall.place, {})
+        for key, row in recall.fresh(scored).items():
+            cost = OVERHEAD + len(key) + 32 * scored.value.shape[1]
+            if self.used + cost > self.limit:
+                return
+            if key not in shelf:  # another question of the same call may have asked it
+                shelf[key] = row
+                self.used += cost

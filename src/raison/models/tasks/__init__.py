@@ -1,0 +1,1 @@
+"""What each kind of model answers: classes, tags, spans, text; one file a task."""

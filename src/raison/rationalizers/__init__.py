@@ -1,0 +1,1 @@
+"""Classifiers that select their rationale and predict from that alone (P1)."""

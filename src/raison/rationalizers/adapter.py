@@ -1,0 +1,143 @@
+"""A rationalizer as a `Model`: every gradient and removal method applies, and `own` reads what it selected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raison.core.errors import ModelError
+from raison.core.records import Encoding, Example
+from raison.core.registry import loaders
+from raison.models.attention.hook import running
+from raison.models.catalog.quiet import quiet
+from raison.models.checkpoint import check_folder, refuse_missing
+from raison.models.families import family_of
+from raison.models.hub import sentence
+from raison.models.load import kind_of, placed
+from raison.models.lora import merged
+from raison.models.probe import probe
+from raison.models.runner.batching import chunks, pieces
+from raison.models.tasks.classification import Classifier
+from raison.rationalizers.batching import as_words
+from raison.rationalizers.encoders import opened_encoder
+from raison.rationalizers.module import TYPE, Rationalizer, RationalizerConfig
+
+__all__ = ["Choice", "Selective", "selective"]
+
+# a rationalizer runs some blocks twice or on other tokens: its attention maps are no one stack
+STACKED = frozenset({"attention", "hidden", "heads"})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the generator did with one text."""
+
+    kept: np.ndarray  # [t] True for what the predictor read
+    odds: np.ndarray  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
+    empty: bool  # two tokens might stay, and but for the rule that one does, none would
+
+
+class Selective(Classifier):
+    """A classifier that answers from the tokens that it selected."""
+
+    hf: Rationalizer
+
+    @property
+    def limit(self) -> int | None:
+        """What it was trained on at most, where that is less than the encoder could read."""
+        own, trained = super().limit, self.hf.config.longest
+        return own if trained is None else trained if own is None else min(own, trained)
+
+    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+        """As it was trained: a special token that somebody typed is an unknown word."""
+        found = super().encode_one(example, truncate=truncate)
+        return replace(found, ids=as_words(found.ids, found.start, self.hf.config.special, self.tokenizer))
+
+    def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
+        """What was selected of each text."""
+        found: list[Any] = [None] * len(encodings)
+        plan = [
+            piece
+            for number, encoding in enumerate(encodings)
+            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
+        ]
+        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
+            inputs, call = self.tensors(chunk, "mask")
+            call.view = self.view
+            with torch.inference_mode(), running(call):
+                told = self.view(**inputs)
+            likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).cpu().double().numpy()
+            kept = told.rationale.bool().cpu().numpy()
+            for row, part in enumerate(chunk.parts):
+                found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))
+        return found
+
+    def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: how likely a selected token was; 0 for all that the predictor never saw."""
+        return [each.odds * each.kept for each in self.choices(encodings)]
+
+    def selected(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: True for what the predictor read."""
+        return [each.kept for each in self.choices(encodings)]
+
+
+def selective(hf: Rationalizer, tokenizer: Any, name: str) -> Selective:
+    """The model, probed like any other; it offers its own explanation as well."""
+    family = family_of(hf.encoder) if hf.frame.encoder == "pretrained" else family_of(hf)
+    model = Selective(hf.eval(), tokenizer, family, name)
+    probe(model)
+    model.offers = (model.offers - STACKED) | {"own"}
+    return model
+
+
+class Opener:
+    """Opens folders that `raison train rationalizer` wrote: whole models, and adapters with the name of their base."""
+
+    def owns(self, path: Path) -> bool:
+        return kind_of(path) == TYPE
+
+    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Selective:
+        check_folder(path, allow_pickle=False, has_tokenizer=True)
+        config: RationalizerConfig = sentence(lambda: RationalizerConfig.from_pretrained(path), path.name, "config")
+        hf, words = from_adapter(path, config) if config.base else from_weights(path, config)
+        if config.typed and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
+            words.model_input_names = [*words.model_input_names, "token_type_ids"]
+        return selective(placed(hf, device, dtype), words, path.name)
+
+
+def from_weights(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
+    def read() -> tuple[Rationalizer, Any, Any]:
+        from transformers import AutoTokenizer
+
+        with quiet():
+            words = AutoTokenizer.from_pretrained(path)
+            both: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
+        return *both, words
+
+    hf, report, words = sentence(read, path.name, "model")
+    refuse_missing(hf, report["missing_keys"], path.name)
+    return hf, words
+
+
+def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
+    """The base that the adapter names, with its changes and the heads put in."""
+    beside = (path / config.base).resolve()  # a folder is named relative to the adapter
+    encoder, words, _ = opened_encoder(str(beside) if beside.is_dir() else config.base)
+    if any((path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
+        from transformers import AutoTokenizer
+
+        with quiet():
+            words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
+    stored, real = config.encoder.get("hidden_size"), encoder.config.hidden_size
+    if stored != real:
+        raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
+    hf = sentence(lambda: Rationalizer(config, encoder.float()), path.name, "config")
+    return merged(hf, path), words  # type: ignore[return-value]
+
+
+loaders.register("rationalizer")(Opener())

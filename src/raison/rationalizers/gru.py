@@ -1,0 +1,35 @@
+"""A two-way GRU over word embeddings: generator and predictor of RNP as Lei et al. (2016) made it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from raison.models.recurrent import over_present
+
+__all__ = ["Recurrent"]
+
+
+class Recurrent(nn.Module):
+    """Reads embeddings [b t d] of the tokens that are there; the word table belongs to the generator's own."""
+
+    TYPE = "gru"
+
+    def __init__(self, stored: dict[str, Any]):
+        super().__init__()
+        self.config: Any = SimpleNamespace(**stored, to_dict=lambda: stored)
+        self.words = nn.Embedding(stored["vocab_size"], stored["embedding_size"])
+        self.gru = nn.GRU(stored["embedding_size"], stored["hidden_size"] // 2, batch_first=True, bidirectional=True)
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.words
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.words(ids)
+        return found
+
+    def forward(self, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        return over_present(self.gru, embedded, there)

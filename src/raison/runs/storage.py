@@ -1,0 +1,212 @@
+"""Where a run lives: a folder, or any URL that fsspec knows. Files are written whole or not at all, never changed."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from raison.core.errors import InputError, MissingExtra, RaisonError
+
+__all__ = ["Local", "Place", "Unwritten", "place_of"]
+
+
+class Unwritten(RaisonError):
+    """A file of a run could not be written: the disk is full, mostly."""
+
+
+class Place(ABC):
+    """Named files; names have / between their parts."""
+
+    @abstractmethod
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file whole; after a crash it is there or it is not."""
+
+    @abstractmethod
+    def get(self, name: str) -> bytes | None:
+        """What a file holds; None if there is none."""
+
+    @abstractmethod
+    def names(self, folder: str) -> list[str]:
+        """Names of the files in a folder, sorted."""
+
+    @abstractmethod
+    def entries(self) -> list[str]:
+        """Names of all that is in the run folder itself, files and folders."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+
+    @abstractmethod
+    def move(self, name: str, other: str) -> None:
+        """Give a file another name."""
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
+class Local(Place):
+    """A folder on this machine, or on a shared disk."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self.root / name
+        half = path.with_name(f".{path.name}.{os.getpid()}.half")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(half, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(half, path)
+            self.settle(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                half.unlink(missing_ok=True)  # so that there is some room again
+            reason = error.strerror or str(error)
+            raise Unwritten(f"{str(path)!r} could not be written ({reason}): mend that, and resume the run.") from None
+
+    def settle(self, folder: Path) -> None:
+        """The name of a new file is on the disk only when its folder is."""
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return (self.root / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputError(f"{str(self.root / name)!r} can't be read ({reason}): check the run folder.") from None
+
+    def __contains__(self, name: str) -> bool:
+        return (self.root / name).is_file()
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            found = sorted(entry.name for entry in os.scandir(self.root / folder) if entry.is_file())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name for name in found if not name.startswith(".")]
+
+    def entries(self) -> list[str]:
+        try:
+            return os.listdir(self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputError(f"{str(self.root)!r} can't be read ({reason}): check the run folder.") from None
+
+    def delete(self, name: str) -> None:
+        (self.root / name).unlink(missing_ok=True)
+
+    def move(self, name: str, other: str) -> None:
+        (self.root / other).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(self.root / name, self.root / other)
+
+    def sweep(self) -> None:
+        """Remove what killed writers left half."""
+        for path in self.root.rglob(".*.half"):
+            path.unlink(missing_ok=True)
+
+
+class Remote(Place):
+    """A folder of any file system of fsspec; object stores put a file whole by nature."""
+
+    def __init__(self, url: str):
+        try:
+            import fsspec
+        except ImportError:
+            raise MissingExtra("fsspec", "runs", "A run at a URL") from None
+        try:
+            self.fs, self.root = fsspec.core.url_to_fs(url)
+        except Exception as error:  # every file system has its own
+            raise InputError(f"{url!r} can't be opened ({first_line(error)}): name a folder or another URL.") from None
+        self.url = url
+
+    def __str__(self) -> str:
+        return self.url
+
+    def path(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def guarded(self, action: Any, *given: Any) -> Any:
+        try:
+            return action(*given)
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise Unwritten(
+                f"{self.url!r} can't be reached ({first_line(error)}): mend that, and resume the run."
+            ) from None
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self.path(name)
+        self.guarded(self.fs.makedirs, path.rpartition("/")[0], True)
+        self.guarded(self.fs.pipe_file, path, data)
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            found: bytes = self.guarded(self.fs.cat_file, self.path(name))
+            return found
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            self.fs.invalidate_cache()
+            found = self.guarded(self.fs.ls, self.path(folder), False)
+        except FileNotFoundError:
+            return []
+        return sorted(path.rpartition("/")[2] for path in found)
+
+    def entries(self) -> list[str]:
+        try:
+            self.fs.invalidate_cache()
+            found = [path.rstrip("/") for path in self.guarded(self.fs.ls, self.root, False)]
+        except FileNotFoundError:
+            return []
+        # some file systems list a folder as an entry of itself
+        return [path.rpartition("/")[2] for path in found if path != self.root.rstrip("/")]
+
+    def delete(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self.guarded(self.fs.rm_file, self.path(name))
+
+    def move(self, name: str, other: str) -> None:
+        data = self.get(name)
+        if data is not None:
+            self.put(other, data)
+            self.delete(name)
+
+
+def place_of(where: str | os.PathLike[str]) -> Place:
+    """The place of a path or URL."""
+    name = os.fspath(where)
+    if not name.strip():
+        raise InputError("The name of the run is empty: name a folder.")
+    for ours in ("file://", "local://"):  # a folder, which can do more as such
+        name = name.removeprefix(ours)
+    if "://" in name:
+        return Remote(name)
+    try:
+        return Local(Path(name).expanduser())
+    except RuntimeError:
+        raise InputError(f"{name!r} names a user that is not here: name a folder.") from None
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,1 @@
+"""Results as pictures: PNG, SVG or PDF."""

@@ -1,0 +1,1 @@
+"""Results as HTML files that open without a network."""

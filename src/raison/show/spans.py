@@ -1,0 +1,197 @@
+"""The text as it was written, cut into pieces: which characters belong to which units.
+
+Nothing is lost and nothing added: the pieces of a passage joined together are the original text, but for
+special tokens and the outcome behind the text, which have pieces of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from raison.core.errors import InputError
+from raison.core.records import Encoding, Explanation, Span
+
+__all__ = ["Passage", "Piece", "flow", "given", "golden", "grounded", "selected", "shortened"]
+
+AROUND = 100  # characters shown on each side of a long stretch without anything selected
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Characters that look alike."""
+
+    text: str
+    units: tuple[int, ...] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
+    kind: str = "plain"  # plain | given | special | target | outcome | unseen | unread
+    gold: bool = False  # people marked it
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One text of the example under its name."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+
+def flow(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
+    """The passages of an explanation; a continuation goes on where the text before it ends.
+
+    What people marked (`gold`) has pieces of its own, be it a part of a unit.
+    """
+    encoding, target = explanation.encoding, explanation.target
+    marked = golden(encoding, gold)
+    passages: list[Passage] = []
+    for index, name in enumerate(encoding.segments):
+        pieces = tuple(cut(explanation, index, gold=marked[index]))
+        if name == "continuation" and passages:
+            passages[-1] = Passage(passages[-1].name, passages[-1].pieces + pieces)
+        elif pieces:
+            passages.append(Passage(name, pieces))
+    if target.generated and target.positions[0] >= len(encoding) and passages:  # it is not written yet
+        passages[-1] = Passage(passages[-1].name, (*passages[-1].pieces, Piece(target.text, kind="outcome")))
+    return passages
+
+
+def grounded(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
+    """The passages that an answer was looked for in, each a part of the first text, without the prompt around them."""
+    found = explanation.diagnostics["grounding"]["passages"]
+    marked = golden(explanation.encoding, gold)[0]
+    return [Passage(p["name"], tuple(cut(explanation, 0, p["start"], p["end"], marked))) for p in found]
+
+
+def golden(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray]:
+    """For each segment [character] whether a span covers it; white space around words is nobody's."""
+    marked = [np.zeros(len(text), bool) for text in encoding.texts]
+    for span in gold:
+        if span.segment and span.segment not in encoding.segments:
+            raise InputError(
+                f"Gold words are marked in {span.segment!r}, but the texts are {', '.join(encoding.segments)}: "
+                "name one of these."
+            )
+        index = encoding.segments.index(span.segment) if span.segment else 0
+        text = encoding.texts[index]
+        if span.end > len(text):
+            raise InputError(
+                f"The gold words at {span.start}..{span.end} end behind the text, which has {len(text)} characters: "
+                "give spans of this text."
+            )
+        inside = text[span.start : span.end]
+        start = span.start + len(inside) - len(inside.lstrip())
+        marked[index][start : start + len(inside.strip())] = True
+    return marked
+
+
+def given(explanation: Explanation) -> np.ndarray:
+    """[t] what this target can't do without and is no unit, such as the last token before a prediction; a prompt
+    template and special tokens are there for every target and not counted."""
+    encoding, target = explanation.encoding, explanation.target
+    return target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+
+
+def selected(piece: Piece, explanation: Explanation) -> bool:
+    """Whether a piece belongs to the rationale."""
+    return explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
+
+
+def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:
+    """The pieces without the middle of long stretches in which nothing is selected or gold, or without all behind
+    their start where no `tail` is wanted."""
+    found: list[Piece] = []
+    for chosen, group in groupby(pieces, lambda piece: piece.gold or selected(piece, explanation)):
+        stretch = list(group)
+        text = "".join(piece.text for piece in stretch)
+        if chosen or len(text) <= 2 * AROUND + 40:
+            found += stretch
+            continue
+        first = text[:AROUND].rpartition(" ")[0] or text[:AROUND]
+        last = (text[-AROUND:].partition(" ")[2] or text[-AROUND:]) if tail else ""
+        found.append(Piece(first + dots + last))
+    return found
+
+
+def cut(
+    explanation: Explanation, index: int, low: int = 0, high: int | None = None, gold: np.ndarray | None = None
+) -> Iterator[Piece]:
+    """The pieces of one segment in reading order, or of the characters low..high of it; `gold` says for each character
+    whether people marked it."""
+    text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), low
+    high = len(text) if high is None else min(high, len(text))
+    people = np.zeros(len(text), bool) if gold is None else gold
+
+    def between(end: int) -> Iterator[Piece]:
+        for (kind, marked), places in groupby(range(cursor, end), lambda place: (kinds[place], bool(people[place]))):
+            yield Piece("".join(text[p] for p in places), (), kind, marked)
+
+    for start, end, units in spots(explanation, index):
+        if end < low or start > high or (start < end and (end == low or start == high)):
+            continue
+        special, start, end = start == end, max(start, low), min(end, high)
+        yield from between(start)
+        cursor = max(cursor, end)
+        if special:
+            yield Piece(explanation.units.names[units[0]], units, "special")
+            continue
+        kind = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
+        blank = text[start:end].isspace()
+        for marked, places in groupby(range(start, end), lambda place: bool(people[place])):
+            shown = "".join(text[p] for p in places)
+            # a line break that has a score must be seen
+            yield Piece(shown.replace("\n", "⏎\n") if blank else shown, units, kind, marked)
+    yield from between(high)
+
+
+def kinds_of(explanation: Explanation, index: int) -> list[str]:
+    """For each character of a segment: read or not, seen or not, or part of the target itself."""
+    encoding, target = explanation.encoding, explanation.target
+    here = np.flatnonzero((encoding.segment == index) & (encoding.start >= 0))
+    kinds = ["unread" if encoding.truncated else "plain"] * len(encoding.texts[index])
+
+    def mark(tokens: np.ndarray, kind: str) -> None:
+        if len(tokens):
+            low, high = int(encoding.start[tokens].min()), int(encoding.end[tokens].max())
+            kinds[low:high] = [kind] * (high - low)
+
+    mark(here, "plain")
+    if "certificate" in explanation.diagnostics:  # what is kept besides the rationale
+        for t in here[given(explanation)[here]]:
+            for place in range(encoding.start[t], encoding.end[t]):
+                kinds[place] = "plain" if encoding.texts[index][place].isspace() else "given"
+    if not target.positions:
+        return kinds
+    first, last = min(target.positions), max(target.positions)
+    if target.generated:
+        mark(here[here > last], "unseen")
+    mark(here[(here >= first) & (here <= last)], outcome(explanation, index))
+    return kinds
+
+
+def outcome(explanation: Explanation, index: int) -> str:
+    """A target that stands in the text is marked there; one that was written behind it is the outcome."""
+    return "outcome" if explanation.encoding.segments[index] == "continuation" else "target"
+
+
+def spots(explanation: Explanation, index: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    """(start, end, units) of a segment in reading order; units that share characters share a spot."""
+    encoding, units = explanation.encoding, explanation.units
+    found: list[tuple[int, int, int, int]] = []  # start, end, first token, unit
+    for unit, (segment, start, end) in enumerate(units.spans):
+        if segment != index:
+            continue
+        token = int(np.flatnonzero(units.of == unit)[0])
+        if start < 0:  # a special token stands behind the characters of the tokens before it
+            before = np.flatnonzero((encoding.segment[:token] == index) & (encoding.start[:token] >= 0))
+            start = end = int(encoding.end[before].max()) if len(before) else 0
+        found.append((start, end, token, unit))
+    spots: list[tuple[int, int, tuple[int, ...]]] = []
+    for start, end, _, unit in sorted(found, key=lambda f: (f[0], f[2])):
+        if spots and end > start and start < spots[-1][1]:
+            low, high, sharing = spots[-1]
+            spots[-1] = (low, max(high, end), (*sharing, unit))
+        else:
+            spots.append((start, end, (unit,)))
+    return spots

@@ -1,0 +1,89 @@
+"""A word that stands alone: is the same word predicted behind it? (P0 section 4.2)
+
+    f(y_{t+1} = w | y_t = w)          only w is left, at its position t
+    f(y_{t+1} = w | y_1, y_t = w)     one other word is left as well, at the first position
+
+A language model has learned what follows the first token of a text from that token alone, but has never seen a token
+alone at a later position, unless words were dropped in training. With rotary positions the first line does not depend
+on t, the second does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.models.protocol import Question
+from raison.models.runner.score_cache import Memory
+
+__all__ = ["Repeated", "frequent_words", "of_word"]
+
+BEFORE = "a"  # so that a word is read as it is within a text
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a model says behind one word: [t] for each position of it."""
+
+    alone: np.ndarray  # f(w | w), positions from the first on
+    alone_top: np.ndarray  # whether w is the first choice
+    beside: np.ndarray  # f(w | another word first, w), positions from the second on
+    beside_top: np.ndarray
+
+
+def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
+    """The most frequent words of texts that are one token with the space before them, most frequent first; with it."""
+    counts = Counter(word for text in texts for word in re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", text))
+    before = len(ids_of(model, BEFORE))
+    words: list[str] = []
+    for word, _ in counts.most_common():
+        ids = ids_of(model, f"{BEFORE} {word} {word}")
+        if len(ids) == before + 2 and ids[-1] == ids[-2]:
+            words.append(f" {word}")
+        if len(words) == count:
+            break
+    return words
+
+
+def ids_of(model: Any, text: str) -> np.ndarray:
+    (encoding,) = model.encode([Example(text)])
+    return np.asarray(encoding.ids[~encoding.fixed])
+
+
+def of_word(model: Any, word: str, other: str, size: int) -> Repeated:
+    """Every position of a word up to `size` − 1, alone and with `other` at the first position."""
+    alone, alone_top = asked(model, word * size, 0)
+    beside, beside_top = asked(model, other + word * (size - 1), 1)
+    return Repeated(alone, alone_top, beside, beside_top)
+
+
+def asked(model: Any, text: str, others: int) -> tuple[np.ndarray, np.ndarray]:
+    """[t] probability of the word again, and whether it is the first choice, when only the `others` and it are there.
+
+    The text is the word over and over behind the others; what stands around the word that is asked about is deleted.
+    """
+    (encoding,) = model.encode([Example(text)], truncate=True)
+    place = np.flatnonzero(~encoding.fixed)
+    word = int(encoding.ids[place[-1]])
+    differ = np.flatnonzero(encoding.ids[place] != word)
+    begin = int(differ[-1]) + 1 if len(differ) else 0  # some tokenizers put a lone space before everything
+    if not others <= begin <= len(place) - 2:
+        raise InputError(f"{model.name} does not read {text.split()[-1]!r} as one token: choose other words.")
+    keep = np.zeros((1, len(encoding)), bool)
+    keep[0, place[begin - others : begin]] = True  # the word itself stays: it is what the target is read from
+    questions = [
+        Question(encoding, replace(model.next_target(encoding, word, int(last) + 1), output="prob"), keep)
+        for last in place[begin:-1]
+    ]
+    with progress.silence():
+        answers = model.score(questions, removal="delete", memory=Memory(limit=0))
+    value = np.array([answer.value[0, 0] for answer in answers])
+    return value, np.array([answer.rank[0, 0] == 0 for answer in answers], dtype=float)

@@ -1,0 +1,56 @@
+"""Numbers of many models, a line of a file for each, as recipes write them.
+
+The lines are few enough to be kept with the project, so that a page can be written again without a day of training.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import Any
+
+from raison.core import limits
+from raison.core.errors import InputError
+
+__all__ = ["LINES", "add_line", "read_lines"]
+
+LINES = "numbers.jsonl"  # in the folder that a recipe fills
+
+
+def add_line(folder: Path, line: dict[str, Any]) -> None:
+    """Write a line at once, so that parts of a recipe can be run side by side; half a line before it goes away."""
+    with (folder / LINES).open("ab+", buffering=0) as file:  # unbuffered: one write
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read(1) != b"\n":  # somebody pulled the plug
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
+        made = f"{json.dumps(line)}\n".encode()
+        try:
+            whole = file.write(made) == len(made)
+        except OSError:
+            whole = False
+        if not whole:  # what was written of it goes away with the next line
+            raise InputError(f"A line can't be written to {file.name!r}: make room, and give the command again.")
+
+
+def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
+    """(data, kind of model) -> seed -> its line; `place` is the file, which may be packed (.xz), or its folder."""
+    file = place / LINES if place.is_dir() else place
+    if not file.is_file():
+        return {}
+    found: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    try:
+        stored = file.read_bytes()
+        text = (lzma.decompress(stored) if file.suffix == ".xz" else stored).decode("utf-8")
+    except (lzma.LZMAError, UnicodeDecodeError):
+        raise InputError(f"{str(file)!r} is damaged: it can't be read as lines of numbers.") from None
+    for line in text.split("\n")[:-1]:  # what has no end was being written: made again
+        try:
+            told = limits.from_json(line)
+            found.setdefault((told["data"], told["name"]), {})[told["seed"]] = told
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{str(file)!r} has a damaged line: {line[:60]!r}.") from None
+    return found

@@ -1,0 +1,88 @@
+"""A word that stands alone at a position, and whether it is repeated there (P0 Figure 4).
+
+The paper has a curve over positions for the word "the"; here the frequent words of a text, so that there is an interval
+and a test, with the curve of "the" among them. Positions must be learned (or absolute in another way): with rotary ones
+nothing depends on where a lone word stands. What is measured at large, on parts of any size, is `raison compatibility`.
+Vafa et al. 2021, section 4.2 and Figure 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.records import Example
+from raison.core.spec import whole
+from raison.studies.compatibility import blocks, on_subsets, texts_of
+from raison.studies.repetition import Repeated, frequent_words, of_word
+from raison.studies.reproduce.experiment import Number, Trial, experiment, found
+
+__all__ = ["repetition"]
+
+PLACES = ("first", "later", "beside")  # specs of the suite: where the word stands
+THE = " the"
+SUBSET = 10  # tokens of the random parts on which perplexity is told
+COLUMNS = (
+    Column("repeats", "mean f(w | w)", False),
+    Column("top", "share of the positions at which w is the first choice", False),
+)
+
+
+@experiment("repetition")
+def repetition(trial: Trial) -> Evaluation:
+    """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
+    run, model = trial.run, trial.model
+    size = int(run.settings.get("positions", 64))
+    whole("positions", size, 3)
+    size = min(size, getattr(model, "limit", None) or size)
+    if strange := set(trial.methods.values()) - set(PLACES):
+        raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
+    texts = texts_of(model, run.data, run.split, run.settings.get("blocks", 40), trial.data_dir, size)
+    words = frequent_words(model, [example.text for example in texts], trial.count)
+    if len(words) < 2:
+        raise InputError(f"{run.data} holds no words that {model.name} reads as one token: give other texts.")
+    told: list[Repeated] = []
+    for number, (word, other) in enumerate(zip(words, [*words[1:], words[0]], strict=True)):
+        progress.report(number, len(words), "words repeated")
+        told.append(of_word(model, word, other, size))
+    rows = {title: [numbers(each, place) for each in told] for title, place in trial.methods.items()}
+    made = found(trial, COLUMNS, rows, data=run.data, about=about(trial, texts, words, size))
+    curves = {
+        "repetition_curve": averaged(words, [each.alone for each in told]),  # by the position of the word
+        "distance_curve": averaged(words, [each.beside for each in told]),  # by its distance to the other one
+    }
+    seen = tuple(Seen(word.strip(), word) for word in words)
+    return replace(made, texts=seen, curves=curves)
+
+
+def averaged(words: Sequence[str], values: Sequence[np.ndarray]) -> dict[str, list[float]]:
+    """The curve of "the", if it is there, and the mean of all."""
+    mean = {f"mean of {len(words)} words": np.mean(values, axis=0).tolist()}
+    return {"the": values[words.index(THE)].tolist(), **mean} if THE in words else mean
+
+
+def numbers(repeated: Repeated, place: str) -> dict[str, Number]:
+    if place == "beside":
+        return {"repeats": float(repeated.beside.mean()), "top": float(repeated.beside_top.mean())}
+    part = slice(0, 1) if place == "first" else slice(1, None)
+    return {"repeats": float(repeated.alone[part].mean()), "top": float(repeated.alone_top[part].mean())}
+
+
+def about(trial: Trial, texts: Sequence[Example], words: Sequence[str], size: int) -> list[str]:
+    """Sentences for the page: which words, and how well the model reads whole contexts and parts of them."""
+    parts, _ = on_subsets(trial.model, blocks(trial.model, texts, size), 3, (SUBSET,), trial.seed)
+    told = [
+        f"{row['perplexity']:.1f} ({row['low']:.1f} … {row['high']:.1f}) given "
+        + ("the whole context" if row["size"] is None else f"{row['size']} random tokens of it")
+        for row in reversed(parts)
+    ]
+    return [
+        f"The {len(words)} most frequent words of {trial.run.data} that are one token, at the positions 1 to "
+        f"{size - 1}.",
+        f"Perplexity {' and '.join(told)}, in {parts[-1]['count']} places of that text.",
+    ]

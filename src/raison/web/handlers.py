@@ -1,0 +1,218 @@
+"""Requests into work: each function takes a body and gives back what a worker thread has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from raison import api
+from raison.core.errors import InputError
+from raison.core.json_record import plain
+from raison.core.records import Example, Explanation
+from raison.core.registry import methods, rules, searches
+from raison.core.spec import Spec
+from raison.models.protocol import Model, Wish
+from raison.show.html.explanation import finite
+from raison.studies.trust import method_of, trust
+from raison.studies.what_if import heads_of, muted, without
+from raison.web import schemas
+from raison.web.settings import Settings
+from raison.web.snippet import snippet
+
+__all__ = ["Asking"]
+
+Work = Callable[[], dict[str, Any]]
+
+
+class Asking:
+    """The models that were named at the start, and what may be asked about them."""
+
+    def __init__(self, models: Mapping[str, Model], settings: Settings):
+        self.models, self.settings = models, settings
+
+    # -- limits ------------------------------------------------------------------------------------
+
+    def model(self, name: str) -> Model:
+        if name not in self.models:
+            raise InputError(f"There is no model called {name[:80]!r} here: use one of {', '.join(self.models)}.")
+        return self.models[name]
+
+    def example(self, *texts: str | None) -> None:
+        size = sum(len(text) for text in texts if text is not None)
+        if size > self.settings.characters:
+            raise InputError(
+                f"The text has {size} characters, and the server reads {self.settings.characters}: give a shorter one."
+            )
+
+    def spec(self, text: str) -> str:
+        """A spec whose numbers are within the limits, and that reads no files of this machine."""
+        parsed = Spec.parse(text)
+        self.look(parsed)
+        return str(parsed)
+
+    def look(self, value: Any) -> None:
+        if isinstance(value, Spec):
+            entry = next((shelf[value.name] for shelf in (methods, searches, rules) if value.name in shelf), None)
+            known = getattr(entry, "__dataclass_fields__", {})
+            for key, inner in value.params.items():
+                if key in known and known[key].metadata.get("file"):
+                    raise InputError(f"{key} names a file, and the server reads none for a request: use the library.")
+                self.look(inner)
+        elif isinstance(value, (tuple, list)):
+            for each in value:
+                self.look(each)
+        elif isinstance(value, str):  # a method inside a search may be written as text
+            try:
+                inner = Spec.parse(value)
+            except InputError:
+                return
+            if inner.params:
+                self.look(inner)
+        elif isinstance(value, (int, float)) and abs(value) > self.settings.steps:
+            raise InputError(f"{value} is more than the {self.settings.steps} that the server allows: take fewer.")
+
+    def subject(self, body: schemas.Asked) -> tuple[Model, Example, dict[str, Any]]:
+        model = self.model(body.model)
+        self.example(body.text, body.pair, *(str(each) for each in (body.target, body.contrast)))
+        wishes = {"target": body.target, "contrast": body.contrast, "units": body.units, "removal": body.removal}
+        # of a text that is too long the page shows what was read, and the rest in grey
+        return model, Example(body.text, body.pair), {**wishes, "truncate": True}
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def predict(self, body: schemas.Predict) -> Work:
+        model = self.model(body.model)
+        self.example(body.text, body.pair)
+        example = Example(body.text, body.pair)
+
+        def work() -> dict[str, Any]:
+            (encoding,) = model.encode([example], truncate=True)
+            (said,) = model.predict([encoding])
+            text, value = said.target.text, finite(said.value)
+            if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
+                text, value = model.aim(encoding, Wish(prediction=said))[0][1].text, None
+            return {
+                "encoding": encoding.to_dict(),
+                "text": text,
+                "value": value,
+                "kind": said.target.kind,
+                "top": [[name, finite(value)] for name, value in said.top],
+                "probable": said.probable,
+            }
+
+        return work
+
+    def explain(self, body: schemas.Explain) -> Work:
+        model, example, wishes = self.subject(body)
+        if len(body.methods) > self.settings.methods:
+            raise InputError(f"The server compares {self.settings.methods} methods at most: choose fewer.")
+        specs = list(dict.fromkeys(self.spec(each) for each in body.methods))
+        built = [methods.build(each) for each in specs]
+        wishes = {**wishes, "seed": body.seed}
+
+        def work() -> dict[str, Any]:
+            found: list[Explanation] = []
+            for each in built:
+                told = api.explain(model, example, each, **wishes)
+                found += told if isinstance(told, list) else [told]
+            return answer(found, [python("explain", body, (spec,), wishes, found) for spec in specs])
+
+        return work
+
+    def rationalize(self, body: schemas.Rationalize) -> Work:
+        model, example, wishes = self.subject(body)
+        search = self.spec(body.search)
+        rule = None if body.sufficient is None else self.spec(body.sufficient)
+        chosen = api.search_of(search, rule)
+        wishes = {**wishes, "generate": body.generate}
+
+        def work() -> dict[str, Any]:
+            told = api.rationalize(model, example, chosen, **wishes)
+            asked = {"sufficient": rule, **wishes}
+            found = told if isinstance(told, list) else [told]
+            return answer(found, [python("rationalize", body, (search,), asked, found)])
+
+        return work
+
+    def ground(self, body: schemas.Ground) -> Work:
+        model = self.model(body.model)
+        self.example(body.question, body.answer, *body.passages, *body.passages.values())
+        chosen = api.search_of(self.spec(body.search))
+
+        def work() -> dict[str, Any]:
+            found = api.ground(model, body.question, body.passages, chosen, answer=body.answer)
+            code = snippet(
+                "ground", body.model, (body.question, dict(body.passages)),
+                {"search": None if body.search == "hierarchical" else body.search, "answer": body.answer},
+            )  # fmt: skip
+            return answer([found], [code])
+
+        return work
+
+    def trust(self, body: schemas.Trusted) -> Work:
+        model, example, wishes = self.subject(body)
+        spec = self.spec(body.method)
+
+        def work() -> dict[str, Any]:
+            found = self.explained(model, example, spec, wishes, body.seed)
+            told = trust(model, found, body.seed, body.removal)
+            return {"trust": told.to_dict(), "method": found.method}
+
+        return work
+
+    def remove(self, body: schemas.Remove) -> Work:
+        model, example, wishes = self.subject(body)
+
+        def work() -> dict[str, Any]:
+            found = self.explained(model, example, "uniform", wishes)
+            return without(model, found, body.removed, body.removal)
+
+        return work
+
+    def heads(self, body: schemas.Heads) -> Work:
+        model, example, wishes = self.subject(body)
+        spec = self.spec(body.method)
+
+        def work() -> dict[str, Any]:
+            found = self.explained(model, example, spec, wishes)
+            told: dict[str, Any] = {"heads": heads_of(model, found), "explanation": record(found), "muted": None}
+            if body.off:
+                told["muted"] = record(muted(model, method_of(found), found, body.off))
+            return told
+
+        return work
+
+    @staticmethod
+    def explained(model: Model, example: Example, spec: str, wishes: dict[str, Any], seed: int = 0) -> Explanation:
+        """One explanation, by a method or a search."""
+        if Spec.parse(spec).name in searches:
+            found = api.rationalize(model, example, spec, **wishes)
+        else:
+            found = api.explain(model, example, spec, **wishes, seed=seed)
+        if isinstance(found, list):
+            if len(found) != 1:
+                raise InputError("This is about one target: choose one.")
+            found = found[0]
+        first: Explanation = found
+        return first
+
+
+def record(explanation: Explanation) -> dict[str, Any]:
+    found: dict[str, Any] = finite(plain(explanation.to_dict()))
+    return found
+
+
+def answer(found: list[Explanation], code: list[str]) -> dict[str, Any]:
+    return {"explanations": [record(each) for each in found], "python": code}
+
+
+def python(
+    verb: str, body: schemas.Asked, more: tuple[Any, ...], wishes: Mapping[str, Any], found: list[Explanation]
+) -> str:
+    """The same call in the library."""
+    text: Any = body.text if body.pair is None else (body.text, body.pair)
+    usual = {"units": "word" if verb == "explain" else None, "seed": 0, "generate": 0}
+    if not any(each.encoding.truncated for each in found):
+        usual["truncate"] = True
+    asked = {key: value for key, value in wishes.items() if key not in usual or usual[key] != value}
+    return snippet(verb, body.model, (text, *more), asked)
