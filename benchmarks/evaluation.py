@@ -211,7 +211,7 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
 
     model = raison.load("sentiment")
     encodings = model.encode([Example(text) for text in texts])
-    labels = [int(model.aim(encoding)[0][1].ids[0]) for encoding in encodings]
+    labels = [int(model.resolve_targets(encoding)[0][1].ids[0]) for encoding in encodings]
     records = six_methods(model, texts)
     with tempfile.TemporaryDirectory() as folder:
         model.hf.config.save_pretrained(folder)

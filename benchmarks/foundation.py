@@ -64,7 +64,7 @@ def main() -> None:
     rows = []
 
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     for removal in ("mask", "delete"):
         keep = np.random.default_rng(0).random((2000, len(encoding))) < 0.5
         keep |= target.given(encoding)
@@ -76,7 +76,7 @@ def main() -> None:
 
     writer = raison.load("smollm2")
     long = writer.encode([raison.Example(" ".join([TEXT] * 16))])[0]
-    goal = writer.aim(long)[0][1]
+    goal = writer.resolve_targets(long)[0][1]
     keep = np.ones((3, len(long)), bool)
     keep[np.arange(3), [5, 50, 500]] = False
     questions = [Question(long, goal, keep)]

@@ -100,12 +100,12 @@ def tiny_models() -> Iterator[tuple[str, Any]]:
     for family, task in TINY:
         model = tiny_model(family, task)
         text = QUESTION if task == "qa" else TEXT
-        wishes = {"target": "the old town"} if task == "seq2seq" else {}
+        request = {"target": "the old town"} if task == "seq2seq" else {}
         for name in methods:
             if name not in searches:
-                yield f"tiny/{family}/{task}/{name}", outcome(raison.explain, model, text, name, **wishes)
+                yield f"tiny/{family}/{task}/{name}", outcome(raison.explain, model, text, name, **request)
         for name in searches:
-            yield f"tiny/{family}/{task}/{name}", outcome(raison.rationalize, model, text, name, **wishes)
+            yield f"tiny/{family}/{task}/{name}", outcome(raison.rationalize, model, text, name, **request)
 
 
 def reviews(count: int) -> list[Any]:
@@ -129,8 +129,8 @@ def real_models() -> Iterator[tuple[str, Any]]:
     for name in REAL_METHODS:
         yield f"sentiment/{name}", outcome(raison.explain, sentiment, texts, name)
     for name in ("refined", "exact"):
-        wishes = {"sufficient": "probability(tau=0.6)"}
-        yield f"sentiment/{name}", outcome(raison.rationalize, sentiment, texts[:8], name, **wishes)
+        request = {"sufficient": "probability(tau=0.6)"}
+        yield f"sentiment/{name}", outcome(raison.rationalize, sentiment, texts[:8], name, **request)
     short = [" ".join(text.split()[:14]) for text in texts]
     for name in ("leave_one_out", "input_x_gradient", "cp_lrp"):
         yield f"smollm2/{name}", outcome(raison.explain, writer, short, name)

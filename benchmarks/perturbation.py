@@ -85,7 +85,7 @@ class Work:
 def works(model: Any, texts: Sequence[str], level: str) -> list[Work]:
     found = []
     for text, encoding in zip(texts, model.encode([raison.Example(text) for text in texts]), strict=True):
-        target = model.aim(encoding)[0][1]
+        target = model.resolve_targets(encoding)[0][1]
         units = group(encoding, level, target.free(encoding))
         ids, of = (torch.from_numpy(a.copy()) for a in (encoding.ids, units.of))
         found.append(Work(text, ids, of, target.ids[0]))

@@ -168,10 +168,10 @@ def whole_text(model: Any, ids: list[int]) -> dict[str, Any] | None:
     text = text_of(model, ids)
     if text is None:
         return None
-    wish = dict(sufficient="argmax", target="all")
+    target_spec = dict(sufficient="argmax", target="all")
     spec = f"greedy(largest={AT_MOST - 1})"  # the previous token is given and is no unit
     with search_alone() as alone:
-        found, seconds = timed(lambda: raison.rationalize(model, text, spec, **wish))
+        found, seconds = timed(lambda: raison.rationalize(model, text, spec, **target_spec))
 
     def one_by_one() -> list[Literal]:
         settings = dict(mode="sparse", attention="sdpa", max_steps=AT_MOST)

@@ -225,7 +225,7 @@ def test_what_the_mask_hides_does_not_exist():
     (whole,), (less,) = (model.encode([Example(text)]) for text in ("a lovely very film", "a lovely film"))
     keep = np.ones((1, len(whole)), bool)
     keep[0, 3] = False
-    target = model.aim(whole)[0][1]
+    target = model.resolve_targets(whole)[0][1]
     for removal in ("delete", "mask"):
         (found,) = model.score([Question(whole, target, keep)], removal=removal)
         (wanted,) = model.score([Question(less, target, np.ones((1, len(less)), bool))])

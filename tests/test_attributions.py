@@ -51,14 +51,14 @@ def model(request):
 
 def asked(model):
     """Arguments of the literal functions, and the target's value that they differentiate."""
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
     ids = encoding.ids.tolist()
     types = None if encoding.types is None else encoding.types.tolist()
     return ids, target.ids[0], dict(types=types), dict(value=target.output)
 
 
-def scores(model, spec, **wishes):
-    found = raison.explain(model, TEXT, spec, units="token", **wishes)
+def scores(model, spec, **request):
+    found = raison.explain(model, TEXT, spec, units="token", **request)
     return np.array(found.parts["token_scores"]), found
 
 
@@ -90,10 +90,10 @@ def test_attention(model, name):
 def test_attention_and_gradients(model, name):
     goals = range(len(model.labels)) if model.task == "classification" else (7, 90, 150)
     for goal in goals:  # the positive part of a map may be zero for some
-        wish = goal if model.task == "classification" else [goal]
+        target_spec = goal if model.task == "classification" else [goal]
         ids, _, types, value = asked(model)
         ours, theirs = (
-            scores(model, name, target=wish)[0],
+            scores(model, name, target=target_spec)[0],
             getattr(literal, name)(model.hf, ids, goal, **types, **value),
         )
         if name == "gae":  # ours leaves the identity out
@@ -124,7 +124,9 @@ def test_what_heads_carry(model):
 @pytest.mark.parametrize("family", WRITERS)
 def test_gae_through_cross_attention(family):
     model = tiny_model(family, "seq2seq")
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0], raison.models.protocol.Wish(target=0))[0]
+    encoding, target = model.resolve_targets(
+        model.encode([raison.Example(TEXT)])[0], raison.models.protocol.TargetSpec(target=0)
+    )[0]
     source = encoding.ids[encoding.segment == 0].tolist()
     prefix = encoding.ids[encoding.segment != 0][:1].tolist()
     expected = literal.seq2seq_gae(model.hf, source, prefix, target.ids[0], value=target.output)
@@ -273,7 +275,7 @@ def cuts_of(model, rules, texts=(TEXT,)):
     encodings = model.encode(
         [raison.Example(text) if isinstance(text, str) else raison.Example(*text) for text in texts]
     )
-    aims = [model.aim(encoding)[0] for encoding in encodings]
+    aims = [model.resolve_targets(encoding)[0] for encoding in encodings]
     want = frozenset({"relevance", "attention", "cuts"})
     found = dict(model.trace([e for e, _ in aims], [t for _, t in aims], want=want, rules=rules))
     return [found[index] for index in range(len(aims))]
@@ -363,7 +365,7 @@ def test_cp_lrp_of_gated_models_is_the_gradient_with_gates_as_told(gates):
     hf = copy.deepcopy(model.hf)
     hf.set_attn_implementation("eager")
     (encoding,) = model.encode([raison.Example(TEXT)])
-    encoding, target = model.aim(encoding)[0]
+    encoding, target = model.resolve_targets(encoding)[0]
 
     def mlp(self, x):
         gate, up = self.act_fn(self.gate_proj(x)), self.up_proj(x)
@@ -487,7 +489,7 @@ def test_rescale_is_complete_on_every_family(family, task):
 
 def test_deeplift(model):
     ids, goal, types, value = asked(model)
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
     ours, found = scores(model, "deeplift")
     baseline = deeplift_pair(model, encoding, target)
     near(ours, literal.deeplift_rescale(model.hf, ids, goal, baseline=baseline, **types, **value))

@@ -76,9 +76,9 @@ def numbers(model, explanation, names, removal=None, **known):
     return {key: value for each in found for key, value in each.items()}
 
 
-def scored(model, text, scores, **wishes):
+def scored(model, text, scores, **request):
     """An explanation with these scores: the scores themselves, or random ones with this seed; None: all equal."""
-    found = raison.explain(model, text, "uniform", **wishes)
+    found = raison.explain(model, text, "uniform", **request)
     if scores is None:
         return found
     if isinstance(scores, int):

@@ -14,7 +14,7 @@ from raison.core.errors import InputError, MethodFailed, ModelError
 from raison.core.registry import methods
 from raison.methods.base import Answer, Method
 from raison.models.load import load
-from raison.models.protocol import Question, Wish
+from raison.models.protocol import Question, TargetSpec
 from raison.models.runner.batching import chunks, pieces
 from raison.show.certificate import verdict
 from raison.show.wording import headline, provenance
@@ -71,7 +71,10 @@ def test_a_contrast_is_read_from_the_same_words():
     (scored,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
     one, other = (
         model.score([Question(e, t, np.ones((1, len(e)), bool))])[0].value.sum()
-        for e, t in (model.aim(model.encode([raison.Example(TEXT)])[0], Wish(ids))[0] for ids in ([7, 8], [7, 10]))
+        for e, t in (
+            model.resolve_targets(model.encode([raison.Example(TEXT)])[0], TargetSpec(ids))[0]
+            for ids in ([7, 8], [7, 10])
+        )
     )
     assert abs(scored.value.sum() - (one - other)) < 1e-6
 
@@ -110,14 +113,14 @@ def test_numbers_that_are_no_probabilities_are_not_per_cent():
 )
 def test_a_continuation_gets_a_space_only_between_words(text, target, expected):
     model = tiny_model("gpt2", "causal")
-    longer, goal = model.aim(model.encode([raison.Example(text)])[0], Wish(target))[0]
+    longer, goal = model.resolve_targets(model.encode([raison.Example(text)])[0], TargetSpec(target))[0]
     assert model.codec.text(goal.ids) == expected
     assert model.codec.text(longer.ids) == text + expected
 
 
 def test_a_continuation_after_a_space_has_one_space():
     model = tiny_model("llama", "causal")
-    longer, _ = model.aim(model.encode([raison.Example("The old ")])[0], Wish("town"))[0]
+    longer, _ = model.resolve_targets(model.encode([raison.Example("The old ")])[0], TargetSpec("town"))[0]
     assert "  " not in model.codec.text(longer.ids[1:])
 
 
@@ -198,7 +201,7 @@ def test_targets_with_and_without_a_contrast_in_one_call():
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
     keep = np.ones((1, len(encoding)), bool)
-    plain, against = (model.aim(encoding, Wish(1, contrast=c))[0][1] for c in (None, 2))
+    plain, against = (model.resolve_targets(encoding, TargetSpec(1, contrast=c))[0][1] for c in (None, 2))
     together = model.score([Question(encoding, plain, keep), Question(encoding, against, keep)])
     alone = [model.score([Question(encoding, t, keep)])[0] for t in (plain, against)]
     for a, b in zip(together, alone, strict=True):
@@ -314,7 +317,9 @@ def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
         decoder_start_token_id=tokenizer.eos_token_id, forced_eos_token_id=None,
     )  # fmt: skip
     model = load(BartForConditionalGeneration(config).eval(), tokenizer)
-    encoding, target = model.aim(model.encode([raison.Example("The film is lovely")])[0], Wish(" good"))[0]
+    encoding, target = model.resolve_targets(
+        model.encode([raison.Example("The film is lovely")])[0], TargetSpec(" good")
+    )[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"hidden"}))
     assert len(trace.hidden) == 5
     source = encoding.segment == encoding.segments.index("source")

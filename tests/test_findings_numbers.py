@@ -14,7 +14,7 @@ from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
 from raison.core.records import Example, Span
 from raison.metrics.sanity import cascade
 from raison.models.load import load
-from raison.models.protocol import Wish
+from raison.models.protocol import TargetSpec
 from raison.show.html.evaluation import report
 from raison.studies.audit.run import audit
 from raison.studies.compare import compare
@@ -319,7 +319,7 @@ def test_a_forced_first_token_stands_before_the_target():
     (encoding,) = model.encode([Example("The film is lovely")])
     start = plain.encode([Example("The film is lovely")])[0].ids[-1]
     assert encoding.ids[-2:].tolist() == [start, 7]
-    (found,) = model.aim(encoding, Wish(" good film"))
+    (found,) = model.resolve_targets(encoding, TargetSpec(" good film"))
     source = torch.tensor([encoding.ids[:-2].tolist()])
     rest = torch.tensor([[int(start), 7, *found[1].ids]])
     with torch.no_grad():
@@ -376,7 +376,7 @@ def test_a_branch_that_is_scaled_by_a_number_is_followed():
     _, tokenizer = tiny_hf("gpt2", "causal")
     hf = small("Granite", tokenizer, residual_multiplier=0.3, bos_token_id=0, eos_token_id=0)
     model = load(hf, tokenizer)
-    encoding, target = model.aim(model.encode([Example("The old town lies on a hill")])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([Example("The old town lies on a hill")])[0])[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"writes", "readout"}))
     assert len(trace.writes) == 2
     for write in trace.writes:

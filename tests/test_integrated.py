@@ -17,7 +17,7 @@ from raison.methods.base import Batch
 from raison.methods.baselines import Absent, Words
 from raison.methods.integrated_gradients import Points
 from raison.models.load import load
-from raison.models.protocol import Wish
+from raison.models.protocol import TargetSpec
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
 
@@ -324,7 +324,7 @@ def test_captum_agrees_on_smoothgrad_without_noise_and_on_expected_gradients():
 @pytest.mark.parametrize(("family", "task"), TASKS)
 def test_embeddings_are_those_of_a_trace(family, task):
     model = tiny_model(family, task)
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset())
     read = target.inputs(len(encoding))
     assert torch.equal(Words(model).of(encoding)[read], trace.embeddings[read])
@@ -437,7 +437,7 @@ def test_points_are_made_one_at_a_time():
     from raison.methods.integrated_gradients import Path, slopes
 
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     words = Words(model)
     path = Path(Absent(words, "mask").rows(encoding, target.free(encoding)), words.of(encoding))
     small = type(model.budget)(tokens=3 * len(encoding))
@@ -475,7 +475,7 @@ def test_the_default_baseline_is_what_the_model_has():
 def test_baselines_of_two_streams(family):
     """Each stream takes absence from its own table; Marian's encoder scales its embeddings, and so does absence."""
     model, literal = tiny_model(family, "seq2seq"), Literal(family, "seq2seq")
-    encoding, target = model.aim(model.encode([raison.Example(OTHER)])[0], Wish(2))[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(OTHER)])[0], TargetSpec(2))[0]
     free = target.free(encoding)
     assert free[encoding.segment == 0].any() and free[encoding.segment == 1].any()
     own = Words(model).of(encoding)
@@ -495,7 +495,7 @@ def test_baselines_of_two_streams(family):
 def test_a_text_as_baseline():
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    free = model.aim(encoding)[0][1].free(encoding)
+    free = model.resolve_targets(encoding)[0][1].free(encoding)
     words = Words(model)
     ids = model.codec("the town", special=False).ids
     rows = Absent(words, "text:the town").rows(encoding, free)

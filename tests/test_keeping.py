@@ -39,14 +39,14 @@ class Passes:
         self.hook.remove()
 
 
-def twice(monkeypatch, model, texts, name, **wishes):
+def twice(monkeypatch, model, texts, name, **request):
     """Explanations with and without kept passes, and how many passes each took."""
     found = []
     for keeps in (True, False):
         with monkeypatch.context() as patch, Passes(model) as passes:
             if not keeps:
                 patch.setattr(api, "keeping", lambda want: nullcontext())
-            answers = raison.explain(model, texts, name, **wishes)
+            answers = raison.explain(model, texts, name, **request)
         found.append((answers, passes.count))
     return found
 
@@ -81,10 +81,12 @@ def test_every_task_saves_the_pass_of_the_prediction(monkeypatch, family, task):
         assert few * 2 == many
 
 
-@pytest.mark.parametrize("wishes", [{"target": "all"}, {"target": 1}, {"contrast": 0, "target": 2}, {"output": "prob"}])
-def test_other_targets_are_read_from_the_kept_pass(monkeypatch, wishes):
+@pytest.mark.parametrize(
+    "request", [{"target": "all"}, {"target": 1}, {"contrast": 0, "target": 2}, {"output": "prob"}]
+)
+def test_other_targets_are_read_from_the_kept_pass(monkeypatch, request):
     model = tiny_model("bert", "classification")
-    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model), "gae", **wishes)
+    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model), "gae", **request)
     same(ours, others)
     assert few < many
 

@@ -14,7 +14,7 @@ from lightly import fitting, light
 from raison.core.errors import InputError, ModelError, RaisonError, TooLong, Unsupported
 from raison.core.registry import methods
 from raison.methods.failures import forget_failures
-from raison.models.protocol import Model, Wish
+from raison.models.protocol import Model, TargetSpec
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
 
@@ -68,7 +68,7 @@ def test_a_function_is_asked_once_per_text():
 
     model = raison.load(count)
     encoding = model.encode([raison.Example("one two three")])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     asked.clear()
     question = Question(encoding, target, np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1]], bool))
     memory = Memory()
@@ -361,7 +361,7 @@ def test_a_target_outside_the_vocabulary_is_refused():
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_offsets_of_a_written_emoji_stay_in_the_text(family):
     model = tiny_model(family, "causal")
-    longer, _ = model.aim(model.encode([raison.Example("The old town")])[0], Wish(" 😀 日本!"))[0]
+    longer, _ = model.resolve_targets(model.encode([raison.Example("The old town")])[0], TargetSpec(" 😀 日本!"))[0]
     new = longer.segment == len(longer.segments) - 1
     text = longer.texts[-1]
     assert (longer.start[new] >= 0).all() and (longer.start[new] < longer.end[new]).all()

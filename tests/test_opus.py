@@ -217,7 +217,7 @@ def test_opus_writes_what_ctranslate2_writes(opus):
     for encoding, expected in zip(encodings, TRANSLATIONS.values(), strict=True):
         assert opus.codec.text(opus.write(encoding)) == expected
     for encoding, expected in zip(encodings, LOG_PROBS, strict=False):
-        longer, target = opus.aim(encoding)[0]
+        longer, target = opus.resolve_targets(encoding)[0]
         (found,) = opus.score([Question(longer, target, np.ones((1, len(longer)), bool))])
         np.testing.assert_allclose(found.value[0], expected, atol=5e-4)
 

@@ -8,7 +8,7 @@ import torch
 
 import raison
 from raison.core.records import Target
-from raison.models.protocol import Question, Wish
+from raison.models.protocol import Question, TargetSpec
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import with_padding
 from raison.testing.precision import Float64
@@ -40,7 +40,9 @@ def test_maps_are_the_models_own(family):
     """Recorded maps = transformers' output_attentions; readout rows as the architecture defines them."""
     model = tiny_model(family, "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    ((_, trace),) = model.trace([encoding], [model.aim(encoding)[0][1]], want=frozenset({"attention", "readout"}))
+    ((_, trace),) = model.trace(
+        [encoding], [model.resolve_targets(encoding)[0][1]], want=frozenset({"attention", "readout"})
+    )
     hf, _ = eager(family, "classification")
     with torch.no_grad():
         expected = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None], output_attentions=True).attentions
@@ -56,7 +58,7 @@ def test_maps_are_the_models_own(family):
 @pytest.mark.parametrize("family", WRITERS)
 def test_encoder_decoder_maps(family):
     model = tiny_model(family, "seq2seq")
-    encoding, target = model.aim(model.encode([raison.Example(TEXT)])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention", "attention_gradients", "gradients"}))
     hf, _ = eager(family, "seq2seq")
     source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy())[None]
@@ -96,7 +98,7 @@ def test_attention_gradient_by_finite_differences():
     """d value / d A, by nudging one weight of a recorded map through the head factor of a one-head model."""
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding, Wish(1))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(1))[0][1]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention_gradients"}))
     step = 1e-5
     for layer, head in ((0, 0), (0, 1), (1, 1)):
@@ -115,7 +117,7 @@ def test_switching_a_head_off_removes_its_output():
     model = tiny_model("bert", "classification")
     hf, _ = eager("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding, Wish(0))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(0))[0][1]
     heads = np.array([[1, 0], [1, 1]])
     (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))], heads=heads)
     with torch.no_grad():
@@ -140,7 +142,7 @@ def test_removals_of_encoders_one_by_one(family, removal):
     model = tiny_model(family, "classification")
     hf, tokenizer = eager(family, "classification")
     encoding = model.encode([raison.Example(TEXT, "A dull story.") if family != "roberta" else raison.Example(TEXT)])[0]
-    target = model.aim(encoding, Wish(2))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(2))[0][1]
     keep = keeps(encoding, target)
     (found,) = model.score([Question(encoding, target, keep)], removal=removal)
     table = hf.get_input_embeddings()
@@ -170,7 +172,7 @@ def test_deleting_in_decoders_is_masking_by_hand(family):
     model = tiny_model(family, "causal")
     hf, _ = eager(family, "causal")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     keep = keeps(encoding, target)
     (found,) = model.score([Question(encoding, target, keep)], removal="delete")
     size = len(encoding)
@@ -200,7 +202,9 @@ def test_deleting_in_decoders_is_masking_by_hand(family):
 def test_a_continuation_is_scored_token_by_token(family):
     model = tiny_model(family, "causal")
     hf, _ = eager(family, "causal")
-    encoding, target = model.aim(model.encode([raison.Example("The old town")])[0], Wish("lies on a hill"))[0]
+    encoding, target = model.resolve_targets(
+        model.encode([raison.Example("The old town")])[0], TargetSpec("lies on a hill")
+    )[0]
     assert target.kind == "text" and model.codec.text(target.ids).strip() == "lies on a hill"
     keep = np.ones((1, len(encoding)), bool)
     (found,) = model.score([Question(encoding, target, keep)])
@@ -228,7 +232,7 @@ def test_questions_together_and_apart_are_the_same_bit_for_bit():
     questions = []
     for text in ("The old town lies on a hill", "A dull story", "Nobody in town expected it at all"):
         encoding = model.encode([raison.Example(text)])[0]
-        target = model.aim(encoding)[0][1]
+        target = model.resolve_targets(encoding)[0][1]
         questions.append(Question(encoding, target, keeps(encoding, target, 12)))
     together = model.score(questions)
     for question, found in zip(questions, together, strict=True):
@@ -257,7 +261,7 @@ def test_multi_label_regression_and_contrast():
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.aim(encoding, Wish(1, output="prob"))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(1, output="prob"))[0][1]
     (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
     with torch.no_grad():
         logit = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0, 1]
@@ -265,7 +269,7 @@ def test_multi_label_regression_and_contrast():
     assert found.rank[0, 0] == int(logit <= 0) and abs(found.margin[0, 0] - float(logit)) < 1e-9
 
     hf.config.problem_type = None
-    contrast = model.aim(encoding, Wish(0, contrast=2))[0][1]
+    contrast = model.resolve_targets(encoding, TargetSpec(0, contrast=2))[0][1]
     (found,) = model.score([Question(encoding, contrast, np.ones((1, len(encoding)), bool))])
     with torch.no_grad():
         logits = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0]
@@ -333,7 +337,7 @@ def test_a_memory_never_asks_twice_and_stays_in_its_budget():
 
     model = tiny_model("gpt2", "causal")
     encoding = model.encode([raison.Example("The old town lies on a hill")])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     keep = keeps(encoding, target, 30)
     question = Question(encoding, target, np.concatenate([keep, keep]))
     (plain,) = model.score([question])

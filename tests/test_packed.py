@@ -12,7 +12,7 @@ import torch
 import raison
 from raison.models.prefix import packed, score
 from raison.models.prefix.trie import Trie
-from raison.models.protocol import Budget, Question, Wish
+from raison.models.protocol import Budget, Question, TargetSpec
 from raison.models.runner.score_cache import Memory
 from raison.models.runner.split_forward import blocks_of
 from raison.testing import FAMILIES, tiny_model
@@ -55,16 +55,16 @@ def asked(encoding, target, generator: np.random.Generator, sets: int = 5, share
 @cache
 def aims_of(model) -> list:
     """Two texts; next tokens, earlier tokens, texts of several tokens and contrasts; three kinds of output."""
-    wishes = [
-        Wish([31, 47, 23], output="log_prob"),
-        Wish([47], contrast=[60], output="logit"),
-        Wish([31, 47], contrast=[31, 90]),
+    request = [
+        TargetSpec([31, 47, 23], output="log_prob"),
+        TargetSpec([47], contrast=[60], output="logit"),
+        TargetSpec([31, 47], contrast=[31, 90]),
     ]
     found = []
     for text in TEXTS:
         encoding = encoded(model, text)
-        found += [aim for wish in wishes for aim in model.aim(encoding, wish)]
-        earlier = model.aim(encoding, Wish("all"))
+        found += [aim for target_spec in request for aim in model.resolve_targets(encoding, target_spec)]
+        earlier = model.resolve_targets(encoding, TargetSpec("all"))
         found += [(longer, replace(target, output="prob")) for longer, target in (earlier[1], earlier[-1])]
     return found
 
@@ -162,7 +162,7 @@ def test_room_is_kept(family):
     encoding = encoded(model, " ".join(TEXTS))
     generator = np.random.default_rng(4)
     memory = Memory(limit=0)
-    ((encoding, target),) = model.aim(encoding, Wish([30]))
+    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec([30]))
     model.score([asked(encoding, target, generator, sets=2)], memory=memory)
     per_node = memory._trie.bytes // len(memory._trie)
     memory.room = 60 * per_node
@@ -188,7 +188,7 @@ def test_long_chains_and_many_nodes(family):
     long = raison.Example("good " * 60 if family in CAUSAL else TEXTS[0])
     (encoding,) = model.encode([long], truncate=True)
     ids = [int(i) for i in generator.integers(10, 150, 3 if family in CAUSAL else 45)]
-    ((encoding, target),) = model.aim(encoding, Wish(ids))
+    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec(ids))
     free = encoding.ids.copy()
     free[~encoding.fixed] = generator.integers(10, 150, int((~encoding.fixed).sum()))
     encoding = replace(encoding, ids=free)
@@ -221,7 +221,7 @@ def test_one_target_asked_about_twice_in_one_call():
     """Two questions about the same target, some sets in both: each answer stays with its set."""
     for model in (tiny("llama"), raison.load(lambda texts: [[len(t), t.count("o")] for t in texts])):
         encoding = encoded(model, TEXTS[0])
-        ((encoding, target),) = model.aim(encoding)
+        ((encoding, target),) = model.resolve_targets(encoding)
         keep = np.ones((4, len(encoding)), bool)
         keep[np.arange(4), np.arange(4) + 1] = False
         memory = Memory()
@@ -290,7 +290,7 @@ def test_tokens_are_the_new_prefixes(family):
 
 def test_candidates_of_one_step_cost_less_than_their_tokens():
     model, memory = tiny("gpt2"), Memory()
-    ((encoding, target),) = model.aim(encoded(model, TEXTS[0]))
+    ((encoding, target),) = model.resolve_targets(encoded(model, TEXTS[0]))
     free = np.flatnonzero(target.free(encoding))
     keep = np.zeros((len(free), len(encoding)), bool)
     keep[np.arange(len(free)), free] = True

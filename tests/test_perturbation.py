@@ -26,7 +26,7 @@ from raison.methods.idf import SHIPPED, entry
 from raison.methods.lime import Lime
 from raison.methods.perturbation import ask, shares
 from raison.methods.shapley import KernelShap, ShapleySampling
-from raison.models.protocol import Budget, Question, Wish
+from raison.models.protocol import Budget, Question, TargetSpec
 from raison.studies.idf import fit_idf
 from raison.testing import check_method, tiny_model
 from raison.testing.precision import Float64
@@ -64,10 +64,10 @@ def tangled(texts):
     return np.array(rows)
 
 
-def questioned(model, text, level="word", wish=None):
+def questioned(model, text, level="word", target_spec=None):
     """One text as a batch, and a slow way to ask about a set of its units: one by one."""
     encoding = model.encode([raison.Example(text) if isinstance(text, str) else text])[0]
-    encoding, target = model.aim(encoding, wish or Wish())[0]
+    encoding, target = model.resolve_targets(encoding, target_spec or TargetSpec())[0]
     units = group(encoding, level, target.free(encoding))
 
     def worth(chosen) -> float:
@@ -298,7 +298,7 @@ def test_windows_stay_in_their_text():
     model = model_of("classifier")
     pair = raison.Example("The old town", "A dull story")
     found = raison.explain(model, pair, "occlusion(window=2)", target=1)
-    _, units, worth = questioned(model, pair, wish=Wish(1))
+    _, units, worth = questioned(model, pair, target_spec=TargetSpec(1))
     assert [span[0] for span in units.spans] == [0, 0, 0, 1, 1, 1]
     everything = worth(range(6))
     drop = {gone: everything - worth(set(range(6)) - set(gone)) for gone in ((2,), (1, 2), (3,), (3, 4))}
@@ -352,9 +352,9 @@ def test_more_samples_err_less():
 # -- Captum --------------------------------------------------------------------------------------------------
 
 
-def vectors(model, text, wish=None):
+def vectors(model, text, target_spec=None):
     """What Captum explains: a function of keep-vectors [n u], and the batch that is the same for raison."""
-    batch, units, _ = questioned(model, text, wish=wish)
+    batch, units, _ = questioned(model, text, target_spec=target_spec)
 
     def forward(z):
         keep = units.keep(z.detach().numpy() > 0.5)
@@ -411,7 +411,7 @@ class Ridge:
 def test_captum_lime_agrees_on_the_same_sets():
     captum = pytest.importorskip("captum.attr")
     model = model_of("classifier")
-    batch, forward, ones = vectors(model, TEXT, Wish(1))
+    batch, forward, ones = vectors(model, TEXT, TargetSpec(1))
     method = Lime(samples=60)
     sets = torch.from_numpy(method.draw(ones.shape[1], batch.generator(0)).astype(float))
 
@@ -449,15 +449,15 @@ def test_contrasts_and_targets_of_several_tokens(method):
     """Shapley values are linear: those of a difference are the difference, those of a text the sum over its tokens."""
     model = model_of("classifier")
     one, other, both = (
-        raison.explain(model, "The old town lies low", method, **wish)
-        for wish in (dict(target=0), dict(target=2), dict(target=0, contrast=2))
+        raison.explain(model, "The old town lies low", method, **target_spec)
+        for target_spec in (dict(target=0), dict(target=2), dict(target=0, contrast=2))
     )
     assert both.diagnostics["sampling_error"] == 0  # exact, so that seeds do not matter
     np.testing.assert_allclose(both.scores, one.scores - other.scores, atol=1e-9)
 
     writer = model_of("causal")
     found = raison.explain(writer, "The old town", method, target=" lies on", units="word")
-    _, units, worth = questioned(writer, "The old town", wish=Wish(" lies on"))
+    _, units, worth = questioned(writer, "The old town", target_spec=TargetSpec(" lies on"))
     assert len(found.target.ids) > 1 and len(units) == len(found.units) > 1
     np.testing.assert_allclose(found.scores, shapley_values(len(units), worth), atol=1e-9)
 
@@ -586,7 +586,7 @@ def test_sharing_changes_cost_but_no_score(kind, method):
 def test_what_is_worth_sharing():
     model = model_of("causal")
     encoding = model.encode([raison.Example("The old town lies on a hill above the small river")])[0]
-    target = model.aim(encoding)[0][1]
+    target = model.resolve_targets(encoding)[0][1]
     size = len(encoding)
     assert shares(Question(encoding, target, ~np.eye(size, dtype=bool)))
     few = np.random.default_rng(0).random((4, size)) < 0.5
@@ -600,7 +600,7 @@ def test_what_is_worth_sharing():
 
 def test_a_source_that_differs_shares_nothing():
     model = model_of("writer")
-    encoding, target = model.aim(model.encode([raison.Example("The old town lies")])[0])[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example("The old town lies")])[0])[0]
     source = encoding.segment == 0
     removed = np.array([np.arange(len(encoding)) != t for t in np.flatnonzero(source)])
     assert not shares(Question(encoding, target, removed))

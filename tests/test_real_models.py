@@ -87,7 +87,9 @@ def test_sentiment_knows_good_from_bad(sentiment):
 @pytest.mark.registry
 def test_sentiment_reads_the_mean_of_its_rows(sentiment):
     encoding = sentiment.encode([raison.Example(REVIEWS[1])])[0]
-    ((_, trace),) = sentiment.trace([encoding], [sentiment.aim(encoding)[0][1]], want=frozenset({"readout"}))
+    ((_, trace),) = sentiment.trace(
+        [encoding], [sentiment.resolve_targets(encoding)[0][1]], want=frozenset({"readout"})
+    )
     np.testing.assert_allclose(trace.readout, 1 / len(encoding), rtol=1e-4)
 
 
@@ -171,7 +173,7 @@ def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch
 
     text = " ".join(PROMPTS * 12)
     encoding = smollm2.encode([raison.Example(text)])[0]
-    target = smollm2.aim(encoding)[0][1]
+    target = smollm2.resolve_targets(encoding)[0][1]
     keep = np.ones((2, len(encoding)), bool)
     keep[1, 5:9] = False
     assert len(encoding) > hook.LONG

@@ -17,7 +17,7 @@ from raison.core.spec import Spec
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.methods.failures import method_failed, model_failed, refuse_failed
 from raison.models.load import load
-from raison.models.protocol import Model, Prediction, Wish
+from raison.models.protocol import Model, Prediction, TargetSpec
 from raison.models.runner.pass_cache import keeping
 from raison.rationales import grounded
 from raison.rationales.search import Interrupted, Search
@@ -25,7 +25,7 @@ from raison.rationales.search import Interrupted, Search
 __all__ = [
     "DEFAULT_METHOD",
     "DEFAULT_SEARCH",
-    "Wishes",
+    "Request",
     "default_method",
     "examples_of",
     "explain",
@@ -55,7 +55,7 @@ def explain(
 ) -> Any:
     """Explain what the model predicts (or `target`) by scores on the units of the text.
 
-    `text` is a string, a pair, an `Example`, or a list of those; a list, or a wish for several targets
+    `text` is a string, a pair, an `Example`, or a list of those; a list, or a target_spec for several targets
     (`target="all"`, or a tagger without a target), gives a list of explanations, anything else gives one. Without a
     method a model that explains itself is asked for that (`own`), and any other is explained by `leave_one_out`.
     """
@@ -64,8 +64,8 @@ def explain(
     if not isinstance(method, (str, Spec, Method)):
         raise InputError(f"A {type(method).__name__} is not a method: name one of `raison ls methods`.")
     method = methods.build(method) if not isinstance(method, Method) else method
-    wishes = Wishes(target, contrast, output, units, removal, seed, truncate)
-    return results_of(model, text, method, wishes)
+    request = Request(target, contrast, output, units, removal, seed, truncate)
+    return results_of(model, text, method, request)
 
 
 def rationalize(
@@ -92,8 +92,8 @@ def rationalize(
     """
     model = load(model)
     chosen = search_of(search, sufficient)
-    wishes = Wishes(target, contrast, None, units, removal, 0, truncate, generate)
-    return results_of(model, text, chosen, wishes)
+    request = Request(target, contrast, None, units, removal, 0, truncate, generate)
+    return results_of(model, text, chosen, request)
 
 
 def ground(
@@ -126,11 +126,11 @@ def ground(
         raise InputError("The answer is a text: give at least one word, or leave it out to have it generated.")
     target: Any = answer
     try:
-        if answer is not None and model.task != "qa":  # as tokens, since a word such as "all" would be a wish
+        if answer is not None and model.task != "qa":  # as tokens, since a word such as "all" would be a target_spec
             encoding = model.encode([example])[0]
             target = model.ids_of(answer, encoding, len(encoding))
-        wishes = Wishes(target, None, None, units, removal, 0, False, 0 if answer is not None else generate)
-        found = results_of(model, example, search_of(search, sufficient), wishes)
+        request = Request(target, None, None, units, removal, 0, False, 0 if answer is not None else generate)
+        found = results_of(model, example, search_of(search, sufficient), request)
     except TooLong as error:
         raise TooLong(f"{str(error).partition(':')[0]}: give fewer or shorter passages.") from None
     if model.task == "qa":
@@ -157,7 +157,7 @@ def search_of(search: str | Search, sufficient: Any = None) -> Search:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Request:
     """What a user asks for, apart from model, text and method."""
 
     target: Any = None
@@ -185,30 +185,30 @@ class Wishes:
         return self.units or ("token" if getattr(model, "generates", False) else "word")
 
 
-def results_of(model: Model, text: Any, method: Method, wishes: Wishes) -> Any:
+def results_of(model: Model, text: Any, method: Method, request: Request) -> Any:
     """One explanation for one text with one target, else a list."""
     check_needs(method, model)
     examples = examples_of(text)
-    targets = [wishes.of(example) for example in examples]
+    targets = [request.of(example) for example in examples]
     single = isinstance(text, (str, tuple, Mapping, Example)) and "all" not in map(str, targets)
     found: list[Explanation] = []
     try:
-        found += explanations(model, examples, method, wishes)
+        found += explanations(model, examples, method, request)
     except Interrupted as stop:
         raise Interrupted(found + stop.partial) from None
     except KeyboardInterrupt:
         if not found:
             raise
         raise Interrupted(found) from None
-    # a tagger without a wish explains every word that it tags, be it one
+    # a tagger without a target_spec explains every word that it tags, be it one
     return found[0] if single and len(found) == 1 and not (model.task == "tagging" and targets == [None]) else found
 
 
-def explanations(model: Model, examples: Sequence[Example], method: Method, wishes: Wishes) -> Iterator[Explanation]:
+def explanations(model: Model, examples: Sequence[Example], method: Method, request: Request) -> Iterator[Explanation]:
     """Explanations of many examples in order, a group of texts at a time."""
     for start in range(0, len(examples), GROUP):
         with keeping(method.watches):  # what the prediction computes, the method need not compute again
-            found = explained(model, examples[start : start + GROUP], method, wishes)
+            found = explained(model, examples[start : start + GROUP], method, request)
         yield from found
 
 
@@ -216,7 +216,7 @@ def explained(
     model: Model,
     examples: Sequence[Example],
     method: Method,
-    wishes: Wishes,
+    request: Request,
     known: tuple[Sequence[Encoding], Sequence[Prediction | None]] | None = None,
 ) -> list[Explanation]:
     """One batch: encode, aim, group, ask the method, and put the answers on record.
@@ -225,17 +225,17 @@ def explained(
     """
     aims: list[tuple[Encoding, Target]] = []
     said: list[Prediction | None] = []
-    if wishes.removal is not None and wishes.removal not in model.removals:
-        model.score([], removal=wishes.removal)  # refuses with the sentence that names what works
+    if request.removal is not None and request.removal not in model.removals:
+        model.score([], removal=request.removal)  # refuses with the sentence that names what works
     refuse_failed(method, model)
     try:
         if known is None:
-            encodings: Sequence[Encoding] = model.encode(examples, truncate=wishes.truncate)
-            asked = predictions(model, examples, encodings, wishes)
+            encodings: Sequence[Encoding] = model.encode(examples, truncate=request.truncate)
+            asked = predictions(model, examples, encodings, request)
         else:
             encodings, asked = known
         wanted = [
-            model.aim(encoding, wish_of(model, method, example, encoding, prediction, wishes))
+            model.resolve_targets(encoding, target_spec_of(model, method, example, encoding, prediction, request))
             for example, encoding, prediction in zip(examples, encodings, asked, strict=True)
         ]
     except Exception as error:
@@ -248,12 +248,12 @@ def explained(
             )
         aims += found
         said += [prediction] * len(found)
-    level = wishes.level(model)
+    level = request.level(model)
     groups = [grouping.group(encoding, level, goal.free(encoding)) for encoding, goal in aims]
     whole = [None if one is None else one.scored(goal) for one, (_, goal) in zip(said, aims, strict=True)]
     facts = [about(one, goal) for one, (_, goal) in zip(said, aims, strict=True)]
     same = [fact["prediction"]["same"] if fact else None for fact in facts]
-    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, wishes.removal, wishes.seed, whole, same)
+    batch = Batch([e for e, _ in aims], [t for _, t in aims], groups, request.removal, request.seed, whole, same)
     clock = time.process_time()
 
     def record(answers: Iterable[tuple[int, Answer]]) -> list[Explanation]:
@@ -265,20 +265,20 @@ def explained(
     except Interrupted as stop:
         raise Interrupted(record(stop.partial)) from None
     except Exception as error:
-        told = method_failed(model, method, error, lambda: list(method(model, plain_batch(model, method, wishes))))
+        told = method_failed(model, method, error, lambda: list(method(model, plain_batch(model, method, request))))
         raise told from (error if told is not error else None)
 
 
 PLAIN = "The old town lies on a hill above the river."
 
 
-def plain_batch(model: Model, method: Method, wishes: Wishes) -> Batch:
+def plain_batch(model: Model, method: Method, request: Request) -> Batch:
     """A plain sentence, as a method is asked about it."""
     example = Example("Where does the town lie?", PLAIN) if model.task == "qa" else Example(PLAIN)
     (encoding,) = model.encode([example])
-    encoding, target = model.aim(encoding, Wish())[0]
-    units = grouping.group(encoding, wishes.level(model), target.free(encoding))
-    return Batch([encoding], [target], [units], wishes.removal, wishes.seed)
+    encoding, target = model.resolve_targets(encoding, TargetSpec())[0]
+    units = grouping.group(encoding, request.level(model), target.free(encoding))
+    return Batch([encoding], [target], [units], request.removal, request.seed)
 
 
 def once_more(model: Model, method: Method, explanation: Explanation, seed: int = 0) -> np.ndarray:
@@ -289,28 +289,28 @@ def once_more(model: Model, method: Method, explanation: Explanation, seed: int 
 
 
 def predictions(
-    model: Model, examples: Sequence[Example], encodings: Sequence[Encoding], wishes: Wishes
+    model: Model, examples: Sequence[Example], encodings: Sequence[Encoding], request: Request
 ) -> Sequence[Prediction | None]:
     """What the model says about each whole text; not asked where only tokens inside the texts are explained."""
-    inside = [Wish(wishes.of(example)).inside for example in examples]
+    inside = [TargetSpec(request.of(example)).inside for example in examples]
     if getattr(model, "generates", False) and "source" not in encodings[0].segments and all(inside):
         return [None] * len(encodings)
     return model.predict(encodings)
 
 
-def wish_of(
-    model: Any, method: Method, example: Example, encoding: Encoding, prediction: Prediction | None, wishes: Wishes
-) -> Wish:
+def target_spec_of(
+    model: Any, method: Method, example: Example, encoding: Encoding, prediction: Prediction | None, request: Request
+) -> TargetSpec:
     """What is to be explained in one example."""
-    wanted = wishes.of(example)
-    if wishes.generate:
+    wanted = request.of(example)
+    if request.generate:
         if not getattr(model, "generates", False):
             raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
-        wanted = model.write(encoding, wishes.generate)
+        wanted = model.write(encoding, request.generate)
     # a search compares log-probabilities, and so do its scores; a plain function has none
     probable = prediction is None or prediction.probable
     searched = "log_prob" if isinstance(method, Search) and probable else None
-    return Wish(wanted, wishes.contrast, searched or wishes.output, prediction)
+    return TargetSpec(wanted, request.contrast, searched or request.output, prediction)
 
 
 def about(prediction: Prediction | None, target: Target) -> dict[str, Any]:

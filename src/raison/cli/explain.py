@@ -60,7 +60,7 @@ def explain(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.api import Wishes, default_method, explanations
+        from raison.api import Request, default_method, explanations
         from raison.core.registry import methods
         from raison.methods.base import check_needs
         from raison.models.load import load
@@ -69,7 +69,7 @@ def explain(
         chosen = [methods.build(name) for name in method or ()]
         wait(f"opening {model}")
         opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        wishes = Wishes(number_or_text(target), contrast, output, units, removal, seed, truncate)
+        request = Request(number_or_text(target), contrast, output, units, removal, seed, truncate)
         chosen = chosen or [methods.build(default_method(opened))]
         for each in chosen:
             check_needs(each, opened)
@@ -77,7 +77,7 @@ def explain(
         for each in chosen:
             wait(each.name)
             try:
-                by_method.append(list(explanations(opened, [example], each, wishes)))
+                by_method.append(list(explanations(opened, [example], each, request)))
             except MethodFailed as error:  # the others are not lost
                 failed.append(error)
         if not by_method:

@@ -36,6 +36,17 @@ def home(entry: Any) -> tuple[str | None, str | None]:
     return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
 
 
+def modules_of(package: str) -> list[str]:
+    """Names of all modules of a package; none where the package does not exist."""
+    try:
+        path = importlib.import_module(package).__path__
+    except ModuleNotFoundError as error:
+        if not f"{package}.".startswith(f"{error.name}."):
+            raise
+        return []
+    return [module.name for module in pkgutil.walk_packages(path, package + ".")]
+
+
 class Registry(Generic[T]):
     """A table from names to entries that fills itself on the first look."""
 
@@ -76,9 +87,8 @@ class Registry(Generic[T]):
             if self._scanned:
                 return
             for name in self.packages:
-                package = importlib.import_module(name)
-                for module in pkgutil.walk_packages(package.__path__, name + "."):
-                    importlib.import_module(module.name)
+                for module in modules_of(name):
+                    importlib.import_module(module)
             for point in [point for name in self.packages for point in entry_points(group=name)]:
                 try:
                     point.load()

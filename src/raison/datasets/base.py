@@ -85,17 +85,17 @@ class Dataset(ABC):
         params = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return Spec(self.name, params)
 
-    def split(self, wish: str | None) -> str:
+    def split(self, wanted: str | None) -> str:
         """The split that is meant; `dev`, `val`, `valid` and `validation` are the same, and `test` is the default."""
-        if wish is None:
+        if wanted is None:
             return "test" if "test" in self.splits else self.splits[-1]
-        if wish in self.splits:
-            return wish
-        same = [name for name in self.splits if wish in DEVELOPMENT and name in DEVELOPMENT]
+        if wanted in self.splits:
+            return wanted
+        same = [name for name in self.splits if wanted in DEVELOPMENT and name in DEVELOPMENT]
         if not same:
-            near = suggest(str(wish), list(self.splits))
+            near = suggest(str(wanted), list(self.splits))
             known = ", ".join(self.splits)
-            raise InputError(f"The data set {self.spec()} has no split {wish!r}.{near} It has: {known}.")
+            raise InputError(f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}.")
         return same[0]
 
     def read(

@@ -230,9 +230,9 @@ def auto_class(config: Any, task: str | None, name: str) -> Any:
     saved = (getattr(config, "architectures", None) or [""])[0] or ""
     found = task_of_name(saved)
     if found is None:
-        wish = f"task={task!r}" if task else "explaining"
+        purpose = f"task={task!r}" if task else "explaining"
         raise Unsupported(
-            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {wish}: fine-tune it for a task "
+            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {purpose}: fine-tune it for a task "
             f"({', '.join(TASKS)}) first."
         )
     if task is not None and task != found:

@@ -130,7 +130,7 @@ def subject(model: Adapter) -> tuple[Encoding, Target]:
         text += " " + SENTENCE
     example = Example("Where does the town lie?", text) if model.task == "qa" else Example(text)
     encoding = model.encode([example], truncate=True)[0]
-    return model.aim(encoding)[0] if not model.generates else first_target(model, encoding)
+    return model.resolve_targets(encoding)[0] if not model.generates else first_target(model, encoding)
 
 
 def affordable(model: Adapter) -> int:
@@ -295,7 +295,7 @@ def border_holds(model: Adapter, span: int) -> bool:
     if model.limit is not None and around[-1] >= model.limit:
         return True  # no text is that long
     encoding = replace(encoding, positions=np.concatenate([before, around]))
-    target = model.aim(encoding)[0][1] if not model.generates else first_target(model, encoding)[1]
+    target = model.resolve_targets(encoding)[0][1] if not model.generates else first_target(model, encoding)[1]
     question = Question(encoding, replace(target, output="logit"), np.ones((4, len(encoding)), bool))
     question.keep[0, before] = False
     question.keep[1, encoding.positions < span] = False

@@ -17,7 +17,7 @@ from raison.core.records import Encoding, Example, Target
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["NO_WISH", "REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "Trace", "Wish"]
+__all__ = ["PREDICTED", "REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "TargetSpec", "Trace"]
 
 REMOVALS = {
     "delete": "only the kept tokens run, at their original positions",
@@ -63,7 +63,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Wish:
+class TargetSpec:
     """What a user wants explained; only the adapter knows what it means for a text."""
 
     target: Any = (
@@ -89,7 +89,7 @@ class Wish:
         )
 
 
-NO_WISH = Wish()
+PREDICTED = TargetSpec()
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class Model(Protocol):
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """Tokens of each example on one axis."""
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        """The targets of a wish, each with the encoding it belongs to (written text makes it longer)."""
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        """The targets that are asked for, each with the encoding it belongs to (written text makes it longer)."""
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         """What the model says about each whole text."""

@@ -155,14 +155,14 @@ def side_by_side(
 
 
 def advance(running: dict, wanted: dict, problems: Sequence[Problem], index: int, judged: Any) -> None:
-    """Hand a policy its answers and take its next wish; a policy that is done or has spent its budget leaves."""
+    """Hand a policy its answers and take its next sets; a policy that is done or has spent its budget leaves."""
     problem = problems[index]
     try:
         sets = next(running[index]) if judged is None else running[index].send(judged)
         if problem.status == "budget":
             raise StopIteration
         if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
-            problem.status = "budget"  # what is left of it goes to a part of this wish, and then it is over
+            problem.status = "budget"  # what is left of it goes to a part of these sets, and then it is over
             sets = sets[: problem.budget - problem.evaluations]
             if not len(sets):
                 raise StopIteration

@@ -144,10 +144,10 @@ class Penalty(Rule):
         return self.weight * size if probable else -np.inf  # −log p is never below 0, other values have no bound
 
 
-def rule_of(wish: Any) -> Rule | None:
+def rule_of(given: Any) -> Rule | None:
     """The rule of a spec such as "probability(tau=0.8)"; None: what suits the target."""
-    if wish is None or isinstance(wish, Rule):
-        return wish
-    if not isinstance(wish, (str, Spec)):
-        raise InputError(f"A {type(wish).__name__} is not a rule: write one, such as 'probability(tau=0.9)'.")
-    return rules.build(wish)  # type: ignore[no-any-return]
+    if given is None or isinstance(given, Rule):
+        return given
+    if not isinstance(given, (str, Spec)):
+        raise InputError(f"A {type(given).__name__} is not a rule: write one, such as 'probability(tau=0.9)'.")
+    return rules.build(given)  # type: ignore[no-any-return]

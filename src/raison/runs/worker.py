@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.api import Wishes, explained, load, once_more
+from raison.api import Request, explained, load, once_more
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Explanation
@@ -90,7 +90,7 @@ class Worker:
             model.score([], removal=spec.removal)  # refuses with the sentence that names what works
         self.identity = model_identity(model)
         self.known = [method_identity(each) for each in self.methods]
-        self.wishes = Wishes(
+        self.request = Request(
             "all" if spec.target == "all" else None, None, None, spec.units, spec.removal, spec.seed, True
         )
         self._header: Header | None = None
@@ -193,7 +193,7 @@ class Worker:
             for method in self.methods:
                 known = None if method.watches or said is None else (encodings, said)
                 with keeping(method.watches):
-                    found = explained(self.model, examples, method, self.wishes, known)
+                    found = explained(self.model, examples, method, self.request, known)
                 grouped: dict[str, list[Explanation]] = {example.id: [] for example in examples}
                 for each in found:
                     grouped[each.encoding.id].append(each)

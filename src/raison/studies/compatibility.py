@@ -32,7 +32,7 @@ from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.float64 import precise
-from raison.models.protocol import Model, Question, Wish
+from raison.models.protocol import Model, Question, TargetSpec
 from raison.models.runner.score_cache import Memory
 from raison.studies.repetition import frequent_words, of_word
 
@@ -126,7 +126,9 @@ def blocks(model: Any, texts: Sequence[Example], length: int) -> list[Encoding]:
                 raise InputError(
                     f"{model.name} translates: give texts with their translations, such as a parallel set."
                 )
-            found.append(model.aim(model.encode([Example(example.text)])[0], Wish(str(example.label)))[0][0])
+            found.append(
+                model.resolve_targets(model.encode([Example(example.text)])[0], TargetSpec(str(example.label)))[0][0]
+            )
             continue
         ids = model.encode([example], truncate=True)[0]
         if len(ids) >= length:

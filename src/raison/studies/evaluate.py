@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.api import Wishes, examples_of, explained, load, once_more
+from raison.api import Request, examples_of, explained, load, once_more
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
@@ -87,9 +87,9 @@ def evaluate(
     for each in chosen:
         check_needs(each, opened)
     examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
-    wishes = Wishes(None, None, None, units, removal, seed, True)
-    share = rationale_share(opened, examples, wishes) if any("gold" in each.needs for each in measures) else None
-    job = Job(opened, chosen, measures, wishes, notes=notes, exporter=exporter, share=share)
+    request = Request(None, None, None, units, removal, seed, True)
+    share = rationale_share(opened, examples, request) if any("gold" in each.needs for each in measures) else None
+    job = Job(opened, chosen, measures, request, notes=notes, exporter=exporter, share=share)
     try:
         for start in range(0, len(examples), GROUP):
             progress.report(start, len(examples), "texts")
@@ -276,7 +276,7 @@ class Job:
     model: Model
     methods: list[Method]
     metrics: list[Metric]
-    wishes: Wishes
+    request: Request
     texts: list[Seen] = field(default_factory=list)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # method -> text by text
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -303,7 +303,7 @@ class Job:
             for explanation, example in zip(found, examples, strict=True)
         ]
         with metered() as meter, self.timed("metrics", meter):
-            measured = iter(measure(self.model, subjects, self.metrics, self.wishes.removal))
+            measured = iter(measure(self.model, subjects, self.metrics, self.request.removal))
         for method, found in zip(self.methods, by_method, strict=True):
             rows = self.numbers.setdefault(str(method.spec()), [])
             rows += [merged(next(measured)) for _ in found]
@@ -318,7 +318,7 @@ class Job:
 
     def explanations(self, method: Method, examples: Sequence[Example], known: Any) -> list[Explanation]:
         with keeping(method.watches):
-            found = explained(self.model, examples, method, self.wishes, known)
+            found = explained(self.model, examples, method, self.request, known)
         if len(found) != len(examples):
             raise InputError(
                 f"{self.model.name} has several targets in a text: evaluate it on examples that name one target each."
@@ -328,9 +328,9 @@ class Job:
     def subject(self, method: Method, explanation: Explanation, example: Example) -> Subject:
         again = None
         if not isinstance(method, Elsewhere):
-            again = lambda other: once_more(other, method, explanation, self.wishes.seed)  # noqa: E731
+            again = lambda other: once_more(other, method, explanation, self.request.seed)  # noqa: E731
         return Subject(
-            explanation, example, self.model, self.wishes.removal, self.wishes.seed, self.share, again, self.cache
+            explanation, example, self.model, self.request.removal, self.request.seed, self.share, again, self.cache
         )
 
     def timed(self, name: str, meter: Meter) -> Any:
@@ -395,13 +395,13 @@ def direction(metric: Metric, key: str) -> bool | None:
     return True if key.startswith("normalised_") else metric.higher
 
 
-def rationale_share(model: Model, examples: Sequence[Example], wishes: Wishes) -> float | None:
+def rationale_share(model: Model, examples: Sequence[Example], request: Request) -> float | None:
     """Mean share of gold units over all texts that have gold: how long a rationale is in this data set."""
     shares = []
     for example in examples:
         if example.gold:
             (encoding,) = model.encode([example], truncate=True)
-            share = gold_share(encoding, group(encoding, wishes.level(model)), example)
+            share = gold_share(encoding, group(encoding, request.level(model)), example)
             shares += [] if share is None else [share]
     return float(np.mean(shares)) if shares else None
 

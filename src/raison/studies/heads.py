@@ -127,7 +127,7 @@ def aimed(model: Any, sentence: Sentence) -> tuple[Encoding, Target]:
         "qa": Target("span", (row, row), (row, row)),
         "causal": Target("token", (0,), (len(encoding),), output="log_prob"),
     }
-    return (encoding, simple[model.task]) if model.task in simple else model.aim(encoding)[0]
+    return (encoding, simple[model.task]) if model.task in simple else model.resolve_targets(encoding)[0]
 
 
 def of_sentence(encoding: Encoding) -> np.ndarray:

@@ -23,7 +23,7 @@ from raison.core.records import Encoding, Explanation, Target
 from raison.core.registry import methods
 from raison.methods.base import Method
 from raison.models.probe import difference, subject
-from raison.models.protocol import NO_WISH, Model, Prediction, Question, Wish
+from raison.models.protocol import PREDICTED, Model, Prediction, Question, TargetSpec
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
 
@@ -85,13 +85,13 @@ def remembering(model: Any) -> Any:
         said.update({names[number]: answer for number, answer in zip(new, answers, strict=True)})
         return [said[name] for name in names]
 
-    def aim(encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        name = f"{encoding.content()} {(wish.target, wish.contrast, wish.output)!r}"
+    def resolve_targets(encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        name = f"{encoding.content()} {(target_spec.target, target_spec.contrast, target_spec.output)!r}"
         if name not in aimed:
-            aimed[name] = model.aim(encoding, wish)
+            aimed[name] = model.resolve_targets(encoding, target_spec)
         return aimed[name]
 
-    twin.predict, twin.aim = predict, aim
+    twin.predict, twin.resolve_targets = predict, resolve_targets
     return twin
 
 
@@ -206,7 +206,7 @@ def check_predictions(model: Any, tolerance: float) -> None:
     """What the model says of a text, and the targets that follow, whatever stands beside it in a batch."""
     encodings = model.encode(examples_of(example_texts(model)))
     alone = [model.predict([encoding])[0] for encoding in encodings]
-    aims = [model.aim(encoding) for encoding in encodings]
+    aims = [model.resolve_targets(encoding) for encoding in encodings]
     for side in model.paddings:
         padded = with_padding(model, side)
         for one, other in zip(alone, padded.predict(encodings), strict=True):
@@ -214,7 +214,7 @@ def check_predictions(model: Any, tolerance: float) -> None:
             assert one.target == other.target and one.outcomes == other.outcomes, where
             assert abs(one.value - other.value) <= tolerance, where
         for aim, encoding in zip(aims, encodings, strict=True):
-            assert aim == padded.aim(encoding), f"{model.name}: a target depends on the padding ({side})"
+            assert aim == padded.resolve_targets(encoding), f"{model.name}: a target depends on the padding ({side})"
 
 
 def check_gradient(model: Any, encoding: Any, target: Target, step: float = 1e-5, tolerance: float = 1e-5) -> None:

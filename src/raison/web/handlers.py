@@ -11,7 +11,7 @@ from raison.core.json_record import plain
 from raison.core.records import Example, Explanation
 from raison.core.registry import methods, rules, searches
 from raison.core.spec import Spec
-from raison.models.protocol import Model, Wish
+from raison.models.protocol import Model, TargetSpec
 from raison.show.html.explanation import finite
 from raison.studies.trust import method_of, trust
 from raison.studies.what_if import heads_of, muted, without
@@ -74,9 +74,9 @@ class Asking:
     def subject(self, body: schemas.Asked) -> tuple[Model, Example, dict[str, Any]]:
         model = self.model(body.model)
         self.example(body.text, body.pair, *(str(each) for each in (body.target, body.contrast)))
-        wishes = {"target": body.target, "contrast": body.contrast, "units": body.units, "removal": body.removal}
+        request = {"target": body.target, "contrast": body.contrast, "units": body.units, "removal": body.removal}
         # of a text that is too long the page shows what was read, and the rest in grey
-        return model, Example(body.text, body.pair), {**wishes, "truncate": True}
+        return model, Example(body.text, body.pair), {**request, "truncate": True}
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Asking:
             (said,) = model.predict([encoding])
             text, value = said.target.text, finite(said.value)
             if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
-                text, value = model.aim(encoding, Wish(prediction=said))[0][1].text, None
+                text, value = model.resolve_targets(encoding, TargetSpec(prediction=said))[0][1].text, None
             return {
                 "encoding": encoding.to_dict(),
                 "text": text,
@@ -103,32 +103,32 @@ class Asking:
         return work
 
     def explain(self, body: schemas.Explain) -> Work:
-        model, example, wishes = self.subject(body)
+        model, example, request = self.subject(body)
         if len(body.methods) > self.settings.methods:
             raise InputError(f"The server compares {self.settings.methods} methods at most: choose fewer.")
         specs = list(dict.fromkeys(self.spec(each) for each in body.methods))
         built = [methods.build(each) for each in specs]
-        wishes = {**wishes, "seed": body.seed}
+        request = {**request, "seed": body.seed}
 
         def work() -> dict[str, Any]:
             found: list[Explanation] = []
             for each in built:
-                told = api.explain(model, example, each, **wishes)
+                told = api.explain(model, example, each, **request)
                 found += told if isinstance(told, list) else [told]
-            return answer(found, [python("explain", body, (spec,), wishes, found) for spec in specs])
+            return answer(found, [python("explain", body, (spec,), request, found) for spec in specs])
 
         return work
 
     def rationalize(self, body: schemas.Rationalize) -> Work:
-        model, example, wishes = self.subject(body)
+        model, example, request = self.subject(body)
         search = self.spec(body.search)
         rule = None if body.sufficient is None else self.spec(body.sufficient)
         chosen = api.search_of(search, rule)
-        wishes = {**wishes, "generate": body.generate}
+        request = {**request, "generate": body.generate}
 
         def work() -> dict[str, Any]:
-            told = api.rationalize(model, example, chosen, **wishes)
-            asked = {"sufficient": rule, **wishes}
+            told = api.rationalize(model, example, chosen, **request)
+            asked = {"sufficient": rule, **request}
             found = told if isinstance(told, list) else [told]
             return answer(found, [python("rationalize", body, (search,), asked, found)])
 
@@ -150,31 +150,31 @@ class Asking:
         return work
 
     def trust(self, body: schemas.Trusted) -> Work:
-        model, example, wishes = self.subject(body)
+        model, example, request = self.subject(body)
         spec = self.spec(body.method)
 
         def work() -> dict[str, Any]:
-            found = self.explained(model, example, spec, wishes, body.seed)
+            found = self.explained(model, example, spec, request, body.seed)
             told = trust(model, found, body.seed, body.removal)
             return {"trust": told.to_dict(), "method": found.method}
 
         return work
 
     def remove(self, body: schemas.Remove) -> Work:
-        model, example, wishes = self.subject(body)
+        model, example, request = self.subject(body)
 
         def work() -> dict[str, Any]:
-            found = self.explained(model, example, "uniform", wishes)
+            found = self.explained(model, example, "uniform", request)
             return without(model, found, body.removed, body.removal)
 
         return work
 
     def heads(self, body: schemas.Heads) -> Work:
-        model, example, wishes = self.subject(body)
+        model, example, request = self.subject(body)
         spec = self.spec(body.method)
 
         def work() -> dict[str, Any]:
-            found = self.explained(model, example, spec, wishes)
+            found = self.explained(model, example, spec, request)
             told: dict[str, Any] = {"heads": heads_of(model, found), "explanation": record(found), "muted": None}
             if body.off:
                 told["muted"] = record(muted(model, method_of(found), found, body.off))
@@ -183,12 +183,12 @@ class Asking:
         return work
 
     @staticmethod
-    def explained(model: Model, example: Example, spec: str, wishes: dict[str, Any], seed: int = 0) -> Explanation:
+    def explained(model: Model, example: Example, spec: str, request: dict[str, Any], seed: int = 0) -> Explanation:
         """One explanation, by a method or a search."""
         if Spec.parse(spec).name in searches:
-            found = api.rationalize(model, example, spec, **wishes)
+            found = api.rationalize(model, example, spec, **request)
         else:
-            found = api.explain(model, example, spec, **wishes, seed=seed)
+            found = api.explain(model, example, spec, **request, seed=seed)
         if isinstance(found, list):
             if len(found) != 1:
                 raise InputError("This is about one target: choose one.")
@@ -207,12 +207,12 @@ def answer(found: list[Explanation], code: list[str]) -> dict[str, Any]:
 
 
 def python(
-    verb: str, body: schemas.Asked, more: tuple[Any, ...], wishes: Mapping[str, Any], found: list[Explanation]
+    verb: str, body: schemas.Asked, more: tuple[Any, ...], request: Mapping[str, Any], found: list[Explanation]
 ) -> str:
     """The same call in the library."""
     text: Any = body.text if body.pair is None else (body.text, body.pair)
     usual = {"units": "word" if verb == "explain" else None, "seed": 0, "generate": 0}
     if not any(each.encoding.truncated for each in found):
         usual["truncate"] = True
-    asked = {key: value for key, value in wishes.items() if key not in usual or usual[key] != value}
+    asked = {key: value for key, value in request.items() if key not in usual or usual[key] != value}
     return snippet(verb, body.model, (text, *more), asked)

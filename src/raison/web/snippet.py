@@ -8,9 +8,9 @@ from typing import Any
 __all__ = ["snippet"]
 
 
-def snippet(verb: str, model: str, positional: tuple[Any, ...], wishes: Mapping[str, Any]) -> str:
+def snippet(verb: str, model: str, positional: tuple[Any, ...], request: Mapping[str, Any]) -> str:
     """Lines to paste; what is a default stands nowhere."""
-    given = [*map(repr, positional), *(f"{key}={value!r}" for key, value in wishes.items() if value is not None)]
+    given = [*map(repr, positional), *(f"{key}={value!r}" for key, value in request.items() if value is not None)]
     inside = ", ".join(given)
     call = f"raison.{verb}(model, {inside})"
     if len(call) > 100:

@@ -1,6 +1,6 @@
 """What all transformers models share: running a view on batches, reading answers, recording traces.
 
-A task is a subclass that says three things: how its texts become an axis (`encode`), what a wish means
+A task is a subclass that says three things: how its texts become an axis (`encode`), what a target_spec means
 (`aim`), and where in the output its outcomes stand (`columns`). Everything else is here, once.
 """
 
@@ -23,7 +23,7 @@ from raison.models.attention.hook import Call, fingerprint, running, view_of
 from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.prefix.score import answer
-from raison.models.protocol import NO_WISH, REMOVALS, Budget, Prediction, Question, Scored, Trace, Wish
+from raison.models.protocol import PREDICTED, REMOVALS, Budget, Prediction, Question, Scored, TargetSpec, Trace
 from raison.models.runner import meter, pass_cache
 from raison.models.runner.answers import Columns, read
 from raison.models.runner.batching import Chunk, Piece, chunks, pieces
@@ -142,12 +142,12 @@ class Adapter(ABC):
         """The axis of one example."""
 
     @abstractmethod
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        """The targets of a wish, each with the encoding it belongs to."""
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        """The targets that are asked for, each with the encoding it belongs to."""
 
-    def said(self, encoding: Encoding, wish: Wish) -> Target:
+    def said(self, encoding: Encoding, target_spec: TargetSpec) -> Target:
         """What the model predicts, asked only if it has not been."""
-        return (wish.prediction or self.predict([encoding])[0]).target
+        return (target_spec.prediction or self.predict([encoding])[0]).target
 
     @abstractmethod
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -320,7 +320,7 @@ class Adapter(ABC):
         return [part.target.output for part in chunk.parts for _ in range(len(part))]  # type: ignore[union-attr]
 
     def removal_named(self, removal: str | None) -> str:
-        """The removal to use: the model's default, or the wish if the model can do it."""
+        """The removal to use: the model's default, or the one that is asked for if the model can do it."""
         if removal is None:
             return self.removals[0]
         if removal not in REMOVALS:

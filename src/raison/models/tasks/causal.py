@@ -9,14 +9,14 @@ import torch
 from raison.core.records import Encoding, Example, Target
 from raison.core.units import kind
 from raison.models.axis import axis_of
-from raison.models.protocol import NO_WISH, Wish
+from raison.models.protocol import PREDICTED, TargetSpec
 from raison.models.tasks.generation import Writer
 
 __all__ = ["CausalLM"]
 
 
 class CausalLM(Writer):
-    """A decoder; without a wish the next token is explained."""
+    """A decoder; without a target the next token is explained."""
 
     task = "causal"
 
@@ -32,10 +32,10 @@ class CausalLM(Writer):
         ids = torch.from_numpy(encoding.ids.copy()).to(self.device)[None]
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        if wish.target is not None:
-            return self.aimed_at(encoding, wish)
-        return [(encoding, self.finished(encoding, self.said(encoding, wish), wish))]
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        if target_spec.target is not None:
+            return self.aimed_at(encoding, target_spec)
+        return [(encoding, self.finished(encoding, self.said(encoding, target_spec), target_spec))]
 
     def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
         """What the tokenizer adds when the text stands behind what comes before.

@@ -14,7 +14,7 @@ from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest
 from raison.core.spec import place_of
 from raison.models.axis import axis_of
-from raison.models.protocol import NO_WISH, Prediction, Wish
+from raison.models.protocol import PREDICTED, Prediction, TargetSpec
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
@@ -65,23 +65,25 @@ class Classifier(Adapter):
         """A decoder with a classification head, which reads its last row."""
         return "CausalLM" not in type(self.hf).__name__ and hasattr(self.hf, "score")
 
-    def label_id(self, wish: Any) -> int:
+    def label_id(self, target_spec: Any) -> int:
         labels = self.labels
-        if isinstance(wish, (int, np.integer)) and not isinstance(wish, bool):
-            if 0 <= wish < len(labels):
-                return int(wish)
-            raise InputError(f"Class {wish} does not exist: {self.name} has classes 0 to {len(labels) - 1}.")
-        exact = [number for number, label in enumerate(labels) if label == str(wish)]
-        folded = [number for number, label in enumerate(labels) if label.lower() == str(wish).lower()]
+        if isinstance(target_spec, (int, np.integer)) and not isinstance(target_spec, bool):
+            if 0 <= target_spec < len(labels):
+                return int(target_spec)
+            raise InputError(f"Class {target_spec} does not exist: {self.name} has classes 0 to {len(labels) - 1}.")
+        exact = [number for number, label in enumerate(labels) if label == str(target_spec)]
+        folded = [number for number, label in enumerate(labels) if label.lower() == str(target_spec).lower()]
         found = exact or folded
-        if not found and (place := place_of(str(wish), len(labels))) is not None:
+        if not found and (place := place_of(str(target_spec), len(labels))) is not None:
             return place  # the command line has texts only
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
-            raise InputError(f"{self.name} has several classes called {str(wish)!r}: name one by number, {numbers}.")
+            raise InputError(
+                f"{self.name} has several classes called {str(target_spec)!r}: name one by number, {numbers}."
+            )
         if not found:
             raise InputError(
-                f"{self.name} has no class {str(wish)!r}.{suggest(str(wish), list(labels))} "
+                f"{self.name} has no class {str(target_spec)!r}.{suggest(str(target_spec), list(labels))} "
                 f"Its classes are: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
             )
         return found[0]
@@ -93,19 +95,23 @@ class Classifier(Adapter):
             "label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name
         )
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        rival = None if wish.contrast is None else self.label_id(wish.contrast)
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        rival = None if target_spec.contrast is None else self.label_id(target_spec.contrast)
         if rival is not None and self.problem != "single_label":
             raise InputError("A contrast needs a model that chooses one class among several.")
-        if self.problem == "regression" and wish.output not in (None, "logit"):
+        if self.problem == "regression" and target_spec.output not in (None, "logit"):
             raise InputError("A regression has no probabilities: leave the output away.")
-        if wish.target == "all":
+        if target_spec.target == "all":
             chosen = [label for label in range(len(self.labels)) if label != rival]
         else:
-            chosen = [self.said(encoding, wish).ids[0] if wish.target is None else self.label_id(wish.target)]
+            chosen = [
+                self.said(encoding, target_spec).ids[0]
+                if target_spec.target is None
+                else self.label_id(target_spec.target)
+            ]
         if chosen == [rival]:
             raise InputError(f"The target and the contrast are both {self.labels[chosen[0]]!r}: name two classes.")
-        return [(encoding, self.target_of(label, rival, wish.output)) for label in chosen]
+        return [(encoding, self.target_of(label, rival, target_spec.output)) for label in chosen]
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
         answers = []

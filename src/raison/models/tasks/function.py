@@ -12,7 +12,7 @@ from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.core.spec import place_of
 from raison.core.units import words
-from raison.models.protocol import NO_WISH, Prediction, Question, Scored, Trace, Wish
+from raison.models.protocol import PREDICTED, Prediction, Question, Scored, TargetSpec, Trace
 from raison.models.runner import meter
 from raison.models.runner.score_cache import Memory
 
@@ -77,29 +77,31 @@ class Function:
             answers.append(Prediction(target, float(row[order[0]]), top, tuple((int(i),) for i in order), False))
         return answers
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        if wish.output not in (None, "logit"):
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        if target_spec.output not in (None, "logit"):
             raise InputError("The value of a wrapped function is what it returns: leave the output away.")
-        said = wish.prediction or self.predict([encoding])[0]
-        if wish.target is None and wish.contrast is None:
+        said = target_spec.prediction or self.predict([encoding])[0]
+        if target_spec.target is None and target_spec.contrast is None:
             return [(encoding, said.target)]
         names = self.names(self.ask([encoding.texts[0]]).shape[1])
-        if wish.target is None:
+        if target_spec.target is None:
             chosen = [said.target.ids[0]]
         else:
-            chosen = list(range(len(names))) if wish.target == "all" else [self.number(wish.target, names)]
-        rival = None if wish.contrast is None else self.number(wish.contrast, names)
+            chosen = (
+                list(range(len(names))) if target_spec.target == "all" else [self.number(target_spec.target, names)]
+            )
+        rival = None if target_spec.contrast is None else self.number(target_spec.contrast, names)
         if chosen == [rival]:
             raise InputError(f"The target and the contrast are both {names[chosen[0]]!r}: name two outputs.")
         foil: dict[str, Any] = {} if rival is None else {"contrast": (rival,), "contrast_text": names[rival]}
         return [(encoding, Target("label", (i,), text=names[i], **foil)) for i in chosen if i != rival]
 
-    def number(self, wish: Any, names: tuple[str, ...]) -> int:
-        if str(wish) in names:
-            return names.index(str(wish))
-        if (place := place_of(str(wish), len(names))) is not None:
+    def number(self, target_spec: Any, names: tuple[str, ...]) -> int:
+        if str(target_spec) in names:
+            return names.index(str(target_spec))
+        if (place := place_of(str(target_spec), len(names))) is not None:
             return place
-        raise InputError(f"{self.name} has no output {str(wish)!r}: it has {', '.join(names)}.")
+        raise InputError(f"{self.name} has no output {str(target_spec)!r}: it has {', '.join(names)}.")
 
     def trace(self, *args: Any, **kwargs: Any) -> Iterator[tuple[int, Trace]]:
         raise Unsupported(f"{self.name} is a plain function: it can be asked, but not looked into.")

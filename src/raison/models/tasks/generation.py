@@ -16,7 +16,7 @@ from raison.core import progress
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Encoding, Target
 from raison.models.attention.hook import Call, running
-from raison.models.protocol import Prediction, Wish
+from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, streams_of
@@ -43,42 +43,45 @@ class Writer(Adapter):
     def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
         """Token ids of a text that could be written at a position."""
 
-    def aimed_at(self, encoding: Encoding, wish: Wish) -> list[tuple[Encoding, Target]]:
+    def aimed_at(self, encoding: Encoding, target_spec: TargetSpec) -> list[tuple[Encoding, Target]]:
         """Targets within what is already written ("all", a number, a slice) or behind it (a text)."""
         first, size = self.first_position(encoding), len(encoding)
-        if isinstance(wish.target, slice):
-            return [self.span(encoding, wish, first)]
-        if wish.target != "all" and wish.number is None:
-            longer, target = self.continued(encoding, wish)
-            return [(longer, self.finished(longer, target, wish))]
+        if isinstance(target_spec.target, slice):
+            return [self.span(encoding, target_spec, first)]
+        if target_spec.target != "all" and target_spec.number is None:
+            longer, target = self.continued(encoding, target_spec)
+            return [(longer, self.finished(longer, target, target_spec))]
         if size <= first:
             raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
-        if wish.number is None:
+        if target_spec.number is None:
             positions = list(range(first, size))
         else:
-            positions = [wish.number if wish.number >= 0 else size + wish.number]
+            positions = [target_spec.number if target_spec.number >= 0 else size + target_spec.number]
             if not first <= positions[0] < size:
                 raise InputError(
-                    f"Token {wish.number} can't be a target: tokens {first} to {size - 1} of this text follow others."
+                    f"Token {target_spec.number} can't be a target: tokens {first} to {size - 1} of this text follow "
+                    "others."
                 )
         targets = [self.next_target(encoding, int(encoding.ids[p]), p) for p in positions]
-        return [(encoding, self.finished(encoding, target, wish)) for target in targets]
+        return [(encoding, self.finished(encoding, target, target_spec)) for target in targets]
 
-    def span(self, encoding: Encoding, wish: Wish, first: int) -> tuple[Encoding, Target]:
+    def span(self, encoding: Encoding, target_spec: TargetSpec, first: int) -> tuple[Encoding, Target]:
         """Several tokens of the text as one target."""
-        positions = tuple(range(*wish.target.indices(len(encoding))))
-        if not positions or positions[0] < first or wish.target.step not in (None, 1):
+        positions = tuple(range(*target_spec.target.indices(len(encoding))))
+        if not positions or positions[0] < first or target_spec.target.step not in (None, 1):
             raise InputError(
-                f"Tokens {wish.target.start}:{wish.target.stop} can't be a target: name a range between {first} and "
-                f"{len(encoding)}."
+                f"Tokens {target_spec.target.start}:{target_spec.target.stop} can't be a target: name a range between "
+                f"{first} and {len(encoding)}."
             )
         ids = tuple(int(encoding.ids[p]) for p in positions)
         kind = "token" if len(ids) == 1 else "text"
-        return encoding, self.finished(encoding, Target(kind, ids, positions, self.codec.text(ids), "log_prob"), wish)
+        return encoding, self.finished(
+            encoding, Target(kind, ids, positions, self.codec.text(ids), "log_prob"), target_spec
+        )
 
-    def continued(self, encoding: Encoding, wish: Wish) -> tuple[Encoding, Target]:
+    def continued(self, encoding: Encoding, target_spec: TargetSpec) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
-        ids = self.ids_of(wish.target, encoding, len(encoding))
+        ids = self.ids_of(target_spec.target, encoding, len(encoding))
         if self.limit is not None:
             surplus = len(streams_of(encoding)[-1]) + len(ids) - self.limit
             if surplus > 0 and encoding.truncated and len(streams_of(encoding)) == 1:
@@ -90,7 +93,7 @@ class Writer(Adapter):
         return longer, Target(kind, tuple(ids), tuple(positions), self.codec.text(ids), "log_prob")
 
     def ids_of(self, wanted: Any, encoding: Encoding, position: int) -> list[int]:
-        """Token ids of a wish: a text that could stand at a position, or the ids themselves."""
+        """Token ids of a target: a text that could stand at a position, or the ids themselves."""
         if isinstance(wanted, (list, tuple)) and wanted and all(isinstance(i, (int, np.integer)) for i in wanted):
             vocabulary = self.hf.config.vocab_size
             if not all(0 <= i < vocabulary for i in wanted):
@@ -106,11 +109,11 @@ class Writer(Adapter):
             )
         return ids
 
-    def finished(self, encoding: Encoding, target: Target, wish: Wish) -> Target:
+    def finished(self, encoding: Encoding, target: Target, target_spec: TargetSpec) -> Target:
         """The target with the wished output and contrast."""
-        changes: dict[str, Any] = {"output": wish.output or target.output}
-        if wish.contrast is not None:
-            ids = self.ids_of(wish.contrast, encoding, target.positions[0])
+        changes: dict[str, Any] = {"output": target_spec.output or target.output}
+        if target_spec.contrast is not None:
+            ids = self.ids_of(target_spec.contrast, encoding, target.positions[0])
             ids = ids[:1] if len(target.ids) == 1 else ids  # one token is contrasted with the start of the other
             if tuple(ids) == target.ids:
                 raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")

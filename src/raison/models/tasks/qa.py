@@ -11,7 +11,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.models.axis import axis_of
-from raison.models.protocol import NO_WISH, Prediction, Wish
+from raison.models.protocol import PREDICTED, Prediction, TargetSpec
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece
@@ -57,13 +57,13 @@ class QuestionAnswerer(Adapter):
             answers.append(Prediction(found[0], shares[0], top, tuple(target.ids for target in found)))
         return answers
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        if wish.contrast is not None:
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        if target_spec.contrast is not None:
             raise InputError("A contrast of answer spans is not defined: explain each span by itself.")
-        if wish.target is None:
-            start, end = self.said(encoding, wish).positions
-            return [(encoding, self.target_of(encoding, start, end, wish.output))]
-        text = str(wish.target)
+        if target_spec.target is None:
+            start, end = self.said(encoding, target_spec).positions
+            return [(encoding, self.target_of(encoding, start, end, target_spec.output))]
+        text = str(target_spec.target)
         place = encoding.texts[1].find(text)
         if place < 0 or not text:
             raise InputError(f"The answer {text!r} does not stand in the context: give a part of it, letter by letter.")
@@ -71,7 +71,7 @@ class QuestionAnswerer(Adapter):
         touched = inside[(encoding.end[inside] > place) & (encoding.start[inside] < place + len(text))]
         if len(touched) == 0:
             raise InputError(f"The answer {text!r} was cut off with the end of the context: shorten the context.")
-        return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), wish.output))]
+        return [(encoding, self.target_of(encoding, int(touched[0]), int(touched[-1]), target_spec.output))]
 
     def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
         return logits[:, real]

@@ -10,7 +10,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.models.axis import axis_of
-from raison.models.protocol import NO_WISH, Wish
+from raison.models.protocol import PREDICTED, TargetSpec
 from raison.models.runner.batching import streams_of
 from raison.models.tasks.generation import Writer, extended
 
@@ -18,7 +18,7 @@ __all__ = ["Seq2Seq"]
 
 
 class Seq2Seq(Writer):
-    """An encoder-decoder; without a wish the whole text that it writes is explained."""
+    """An encoder-decoder; without a target the whole text that it writes is explained."""
 
     task = "seq2seq"
 
@@ -69,22 +69,22 @@ class Seq2Seq(Writer):
     def first_position(self, encoding: Encoding) -> int:
         return int((encoding.segment <= 1).sum())
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
-        if wish.target is not None and not wish.inside:
-            return self.aimed_at(encoding, wish)
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        if target_spec.target is not None and not target_spec.inside:
+            return self.aimed_at(encoding, target_spec)
         encoding = extended(encoding, self.write(encoding), self.codec)
         first = self.first_position(encoding)
-        if wish.target is None:
+        if target_spec.target is None:
             positions = tuple(range(first, len(encoding)))
             ids = tuple(int(encoding.ids[p]) for p in positions)
             target = Target("token" if len(ids) == 1 else "text", ids, positions, self.codec.text(ids), "log_prob")
-            return [(encoding, self.finished(encoding, target, wish))]
-        if wish.number is not None and wish.number >= 0:  # a number counts the written tokens
-            wish = replace(wish, target=wish.number + first)
-        if isinstance(wish.target, slice):
-            start, stop, _ = wish.target.indices(len(encoding) - first)
-            wish = replace(wish, target=slice(start + first, stop + first))
-        return self.aimed_at(encoding, wish)
+            return [(encoding, self.finished(encoding, target, target_spec))]
+        if target_spec.number is not None and target_spec.number >= 0:  # a number counts the written tokens
+            target_spec = replace(target_spec, target=target_spec.number + first)
+        if isinstance(target_spec.target, slice):
+            start, stop, _ = target_spec.target.indices(len(encoding) - first)
+            target_spec = replace(target_spec, target=slice(start + first, stop + first))
+        return self.aimed_at(encoding, target_spec)
 
     def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
         ids = self.codec.target(text)

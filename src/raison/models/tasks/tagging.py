@@ -13,7 +13,7 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.units import group
 from raison.models.axis import axis_of
-from raison.models.protocol import NO_WISH, Prediction, Wish
+from raison.models.protocol import PREDICTED, Prediction, TargetSpec
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
@@ -25,7 +25,7 @@ OUTSIDE = ("O", "LABEL_0")
 
 
 class Tagger(Adapter):
-    """A token classifier; without a wish every tagged word is explained, one result each."""
+    """A token classifier; without a target every tagged word is explained, one result each."""
 
     task = "tagging"
 
@@ -59,25 +59,25 @@ class Tagger(Adapter):
             answers.append(Prediction(self.target_of(row, word, tag), probability, top))
         return answers
 
-    def aim(self, encoding: Encoding, wish: Wish = NO_WISH) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
         found = self.tags(encoding).argmax(-1)
         words = self.heads_of_words(encoding)
-        chosen = self.chosen(words, [self.labels[int(tag)] for tag in found], wish)
+        chosen = self.chosen(words, [self.labels[int(tag)] for tag in found], target_spec)
         if not chosen:  # nothing tagged: the word that the model is surest of
-            best = self.said(encoding, wish).positions[0]
+            best = self.said(encoding, target_spec).positions[0]
             chosen = [(row, word) for row, word in words if row == best]
-        targets = [self.target_of(row, word, int(found[row]), wish.output) for row, word in chosen]
-        return [(encoding, self.contrasted(target, wish.contrast)) for target in targets]
+        targets = [self.target_of(row, word, int(found[row]), target_spec.output) for row, word in chosen]
+        return [(encoding, self.contrasted(target, target_spec.contrast)) for target in targets]
 
-    def chosen(self, words: list[tuple[int, str]], tags: list[str], wish: Wish) -> list[tuple[int, str]]:
-        """The words that a wish is about: all, of a tag, by text or by token number; without one, the tagged ones."""
-        if wish.target is None:
+    def chosen(self, words: list[tuple[int, str]], tags: list[str], target_spec: TargetSpec) -> list[tuple[int, str]]:
+        """The words that a target is about: all, of a tag, by text or by token number; without one, the tagged ones."""
+        if target_spec.target is None:
             return [(row, word) for row, word in words if tags[row] not in OUTSIDE]
-        if wish.target == "all":
+        if target_spec.target == "all":
             return words
-        text = str(wish.target)
+        text = str(target_spec.target)
         found = (
-            [(row, word) for row, word in words if row == wish.number]
+            [(row, word) for row, word in words if row == target_spec.number]
             or [(row, word) for row, word in words if tags[row] == text]
             or [(row, word) for row, word in words if word.lower() == text.lower()]
         )

@@ -13,7 +13,7 @@ from raison.core.records import Example
 from raison.datasets.agreement import filled
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
-from raison.models.protocol import Model, Wish
+from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
 
@@ -120,7 +120,7 @@ def next_single(model: Model, examples: Iterator[Example]) -> Usable | None:
 def aimed(model: Model, example: Example) -> Usable | None:
     """Where things are in an example; None where one of its words has several tokens."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.aim(encoding, Wish(example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.target, output="log_prob"))
     span, (start, end) = example.gold[0], example.meta["aside"]
     inside = np.flatnonzero((encoding.start < span.end) & (encoding.end > span.start))
     if len(target.ids) > 1 or len(inside) > 1:

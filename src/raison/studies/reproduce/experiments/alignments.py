@@ -21,7 +21,7 @@ from raison.metrics.alignment import (
     top_1_of_words,
 )
 from raison.metrics.base import Share
-from raison.models.protocol import Model, Wish
+from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.lambada import own_tokens, pieces_of
 from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
@@ -135,7 +135,7 @@ def aligned(model: Model, example: Example, most: int, rng: np.random.Generator)
     """What of a sentence is to be explained; None where its translation can't be written by the model's tokenizer."""
     (encoding,) = model.encode([example])
     try:
-        ((longer, target),) = model.aim(encoding, Wish(example.label, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.label, output="log_prob"))
     except InputError:  # a character that is not in the vocabulary
         return None
     words = owners(longer, target.positions, str(example.label), example.meta["target_words"])

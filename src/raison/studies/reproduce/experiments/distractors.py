@@ -13,7 +13,7 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.alignment import Crossover, crossover, crossover_rates
 from raison.metrics.base import Share
-from raison.models.protocol import Model, Wish
+from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.lambada import own_tokens, pieces_of
 from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
@@ -100,7 +100,7 @@ def joined(model: Model, first: Example, second: Example, most: int, rng: np.ran
     example = Example(" ".join(texts), id=f"{first.id}+{second.id}")
     (encoding,) = model.encode([example])
     ids = [*written[0], *written[1]]
-    ((longer, target),) = model.aim(encoding, Wish(ids, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(ids, output="log_prob"))
     behind = (encoding.segment == 0) & (encoding.end > len(texts[0]))
     own = np.flatnonzero(own_tokens(model, longer, target))
     pieces = pieces_of(target, longer)
@@ -114,7 +114,7 @@ def joined(model: Model, first: Example, second: Example, most: int, rng: np.ran
 def written_for(model: Model, example: Example) -> list[int]:
     """The tokens that the model writes for a text."""
     (encoding,) = model.encode([example])
-    ((_, target),) = model.aim(encoding)
+    ((_, target),) = model.resolve_targets(encoding)
     return list(target.ids)
 
 

@@ -13,7 +13,7 @@ from raison.core.evaluation import Column, Evaluation, Seen
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
-from raison.models.protocol import Question, Wish
+from raison.models.protocol import Question, TargetSpec
 from raison.studies.compatibility import blocks, texts_of
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.majority import LANGUAGE, loss, sentences
@@ -63,7 +63,7 @@ def read(trial: Trial) -> Iterator[Read]:
     elif model.task == "seq2seq":
         for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
             (source,) = model.encode([Example(example.text)])
-            encoding, target = model.aim(source, Wish(str(example.label)))[0]
+            encoding, target = model.resolve_targets(source, TargetSpec(str(example.label)))[0]
             own = model.codec.own.decode(model.write(source), skip_special_tokens=True)
             yield str(example.label), surprise_of(model, encoding, [target]), own
     elif model.task == "causal":

@@ -12,7 +12,7 @@ from raison.core.evaluation import Column, Evaluation, Seen
 from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
-from raison.models.protocol import Model, Question, Wish
+from raison.models.protocol import Model, Question, TargetSpec
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
 
@@ -106,7 +106,7 @@ def passages_of(trial: Trial, own: bool) -> tuple[list[Passage], str]:
 def looked_at(model: Model, example: Example) -> tuple[Passage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.aim(encoding, Wish(example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.target, output="log_prob"))
     aims = tuple(Aim(longer, piece) for piece in pieces_of(target, longer))
     return Passage(example, aims, gold_tokens(encoding, example)), bool(own_tokens(model, longer, target).all())
 
