@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 import raison
-from raison.datasets.conllu import read
+from raison.datasets.conllu import read_conllu
 from raison.methods.headmask import head_masks
 from raison.models.catalog.cache import root, source
 from raison.studies.heads import head_statistics
@@ -37,7 +37,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    sentences = read(args.data / TREEBANK)
+    sentences = read_conllu(args.data / TREEBANK)
     for name in args.models:
         clock = time.process_time()
         found = head_statistics(raison.load(name), sentences, corpus=CORPUS)

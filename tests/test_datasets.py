@@ -20,12 +20,14 @@ from raison.core.records import Example, Span
 from raison.core.registry import datasets
 from raison.core.spec import Spec
 from raison.datasets import Broken, Dataset, open_dataset, overlap
-from raison.datasets.base import SEGMENTS, dataset
-from raison.datasets.eraser import records
-from raison.datasets.open import parted
-from raison.datasets.rows import Row, alternately, in_turn, lines
-from raison.datasets.spans import marked, runs, tokens
-from raison.datasets.trees import parsed
+from raison.datasets.base import dataset
+from raison.datasets.bracket_trees import parse_tree
+from raison.datasets.eraser import read_eraser
+from raison.datasets.faults import SEGMENTS
+from raison.datasets.open import parse_data_spec
+from raison.datasets.rows import Row, interleave, labels_in_turn
+from raison.datasets.spans import find_tokens, spans_of_marks, true_runs
+from raison.datasets.text_files import read_lines
 
 # spec -> split -> records, as the README of the folder counts them; broken ones are counted as well
 COUNTS = {
@@ -450,11 +452,12 @@ def test_names_and_splits(tmp_path):
     made = datasets.build("eraser_movies")
     assert [made.split(name) for name in ("dev", "validation", "val", None)] == ["val", "val", "val", "test"]
     assert datasets.build("wikitext2").split("dev") == "valid" and datasets.build("imdb").split(None) == "test"
-    assert parted("a.csv(text=x, labels=(b, c))") == ("a.csv", {"text": Spec("x"), "labels": (Spec("b"), Spec("c"))})
+    settings = {"text": Spec("x"), "labels": (Spec("b"), Spec("c"))}
+    assert parse_data_spec("a.csv(text=x, labels=(b, c))") == ("a.csv", settings)
     odd = tmp_path / "data (1).csv"
     odd.write_text("text\nfine\n")
-    assert parted(str(odd)) == (str(odd), {})
-    assert parted(f"{odd}(text=x)") == (str(odd), {"text": Spec("x")})
+    assert parse_data_spec(str(odd)) == (str(odd), {})
+    assert parse_data_spec(f"{odd}(text=x)") == (str(odd), {"text": Spec("x")})
 
 
 def test_a_data_set_in_one_file(tmp_path):
@@ -472,7 +475,7 @@ def test_a_data_set_in_one_file(tmp_path):
         size: int = 1
 
         def rows(self, place, split):
-            for row in lines(place / "colours.txt"):
+            for row in read_lines(place / "colours.txt"):
                 yield row if isinstance(row, Broken) else Row(row.file, row.line, self.example(row), row.mended)
 
         def example(self, row):
@@ -499,11 +502,11 @@ def test_a_data_set_in_one_file(tmp_path):
 
 
 def test_runs_and_marks():
-    assert runs([]) == [] and runs([0, 1, 1, 0, 1]) == [(1, 3), (4, 5)]
-    assert tokens(" a  bc\td ") == [(1, 2), (4, 6), (7, 8)]
-    assert marked(tokens("a bc d"), [0, 1, 1], "text") == (Span(2, 6, "text"),)
+    assert true_runs([]) == [] and true_runs([0, 1, 1, 0, 1]) == [(1, 3), (4, 5)]
+    assert find_tokens(" a  bc\td ") == [(1, 2), (4, 6), (7, 8)]
+    assert spans_of_marks(find_tokens("a bc d"), [0, 1, 1], "text") == (Span(2, 6, "text"),)
     with pytest.raises(InputError, match="2 marks do not fit 3 tokens"):
-        marked(tokens("a b c"), [0, 1], "text")
+        spans_of_marks(find_tokens("a b c"), [0, 1], "text")
 
 
 def test_turns():
@@ -511,10 +514,10 @@ def test_turns():
         return Row("f", 1, Example("x", label=label))
 
     rows = [row("a"), row("a"), row("a"), Broken("f", 9, "why"), row("b"), row("c"), row("a"), row("b")]
-    found = list(in_turn(iter(rows), ("a", "b", "c")))
+    found = list(labels_in_turn(iter(rows), ("a", "b", "c")))
     assert [r.value.label for r in found if isinstance(r, Row)] == ["a", "b", "c", "a", "b", "a", "a"]
     assert sum(isinstance(r, Broken) for r in found) == 1
-    assert list(alternately(iter("abc"), iter("1"), iter(""), iter("xy"))) == list("a1xbyc")
+    assert list(interleave(iter("abc"), iter("1"), iter(""), iter("xy"))) == list("a1xbyc")
 
 
 @pytest.mark.parametrize(
@@ -531,7 +534,7 @@ def test_turns():
 )
 def test_trees_that_are_none(line, why):
     with pytest.raises(InputError, match=why):
-        parsed(line)
+        parse_tree(line)
 
 
 # what is wrong: file, line and reason
@@ -810,7 +813,7 @@ def test_evidence_that_is_wrong(changes, reason, tmp_path):
 
 def test_empty_evidence_may_be_left_out(tmp_path):
     folder = eraser_folder(tmp_path / "mine", end_token=1, text="")
-    rows = list(records(folder, "val", drop_empty=True))
+    rows = list(read_eraser(folder, "val", drop_empty=True))
     assert [(row.value.id, len(row.value.gold), row.mended) for row in rows] == [
         ("r2", 1, ()), ("r1", 0, ("empty evidence left out",)),
     ]  # fmt: skip
@@ -826,15 +829,15 @@ def test_limit_is_lazy(tmp_path):
     asked = []
 
     def counted():
-        for number, row in enumerate(lines(tmp_path / "mine.jsonl")):
+        for number, row in enumerate(read_lines(tmp_path / "mine.jsonl")):
             asked.append(number)
             yield row
 
-    from raison.datasets.base import Read, Source
-    from raison.datasets.rows import each
+    from raison.datasets.loading import ExampleSource, LoadedData
+    from raison.datasets.rows import map_rows
 
-    rows = each(counted(), lambda row: Example(row.value, id=str(row.line)))
-    found = Source(rows, lambda example: "", Read("x", "all", "text", (), [])).read(3)
+    rows = map_rows(counted(), lambda row: Example(row.value, id=str(row.line)))
+    found = ExampleSource(rows, lambda example: "", LoadedData("x", "all", "text", (), [])).read(3)
     assert len(found) == 3 and asked == [0, 1, 2]
 
 

@@ -14,8 +14,8 @@ import torch
 from raison.api import search_of
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Span, Target
-from raison.datasets.agreement import TEMPLATES, Template, filled, pairs_of
-from raison.datasets.base import Read
+from raison.datasets.agreement import TEMPLATES, Template, fill_templates, word_pairs
+from raison.datasets.loading import LoadedData
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Prediction, Scored, TargetSpec
@@ -47,11 +47,11 @@ def found_in(order, reached=True, optimal=False, ranking=None) -> Rationale:
 def test_there_are_templates_for_twelve_relations(data_dir):
     from raison.datasets.open import open_dataset
 
-    known = pairs_of(open_dataset("analogies", data=data_dir).examples)
+    known = word_pairs(open_dataset("analogies", data=data_dir).examples)
     relations = [template.relation for template in TEMPLATES]
     assert len(set(relations)) == len(relations) >= 12
     assert set(relations) <= set(known)
-    made = filled(open_dataset("analogies", data=data_dir).examples)
+    made = fill_templates(open_dataset("analogies", data=data_dir).examples)
     assert {relation: len(examples) for relation, examples in made.items()} == {r: len(known[r]) for r in relations}
     ids = [example.id for examples in made.values() for example in examples]
     assert len(set(ids)) == len(ids)
@@ -59,7 +59,7 @@ def test_there_are_templates_for_twelve_relations(data_dir):
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda each: each.relation)
 def test_a_template_has_one_distractor_and_ends_before_its_answer(template):
-    example = template.of(("qqq", "zzz"))
+    example = template.fill(("qqq", "zzz"))
     given, answer = ("zzz", "qqq") if template.backwards else ("qqq", "zzz")
     text = example.text
     assert example.target == f" {answer}"
@@ -79,7 +79,7 @@ def test_a_template_has_one_distractor_and_ends_before_its_answer(template):
 def test_pairs_are_taken_once():
     rows = [("a", "b", "c", "d"), ("a", "b", "e", "f"), ("c", "d", "a", "b")]
     examples = [Example("x", id=str(k), meta={"relation": "r", "words": words}) for k, words in enumerate(rows)]
-    assert pairs_of(examples) == {"r": [("a", "b"), ("c", "d"), ("e", "f")]}
+    assert word_pairs(examples) == {"r": [("a", "b"), ("c", "d"), ("e", "f")]}
 
 
 # -- a model that copies ------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ TEMPLATE = Template("colours", "I saw {given} today .", "it was cold", "and that
 
 @cache
 def words_of_the_template() -> tuple[str, ...]:
-    texts = [TEMPLATE.of(pair).text + f" {pair[1]}" for pair in PAIRS.items()]
+    texts = [TEMPLATE.fill(pair).text + f" {pair[1]}" for pair in PAIRS.items()]
     return tuple(dict.fromkeys(re.findall(r"\w+|[().]", " ".join(texts))))
 
 
@@ -149,9 +149,9 @@ def colours(monkeypatch):
     """The analogies, replaced by four pairs of words and one template."""
     lines = list(combinations(PAIRS.items(), 2))
     meta = [{"relation": "colours", "words": [*one, *other]} for one, other in lines]
-    read = Read("analogies", "test", "causal", (), [Example("x", id=str(k), meta=m) for k, m in enumerate(meta)])
+    read = LoadedData("analogies", "test", "causal", (), [Example("x", id=str(k), meta=m) for k, m in enumerate(meta)])
     monkeypatch.setattr(agreement, "open_dataset", lambda name, data=None: read)
-    monkeypatch.setattr(agreement, "filled", lambda examples: filled(examples, (TEMPLATE,)))
+    monkeypatch.setattr(agreement, "fill_templates", lambda examples: fill_templates(examples, (TEMPLATE,)))
 
 
 def test_a_model_that_copies_the_antecedent(colours):
@@ -186,7 +186,7 @@ def test_an_order_takes_all_that_comes_before_the_antecedent(colours):
     finally:
         del methods._entries["backwards_for_a_test"]
     # I saw red today . ( it was cold ). and that was a: everything but "I saw"
-    tokens = len(Copier().encode([TEMPLATE.of(("red", "apple"))])[0])
+    tokens = len(Copier().encode([TEMPLATE.fill(("red", "apple"))])[0])
     length = evaluation.cell("late", "length")
     assert length.each == (tokens - 2.0,) * 4
     assert evaluation.cell("late", "ratio").value == (tokens - 2) / 2
@@ -217,13 +217,13 @@ def test_only_texts_that_the_model_gets_right(colours, monkeypatch):
 
 def test_words_of_several_tokens_are_left_out():
     model = tiny_model("gpt2", "causal")
-    assert agreement.aimed(model, TEMPLATE.of(("incomprehensible", "unbelievable"))) is None
+    assert agreement.aimed(model, TEMPLATE.fill(("incomprehensible", "unbelievable"))) is None
 
 
 def test_the_last_occurrence_is_the_antecedent():
     template = replace(TEMPLATE, second="and red was a")
     model = Copier()
-    usable = agreement.aimed(model, template.of(("red", "apple")))
+    usable = agreement.aimed(model, template.fill(("red", "apple")))
     ids = usable.aim.encoding.ids
     same = np.flatnonzero(ids == ids[usable.antecedent])
     assert len(same) == 2
@@ -356,14 +356,14 @@ def test_gold_tokens_end_in_a_span():
     assert lambada.gold_tokens(encoding, example) == {1, 2, 3}  # the first ends where the span begins
 
 
-def lambada_read(model, own: bool) -> Read:
+def lambada_read(model, own: bool) -> LoadedData:
     texts = ["the cat sat on the mat and the dog", "a good film about the sea", "we went home and the night was cold"]
     examples = []
     for k, text in enumerate(texts):
         best = model.predict(model.encode([Example(text)]))[0]
         token = best.target.ids if own else best.outcomes[1]
         examples.append(Example(text, id=str(k), target=list(token), gold=(Span(len(text) - 3, len(text)),)))
-    return Read("lambada_rationales", "test", "causal", (), examples)
+    return LoadedData("lambada_rationales", "test", "causal", (), examples)
 
 
 def test_lambada_takes_the_passages_that_are_asked_for(monkeypatch):
@@ -439,7 +439,7 @@ def test_crossovers_counted_by_hand():
 def test_distractors_run_and_pool(monkeypatch):
     model = tiny_model("marian", "seq2seq", seed=2)  # which goes on as it began
     texts = ["the cat sat", "a dog ran", "the sea is cold", "we went home"]
-    read = Read("x", "test", "seq2seq", (), [Example(text, id=str(k)) for k, text in enumerate(texts)])
+    read = LoadedData("x", "test", "seq2seq", (), [Example(text, id=str(k)) for k, text in enumerate(texts)])
     monkeypatch.setattr(distractors, "open_dataset", lambda name, split=None, data=None: read)
     found = experiments["distractors"](trial_of(model, count=2, targets=4))
     assert len(found.texts) == 2
@@ -513,7 +513,7 @@ def test_alignments_explain_what_the_model_would_write(monkeypatch):
         meta = {"sure": links, "possible": [], "source_words": spans, "target_words": words}
         examples.append(Example(text, id=str(k), label=label, meta=meta))
     examples.append(replace(examples[0], id="9", label="漢"))  # not in the vocabulary
-    read = Read("x", "test", "seq2seq", (), examples)
+    read = LoadedData("x", "test", "seq2seq", (), examples)
     monkeypatch.setattr(alignments, "open_dataset", lambda name, split=None, data=None: read)
     found = experiments["alignments"](trial_of(model, words=0))
     assert found.texts

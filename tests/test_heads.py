@@ -71,7 +71,7 @@ def treebank(tmp_path) -> Path:
 
 @pytest.fixture
 def sentences(treebank) -> list[Sentence]:
-    return conllu.read(treebank)
+    return conllu.read_conllu(treebank)
 
 
 # -- treebanks -----------------------------------------------------------------------------------------------
@@ -91,15 +91,15 @@ def test_words_are_known_by_their_characters(sentences):
 def test_compressed_and_limited(treebank, tmp_path):
     packed = tmp_path / "small.conllu.gz"
     packed.write_bytes(gzip.compress(treebank.read_bytes()))
-    assert conllu.read(packed) == conllu.read(treebank)
-    assert len(conllu.read(packed, 1)) == 1
+    assert conllu.read_conllu(packed) == conllu.read_conllu(treebank)
+    assert len(conllu.read_conllu(packed, 1)) == 1
 
 
 def test_words_that_do_not_spell_their_token_share_it(tmp_path):
     path = tmp_path / "french.conllu"
     rows = ["1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_", "1\tà\t_\t_\t_\t_\t3\tcase\t_\t_", "2\tle\t_\t_\t_\t_\t3\tdet\t_\t_"]
     path.write_text("\n".join([*rows, "3\tparc\t_\t_\t_\t_\t0\troot\t_\t_"]), encoding="utf-8")
-    (found,) = conllu.read(path)
+    (found,) = conllu.read_conllu(path)
     assert found.text == "au parc"
     assert [(w.start, w.end) for w in found.words] == [(0, 2), (0, 2), (3, 7)]
 
@@ -121,24 +121,24 @@ def test_a_broken_line_is_named(treebank, old, new, line):
     assert old in TREEBANK
     treebank.write_text(TREEBANK.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(InputError, match=f"^Line {line} of 'small.conllu' is not CoNLL-U .*--parse"):
-        conllu.read(treebank)
+        conllu.read_conllu(treebank)
 
 
 def test_files_that_are_no_treebank(tmp_path):
     with pytest.raises(InputError, match="There is no file"):
-        conllu.read(tmp_path / "none.conllu")
+        conllu.read_conllu(tmp_path / "none.conllu")
     (tmp_path / "empty.conllu").write_text("# text = nothing\n\n")
     (tmp_path / "torn.gz").write_bytes(gzip.compress(TREEBANK.encode())[:-20])
     (tmp_path / "latin.conllu").write_bytes(b"1\t\xe9t\xe9\n")
     for name, why in (("empty.conllu", "no sentence"), ("torn.gz", "cut or damaged"), ("latin.conllu", "UTF-8")):
         with pytest.raises(InputError, match=why):
-            conllu.read(tmp_path / name)
+            conllu.read_conllu(tmp_path / name)
     with pytest.raises(InputError, match="folder"):
-        conllu.read(tmp_path)
+        conllu.read_conllu(tmp_path)
 
 
 def test_the_whole_dev_split_is_read(data_dir):
-    found = conllu.read(data_dir / EWT)
+    found = conllu.read_conllu(data_dir / EWT)
     counts = Counter(word.relation for sentence in found for word in sentence.words)
     assert len(found) == 2001 and sum(counts.values()) == 25147
     assert [counts[k] for k in RELATIONS] == [1958, 1211, 1326, 1353]  # as its README says
@@ -152,7 +152,7 @@ def test_the_whole_dev_split_is_read(data_dir):
 def parser():
     pytest.importorskip("spacy")
     try:
-        spacy_trees.opened(None)
+        spacy_trees.load_spacy_model(None)
     except InputError as error:
         pytest.skip(str(error))
 
@@ -172,25 +172,25 @@ def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
     ]
     path = tmp_path / "plain.txt"
     path.write_text("\n".join([texts[0], "", *texts[1:]]), encoding="utf-8")
-    car, book, passive, dog, garden = spacy_trees.read(path)
+    car, book, passive, dog, garden = spacy_trees.parse_file(path)
     assert [s.text for s in (car, book, passive, dog, garden)] == texts
     assert arcs(car, "nsubj") == {("car", "red")}  # P4's own example
     assert arcs(book, "obj") == {("book", "read")} and arcs(book, "amod") == {("old", "book")}
     assert arcs(book, "advmod") == {("quickly", "read")}
     assert arcs(passive, "nsubj:pass") == {("book", "read")} and arcs(passive, "advmod") == {("not", "read")}
     assert arcs(dog, "nsubj") == {("dog", "is")} and arcs(garden, "nsubj") == {("He", "garden")}
-    assert len(spacy_trees.read(path, 2)) == 2
+    assert len(spacy_trees.parse_file(path, 2)) == 2
 
 
 def test_what_to_install_for_parsing(parser, monkeypatch, tmp_path):
     with pytest.raises(InputError, match="no_such_sm' is not installed: install it with  python -m spacy download"):
-        list(spacy_trees.parse(["A text."], parser="no_such_sm"))
+        list(spacy_trees.parse_texts(["A text."], parser="no_such_sm"))
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"raison\[parse\]"):
-        list(spacy_trees.parse(["A text."]))
+        list(spacy_trees.parse_texts(["A text."]))
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(InputError, match="holds no text"):
-        spacy_trees.read(tmp_path / "empty.txt")
+        spacy_trees.parse_file(tmp_path / "empty.txt")
 
 
 # -- statistics: literal oracles -----------------------------------------------------------------------------------
@@ -605,7 +605,7 @@ def minilm():
 
 @pytest.fixture(scope="module")
 def gold(minilm, data_dir) -> Artifact:
-    return head_statistics(minilm, conllu.read(data_dir / EWT, 400), corpus="UD English EWT dev")
+    return head_statistics(minilm, conllu.read_conllu(data_dir / EWT, 400), corpus="UD English EWT dev")
 
 
 def top_twelve(table: np.ndarray) -> set[int]:
@@ -634,8 +634,8 @@ def test_few_heads_of_minilm_pass(gold):
 
 @pytest.mark.registry
 def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
-    texts = [sentence.text for sentence in conllu.read(data_dir / EWT, 400)]
-    found = agree(gold, head_statistics(minilm, list(spacy_trees.parse(texts))))
+    texts = [sentence.text for sentence in conllu.read_conllu(data_dir / EWT, 400)]
+    found = agree(gold, head_statistics(minilm, list(spacy_trees.parse_texts(texts))))
     assert max(found[k] for k in RELATIONS) < 0.05
     assert found["jaccard"] >= 0.8
 
@@ -643,8 +643,8 @@ def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
 @pytest.mark.full
 @pytest.mark.registry
 def test_treebank_and_parser_agree_on_the_whole_split(minilm, data_dir, parser, record_property):
-    trees = conllu.read(data_dir / EWT)
-    parsed = list(spacy_trees.parse([sentence.text for sentence in trees]))
+    trees = conllu.read_conllu(data_dir / EWT)
+    parsed = list(spacy_trees.parse_texts([sentence.text for sentence in trees]))
     found = agree(head_statistics(minilm, trees), head_statistics(minilm, parsed))
     for name, value in found.items():
         record_property(name, round(value, 4))
@@ -672,7 +672,7 @@ def test_shipped_statistics(name, maps, heads):
 def test_the_sentiment_model_brings_its_heads(sentiment, data_dir):
     assert "heads" in sentiment.offers
     shipped = Artifact.open(sentiment.heads, "heads")
-    found = head_statistics(sentiment, conllu.read(data_dir / EWT, 60))
+    found = head_statistics(sentiment, conllu.read_conllu(data_dir / EWT, 60))
     for relation in RELATIONS:  # the same model, fewer sentences
         gap = np.abs(np.array(found.data["alpha"][relation]) - np.array(shipped.data["alpha"][relation]))
         assert gap.mean() < 0.03
@@ -699,7 +699,7 @@ def test_other_models_bring_none():
 def test_shipped_statistics_are_made_again(name, request, data_dir, record_property):
     model = request.getfixturevalue(name)
     shipped = Artifact.open(model.heads, "heads")
-    found = head_statistics(model, conllu.read(data_dir / EWT), corpus=shipped.about["corpus"])
+    found = head_statistics(model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"])
     same = found.content() == shipped.content()
     record_property("same content", same)
     for one, other in zip(measured(found), measured(shipped), strict=True):

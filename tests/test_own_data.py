@@ -17,8 +17,10 @@ from raison.core import progress
 from raison.core.errors import DataWarning, InputError, RaisonError
 from raison.core.spec import Spec
 from raison.datasets import open_dataset
-from raison.datasets.gold import Place, annotators_in, decide
-from raison.datasets.marked import unmarked
+from raison.datasets.annotation_parser import parse_annotations
+from raison.datasets.annotations import TokenizedText
+from raison.datasets.inline_marks import strip_marks
+from raison.datasets.number_meaning import decide_meaning
 from raison.studies.evaluate import evaluate
 
 TEXT = "a dull film , but well acted ."  # tokens: a 0 dull 1 film 2 , 3 but 4 well 5 acted 6 . 7
@@ -222,8 +224,8 @@ def test_annotators_may_have_a_column_each(tmp_path):
 
 def test_two_words_by_two_annotators_are_no_spans():
     """[1, 0] can be no span, so the lists hold 0 and 1 for each of two tokens."""
-    assert [one.numbers for one in annotators_in([[0, 1], [1, 0]], Place("a b"))] == [(0, 1), (1, 0)]
-    assert len(annotators_in([[0, 1], [1, 2]], Place("a b"))[0].ranges) == 2
+    assert [one.numbers for one in parse_annotations([[0, 1], [1, 0]], TokenizedText("a b"))] == [(0, 1), (1, 0)]
+    assert len(parse_annotations([[0, 1], [1, 2]], TokenizedText("a b"))[0].spans) == 2
 
 
 @pytest.mark.parametrize(
@@ -305,7 +307,7 @@ def test_a_record_that_is_wrong_does_not_change_what_numbers_count(tmp_path):
     with pytest.warns(DataWarning):
         found = open_dataset(jsonl(tmp_path / "a.jsonl", *records), skip_broken=True)
     assert marks(found.examples[0]) == ["well acted"] and len(found.broken) == 1
-    assert decide([]).numbers == "flags"
+    assert decide_meaning([]).numbers == "flags"
 
 
 def test_what_was_understood_is_said_with_an_example(tmp_path):
@@ -541,5 +543,5 @@ def test_cose_by_a_mapping_has_the_marks_of_its_loader(data_dir):
 
 
 def test_marks_are_taken_out_of_a_text():
-    assert unmarked("a *b* c", "*") == ("a b c", [(2, 3)])
-    assert unmarked("a *b * c", "*") == ("a b  c", [(2, 3)])
+    assert strip_marks("a *b* c", "*") == ("a b c", [(2, 3)])
+    assert strip_marks("a *b * c", "*") == ("a b  c", [(2, 3)])

@@ -115,12 +115,12 @@ def opened(path: Path) -> Any:
 def read(data: Path, parse: bool, parser: str | None, limit: int | None) -> Any:
     """Sentences with trees, from a treebank or by parsing."""
     if not parse:
-        from raison.datasets.conllu import read as from_treebank
+        from raison.datasets.conllu import read_conllu
 
-        return from_treebank(data, limit)
-    from raison.datasets.spacy_trees import read as from_text
+        return read_conllu(data, limit)
+    from raison.datasets.spacy_trees import parse_file
 
-    return from_text(data, limit, parser=parser)
+    return parse_file(data, limit, parser=parser)
 
 
 def publish(

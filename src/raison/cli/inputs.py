@@ -20,11 +20,11 @@ def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None)
         return []
     from raison.core.registry import datasets
     from raison.datasets.base import folder_of
-    from raison.datasets.open import by_folder, parted
+    from raison.datasets.open import dataset_of_folder, parse_data_spec
 
     with suppress(InputError):  # it is told when the data is read
-        name, _ = parted(data)
-        registered = name if name in datasets else by_folder(name)
+        name, _ = parse_data_spec(data)
+        registered = name if name in datasets else dataset_of_folder(name)
         return [folder_of(datasets[registered], data_dir) if registered else Path(name)]
     return []
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from raison.datasets.base import Dataset, Read, dataset
+from raison.datasets.base import Dataset, dataset
+from raison.datasets.loading import LoadedData
 from raison.datasets.open import open_dataset
 from raison.datasets.overlap import overlap
 from raison.datasets.rows import Broken
 
-__all__ = ["Broken", "Dataset", "Read", "dataset", "open_dataset", "overlap"]
+__all__ = ["Broken", "Dataset", "LoadedData", "dataset", "open_dataset", "overlap"]

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from raison.core.records import Example, Span
 
-__all__ = ["TEMPLATES", "Template", "filled", "pairs_of"]
+__all__ = ["TEMPLATES", "Template", "fill_templates", "word_pairs"]
 
 GIVEN = "{given}"
+
+WordPair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -27,23 +29,26 @@ class Template:
     second: str  # goes on with the answer
     backwards: bool = False  # the second word of a pair is given, the first is the answer
 
-    def of(self, pair: tuple[str, str]) -> Example:
+    def fill(self, pair: WordPair) -> Example:
         """The example of a pair: gold is the antecedent, `meta["aside"]` the characters from ( to the full stop."""
-        given, answer = reversed(pair) if self.backwards else pair
+        given, answer = pair
+        if self.backwards:
+            given, answer = answer, given
+
         first = self.first.replace(GIVEN, given)
-        place = self.first.index(GIVEN)
-        start = len(first) + 1
         aside = f"({self.aside})."
+        given_start = self.first.index(GIVEN)
+        aside_start = len(first) + 1
         return Example(
             f"{first} {aside} {self.second}",
             id=f"{self.relation}:{given}:{answer}",
             target=f" {answer}",
             label=answer,
-            gold=(Span(place, place + len(given)),),
+            gold=(Span(given_start, given_start + len(given)),),
             meta={
                 "relation": self.relation,
                 "given": given,
-                "aside": (start, start + len(aside)),
+                "aside": (aside_start, aside_start + len(aside)),
                 "without": f"{first} {self.second}",
             },
         )
@@ -132,17 +137,23 @@ TEMPLATES: tuple[Template, ...] = (
 )
 
 
-def pairs_of(examples: Iterable[Example]) -> dict[str, list[tuple[str, str]]]:
+def word_pairs(examples: Iterable[Example]) -> dict[str, list[WordPair]]:
     """Pairs of words by relation, each once, in the order of the analogies."""
-    found: dict[str, dict[tuple[str, str], None]] = {}
+    pairs: dict[str, list[WordPair]] = {}
     for example in examples:
-        words = example.meta["words"]
-        here = found.setdefault(example.meta["relation"], {})
-        here[words[0], words[1]] = here[words[2], words[3]] = None
-    return {relation: list(pairs) for relation, pairs in found.items()}
+        a, b, c, d = example.meta["words"]
+        of_relation = pairs.setdefault(example.meta["relation"], [])
+        for pair in ((a, b), (c, d)):
+            if pair not in of_relation:
+                of_relation.append(pair)
+    return pairs
 
 
-def filled(examples: Iterable[Example], templates: Iterable[Template] = TEMPLATES) -> dict[str, list[Example]]:
+def fill_templates(examples: Iterable[Example], templates: Iterable[Template] = TEMPLATES) -> dict[str, list[Example]]:
     """Examples by relation: every pair of words in the template of its relation."""
-    pairs = pairs_of(examples)
-    return {each.relation: [each.of(pair) for pair in pairs.get(each.relation, [])] for each in templates}
+    pairs = word_pairs(examples)
+    filled = {}
+    for template in templates:
+        of_relation = pairs.get(template.relation, [])
+        filled[template.relation] = [template.fill(pair) for pair in of_relation]
+    return filled

@@ -9,19 +9,20 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, decoded, lines_in, unreadable
+from raison.datasets.rows import Broken, Row, Rows, broken_row
+from raison.datasets.text_files import Stream, decode_text, open_error, read_lines_of_stream
 
-__all__ = ["member_lines", "members", "texts"]
+__all__ = ["read_archive", "read_archive_lines", "read_archive_texts"]
 
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 END = 1024  # bytes of zeros at the end of a tar file
+ENOUGH = limits.FILE + 1  # bytes that are read of a file: one more than the limit
 
 
-def members(path: Path) -> Rows[tuple[str, bytes]]:
+def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
     """Names and contents of the files in an archive, in its order; `line` counts them.
 
     Nothing is unpacked to the disk. A name that leads out of the archive is refused all the same, since names become
@@ -29,95 +30,110 @@ def members(path: Path) -> Rows[tuple[str, bytes]]:
     """
     number = 0
     try:
-        for number, (name, content) in enumerate(unpacked(path), 1):
+        for number, (name, content) in enumerate(unpack(path), 1):
             if leads_out(name):
                 yield Broken(str(path), number, f"the name {name!r} leads out of the archive; get it again")
             elif len(content) > limits.FILE:
-                told = limits.told(limits.FILE)
-                yield Broken(str(path), number, f"{name!r} is larger than {told}; give a part of it")
+                most = limits.told(limits.FILE)
+                yield Broken(str(path), number, f"{name!r} is larger than {most}; give a part of it")
             else:
                 yield Row(str(path), number, (name.removeprefix("./"), content))
     except DAMAGE as error:
         yield Broken(str(path), number + 1, f"the archive is cut or damaged here ({error}); get it again")
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise open_error(path, error) from None
 
 
 def leads_out(name: str) -> bool:
-    parts = PurePosixPath(name.replace("\\", "/"))
-    return parts.is_absolute() or ".." in parts.parts or name[1:2] == ":"
+    """Whether the name of a member is absolute, of another drive or above the archive."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts or name[1:2] == ":"
 
 
-def unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
+def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
     """Names and contents, of which one byte more than the limit is read."""
-    most = limits.FILE + 1
     if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.is_file():
-                yield f"{path.name}/{file.relative_to(path).as_posix()}", first(file, most)
+        yield from unpack_folder(path)
     elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                if not info.is_dir():
-                    with archive.open(info) as packed:
-                        yield info.filename, packed.read(most)
+        yield from unpack_zip(path)
     else:
-        with gzip.open(path) if path.suffix in (".gz", ".tgz") else path.open("rb") as stream:
-            yield from untarred(stream, most)
+        packed = path.suffix in (".gz", ".tgz")
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            yield from unpack_tar(stream)
 
 
-def first(file: Path, most: int) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(most)
+def unpack_folder(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files in a folder, sorted by name."""
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            inside = file.relative_to(path).as_posix()
+            with file.open("rb") as stream:
+                content = stream.read(ENOUGH)
+            yield f"{path.name}/{inside}", content
 
 
-def untarred(file: IO[bytes] | gzip.GzipFile, most: int) -> Iterator[tuple[str, bytes]]:
-    """One pass over a tar file, so that its first files are had at once.
+def unpack_zip(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files in a zip file."""
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.is_dir():
+                continue
+            with archive.open(info) as member:
+                yield info.filename, member.read(ENOUGH)
+
+
+def unpack_tar(file: Stream) -> Iterator[tuple[str, bytes]]:
+    """Names and contents in one pass over a tar file, so that its first files are had at once.
 
     tarfile takes a file that is cut between two members for a complete one, so the end is looked at here: two blocks of
     zeros.
     """
-    watched = Watched(file)
-    with tarfile.open(fileobj=watched, mode="r|") as stream:  # type: ignore[call-overload]
-        for member in stream:
-            packed = stream.extractfile(member) if member.isfile() else None
-            if packed is not None:
-                yield member.name, packed.read(most)
+    watched = LastBytes(file)
+    with tarfile.open(fileobj=watched, mode="r|") as archive:  # type: ignore[call-overload]
+        for info in archive:
+            member = archive.extractfile(info) if info.isfile() else None
+            if member is not None:
+                yield info.name, member.read(ENOUGH)
+
     while watched.read(2**16):
         pass
     if watched.last != bytes(END):
         raise EOFError("the end of the archive is missing")
 
 
-class Watched:
+class LastBytes:
     """A file that remembers the last bytes that were read from it."""
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile):
+    def __init__(self, file: Stream):
         self.file = file
         self.last = b""
 
     def read(self, size: int) -> bytes:
-        found = self.file.read(size)
-        self.last = (self.last + found)[-END:]
-        return found
+        content = self.file.read(size)
+        self.last = (self.last + content)[-END:]
+        return content
 
 
-def texts(path: Path, *, other: str = "") -> Rows[tuple[str, str]]:
+def read_archive_texts(path: Path, *, other: str = "") -> Rows[tuple[str, str]]:
     """Names and texts of the files in an archive."""
-    for row in members(path):
+    for row in read_archive(path):
         if isinstance(row, Broken):
             yield row
             continue
+
         name, content = row.value
+        file = f"{path}:{name}"
         try:
-            text, mended = decoded(content, other)
+            text, mended = decode_text(content, other)
         except InputError as error:
-            yield Broken(f"{path}:{name}", content[: fault_at(content)].count(b"\n") + 1, str(error).rstrip("."))
-            continue
-        yield Row(f"{path}:{name}", 1, (name, text), mended)
+            line = content[: first_bad_byte(content)].count(b"\n") + 1
+            yield broken_row(file, line, error)
+        else:
+            yield Row(file, 1, (name, text), mended)
 
 
-def fault_at(content: bytes) -> int:
+def first_bad_byte(content: bytes) -> int:
+    """The place of the first byte that is no UTF-8."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -125,13 +141,15 @@ def fault_at(content: bytes) -> int:
     return 0
 
 
-def member_lines(path: Path, name: str, *, other: str = "") -> Rows[str]:
+def read_archive_lines(path: Path, name: str, *, other: str = "") -> Rows[str]:
     """The lines of one file in an archive, named by the end of its path."""
-    for row in members(path):
+    for row in read_archive(path):
         if isinstance(row, Broken):
             yield row
             return
-        if row.value[0] == name or row.value[0].endswith(f"/{name}"):
-            yield from lines_in(io.BytesIO(row.value[1]), f"{path}:{row.value[0]}", other=other)
+
+        member, content = row.value
+        if member == name or member.endswith(f"/{name}"):
+            yield from read_lines_of_stream(io.BytesIO(content), f"{path}:{member}", other=other)
             return
     raise InputError(f"There is no file {name!r} in {str(path)!r}: get the archive again.")

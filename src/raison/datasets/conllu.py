@@ -12,15 +12,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, lines
+from raison.datasets.spans import Places, join_words
+from raison.datasets.text_files import read_good_lines
 
-__all__ = ["NotConllu", "Sentence", "Word", "blocks", "lines_of", "read", "sentence"]
+__all__ = ["NotConllu", "Sentence", "Word", "parse_sentence", "read_conllu", "sentence_blocks"]
 
 COLUMNS = 10
-Line = tuple[int, list[str]]  # its number in the file, and its columns
-Block = tuple[list[Line], dict[str, str]]  # the lines of a sentence, and the comments before them
+ROOT = -1  # the head of the root
 
 
 class NotConllu(InputError):
@@ -30,7 +31,8 @@ class NotConllu(InputError):
         super().__init__(
             f"Line {line} of {path.name!r} is not CoNLL-U ({why}): mend the line, or have plain text parsed (--parse)."
         )
-        self.line, self.why = line, why
+        self.line = line
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -53,103 +55,169 @@ class Sentence:
     id: str = ""
 
 
-def read(path: str | Path, limit: int | None = None) -> list[Sentence]:
+class Line(NamedTuple):
+    """A line of a sentence; its columns have the names that Universal Dependencies gives them."""
+
+    number: int  # in the file
+    columns: list[str]
+
+    @property
+    def id(self) -> str:
+        return self.columns[0]
+
+    @property
+    def form(self) -> str:
+        return self.columns[1]
+
+    @property
+    def upos(self) -> str:
+        return self.columns[3]
+
+    @property
+    def head(self) -> str:
+        return self.columns[6]
+
+    @property
+    def deprel(self) -> str:
+        return self.columns[7]
+
+    @property
+    def form_and_space(self) -> str:
+        """The form, and the space behind it unless the last column says that there is none."""
+        misc = self.columns[9].split("|")
+        return self.form if "SpaceAfter=No" in misc else f"{self.form} "
+
+
+class Block(NamedTuple):
+    """What stands between two blank lines."""
+
+    lines: list[Line]
+    comments: dict[str, str]  # by name: text, sent_id
+
+
+class Token(NamedTuple):
+    """What stands in the text without a space inside: one word, or several that share it."""
+
+    line: Line
+    first: int  # number of its first word, from 1
+    last: int
+
+
+def read_conllu(path: str | Path, limit: int | None = None) -> list[Sentence]:
     """The first `limit` sentences (by default all) of a CoNLL-U file, plain or compressed (.gz)."""
-    found = list(islice(sentences(Path(path)), limit))
-    if not found:
+    sentences = list(islice(iterate_sentences(Path(path)), limit))
+    if not sentences:
         raise InputError(f"{str(path)!r} holds no sentence: name a CoNLL-U file.")
-    return found
+    return sentences
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a text file in UTF-8, plain or compressed (.gz)."""
-    for row in lines(path):
-        if isinstance(row, Broken):
-            raise InputError(f"{row}.")
-        yield row.value
-
-
-def sentences(path: Path) -> Iterator[Sentence]:
+def iterate_sentences(path: Path) -> Iterator[Sentence]:
     """Sentences one by one, so that nobody waits for the end of a large treebank."""
-    return (sentence(path, *block) for block in blocks(enumerate(lines_of(path), 1)))
+    for block in sentence_blocks(enumerate(read_good_lines(path), 1)):
+        yield parse_sentence(path, block)
 
 
-def blocks(lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
+def sentence_blocks(numbered_lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
     """The lines between blank lines, by their numbers; what stands there is checked later."""
-    notes: dict[str, str] = {}
-    rows: list[Line] = []
-    for number, line in lines:
+    block = Block([], {})
+    for number, line in numbered_lines:
         if line.startswith("#"):
             name, _, value = line[1:].partition("=")
-            notes.setdefault(name.strip(), value.strip())
+            block.comments.setdefault(name.strip(), value.strip())
         elif line.strip():
-            rows.append((number, line.split("\t")))
-        elif rows:
-            yield rows, notes
-            notes, rows = {}, []
-    if rows:
-        yield rows, notes
+            block.lines.append(Line(number, line.split("\t")))
+        elif block.lines:
+            yield block
+            block = Block([], {})
+    if block.lines:
+        yield block
 
 
-def sentence(path: Path, rows: list[Line], notes: dict[str, str]) -> Sentence:
-    """One block of lines."""
+def parse_sentence(path: Path, block: Block) -> Sentence:
+    """The sentence of a block of lines."""
+    words, tokens = words_and_tokens(path, block)
+    text, places = place_words(path, words, tokens, block.comments.get("text"))
+
+    result = []
+    for line, (start, end) in zip(words, places, strict=True):
+        if not re.fullmatch(r"[0-9]+", line.head) or int(line.head) > len(words):
+            raise NotConllu(path, line.number, f"the head {line.head!r} is no word of a sentence of {len(words)}")
+        tag = line.upos if line.upos != "_" else ""
+        result.append(Word(start, end, int(line.head) - 1, line.deprel, tag))
+    return Sentence(text, tuple(result), block.comments.get("sent_id", ""))
+
+
+def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]:
+    """The lines of the words, and the tokens that hold several of them."""
     words: list[Line] = []
-    groups: dict[int, tuple[int, int, Line]] = {}  # multiword tokens by their first word
-    for number, columns in rows:
-        if len(columns) != COLUMNS:
-            raise NotConllu(path, number, f"{len(columns)} columns between tabs, not {COLUMNS}")
-        if re.fullmatch(r"[0-9]+\.[0-9]+", columns[0]):
+    tokens: list[Token] = []
+
+    for line in block.lines:
+        following = len(words) + 1
+        if len(line.columns) != COLUMNS:
+            raise NotConllu(path, line.number, f"{len(line.columns)} columns between tabs, not {COLUMNS}")
+        if re.fullmatch(r"[0-9]+\.[0-9]+", line.id):  # an empty node
             continue
-        if span := re.fullmatch(r"([0-9]+)-([0-9]+)", columns[0]):
-            first, last = int(span[1]), int(span[2])
-            if first != len(words) + 1 or last < first:
-                raise NotConllu(path, number, f"the token {columns[0]} does not begin with the next word")
-            groups[first] = (first, last, (number, columns))
-        elif columns[0] != str(len(words) + 1):
-            raise NotConllu(path, number, f"a word has the number {columns[0]!r}, not {len(words) + 1}")
+
+        several = re.fullmatch(r"([0-9]+)-([0-9]+)", line.id)
+        if several:
+            first, last = int(several[1]), int(several[2])
+            if first != following or last < first:
+                raise NotConllu(path, line.number, f"the token {line.id} does not begin with the next word")
+            tokens = [token for token in tokens if token.first != first]  # of two, the later counts
+            tokens.append(Token(line, first, last))
+        elif line.id == str(following):
+            words.append(line)
         else:
-            words.append((number, columns))
+            raise NotConllu(path, line.number, f"a word has the number {line.id!r}, not {following}")
+
     if not words:
-        raise NotConllu(path, rows[0][0], "a sentence without words")
-    for _, last, (number, columns) in groups.values():
-        if last > len(words):
-            raise NotConllu(path, number, f"the token {columns[0]} goes beyond the last word, {len(words)}")
-    text, spans = placed(path, words, groups, notes.get("text"))
-    found = []
-    for (number, columns), (start, end) in zip(words, spans, strict=True):
-        if not re.fullmatch(r"[0-9]+", columns[6]) or int(columns[6]) > len(words):
-            raise NotConllu(path, number, f"the head {columns[6]!r} is no word of a sentence of {len(words)}")
-        found.append(Word(start, end, int(columns[6]) - 1, columns[7], columns[3] if columns[3] != "_" else ""))
-    return Sentence(text, tuple(found), notes.get("sent_id", ""))
+        raise NotConllu(path, block.lines[0].number, "a sentence without words")
+    for token in tokens:
+        if token.last > len(words):
+            why = f"the token {token.line.id} goes beyond the last word, {len(words)}"
+            raise NotConllu(path, token.line.number, why)
+    return words, tokens
 
 
-def placed(
-    path: Path, words: list[Line], groups: dict[int, tuple[int, int, Line]], text: str | None
-) -> tuple[str, list[tuple[int, int]]]:
+def place_words(path: Path, words: list[Line], tokens: list[Token], text: str | None) -> tuple[str, Places]:
     """The text and the characters of each word in it; a file without texts has them put together from its words."""
-    surface: list[tuple[Line, list[Line]]] = []  # what stands in the text, and the words in it
-    place = 1
-    while place <= len(words):
-        first, last, token = groups.get(place, (place, place, words[place - 1]))
-        surface.append((token, words[first - 1 : last]))
-        place = last + 1
+    surface = surface_tokens(words, tokens)
     if text is None:
-        text = "".join(c[1] + ("" if "SpaceAfter=No" in c[9].split("|") else " ") for (_, c), _ in surface).rstrip()
-    spans: list[tuple[int, int]] = []
+        text = "".join(token.line.form_and_space for token in surface).rstrip()
+
+    places: Places = []
     cursor = 0
-    for (number, columns), inside in surface:
-        form = columns[1]
-        start = cursor + len(text[cursor:]) - len(text[cursor:].lstrip())
+    for token in surface:
+        form = token.line.form
+        rest = text[cursor:]
+        start = cursor + len(rest) - len(rest.lstrip())
         if not form or not text.startswith(form, start):
-            raise NotConllu(path, number, f"the word {form!r} does not stand next in the text of the sentence")
+            why = f"the word {form!r} does not stand next in the text of the sentence"
+            raise NotConllu(path, token.line.number, why)
+
         cursor = start + len(form)
-        spans += shared(form, [c[1] for _, c in inside], start)
-    return text, spans
+        inside = [line.form for line in words[token.first - 1 : token.last]]
+        places += places_in_token(form, inside, start)
+    return text, places
 
 
-def shared(form: str, words: list[str], start: int) -> list[tuple[int, int]]:
+def surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:
+    """All tokens of the text in its order; a word that no token holds is one itself."""
+    by_first = {token.first: token for token in tokens}
+    surface = []
+    number = 1
+    while number <= len(words):
+        token = by_first.get(number) or Token(words[number - 1], number, number)
+        surface.append(token)
+        number = token.last + 1
+    return surface
+
+
+def places_in_token(form: str, words: list[str], start: int) -> Places:
     """The characters of the words of one token: their own where they spell it, else all of them."""
     if "".join(words) != form:
         return [(start, start + len(form))] * len(words)
-    ends = [start + sum(map(len, words[: k + 1])) for k in range(len(words))]
-    return list(zip([start, *ends[:-1]], ends, strict=True))
+
+    _, places = join_words(words, glue="")
+    return [(start + first, start + last) for first, last in places]

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raison.core.documents import CLASSES, Document, noted, tokens_of
 from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.spec import one_of
-from raison.datasets.archive import texts
-from raison.datasets.jsonl import objects, value_of
-from raison.datasets.rows import Broken, Row, Rows, each, present
-from raison.datasets.spans import short
+from raison.datasets.archive import read_archive_texts
+from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.rows import Broken, Row, Rows, broken_row, map_rows
+from raison.datasets.spans import Places, quote_short
+from raison.datasets.text_files import find_file
 
-__all__ = ["DOCUMENTS", "LEVELS", "Documents", "records"]
+__all__ = ["DOCUMENTS", "LEVELS", "Documents", "EraserReader", "read_eraser"]
 
 DOCUMENTS = ("docs.tar", "docs", "docs.jsonl")  # where the documents of a set may be, plain or packed (.gz)
 LEVELS = ("span", "sentence")
@@ -34,32 +34,52 @@ class Documents:
     def __init__(self, path: Path):
         self.path = path
         self.rest = documents_in_lines(path) if path.suffixes[:1] == [".jsonl"] else documents_in_files(path)
-        self.known: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self.damage = ""
 
     def __getitem__(self, name: str) -> str:
-        while name not in self.known and (row := next(self.rest, None)) is not None:
+        while name not in self.texts:
+            row = next(self.rest, None)
+            if row is None:
+                raise InputError(f"the document {name!r} is not in {str(self.path)!r}{self.damage}.")
             if isinstance(row, Broken):
                 self.damage = f"; {row}"
-            else:
-                self.known[row.value[0]] = row.value[1]
-        if name not in self.known:
-            raise InputError(f"the document {name!r} is not in {str(self.path)!r}{self.damage}.")
-        return self.known[name]
+                continue
+
+            document, text = row.value
+            self.texts[document] = text
+        return self.texts[name]
 
 
 def documents_in_files(path: Path) -> Rows[tuple[str, str]]:
     """Names and texts of the files in a folder or an archive."""
-    return each(texts(path), lambda row: (row.value[0].rpartition("/")[2], row.value[1]))
+
+    def named_text(row: Row[tuple[str, str]]) -> tuple[str, str]:
+        file, text = row.value
+        return file.rpartition("/")[2], text
+
+    return map_rows(read_archive_texts(path), named_text)
 
 
 def documents_in_lines(path: Path) -> Rows[tuple[str, str]]:
     """Names and texts of the lines of `docs.jsonl`."""
-    return each(objects(path), lambda row: (value_of(row.value, "docid", str), value_of(row.value, "document", str)))
+
+    def named_text(row: Row[Json]) -> tuple[str, str]:
+        return required_field(row.value, "docid", str), required_field(row.value, "document", str)
+
+    return map_rows(read_json_lines(path), named_text)
 
 
 @dataclass(frozen=True)
-class Eraser:
+class JoinedDocuments:
+    """The text of a record, joined of its documents."""
+
+    text: str
+    offsets: dict[str, int]  # where each document begins in it
+
+
+@dataclass(frozen=True)
+class EraserReader:
     """How records are read."""
 
     documents: Documents
@@ -68,34 +88,47 @@ class Eraser:
     labels: Mapping[str, str] | None = None  # other names for classes
     drop_empty: bool = False  # leave out evidence without a token, and count the record as mended
 
-    def example(self, row: Row[dict[str, Any]]) -> Row[Example]:
+    def read_row(self, row: Row[Json]) -> Row[Example]:
+        """The example of a record."""
         record = row.value
-        name = value_of(record, "annotation_id", str)
-        given = evidence_of(record)
-        evidence = [piece for piece in given if not (self.drop_empty and empty(piece))]
-        offsets, text = self.text_of(record, given)
-        gold = {(span.start, span.end): span for span in self.spans(offsets, evidence)}
-        made = Example(
-            value_of(record, "query", str) if self.query else text,
-            text if self.query else None,
-            id=name,
+        id = required_field(record, "annotation_id", str)
+        pieces = evidence_of(record)
+        evidence = [piece for piece in pieces if not (self.drop_empty and is_empty(piece))]
+        joined = self.join_documents(record, pieces)
+        gold = self.gold_spans(joined, evidence)
+
+        example = Example(
+            required_field(record, "query", str) if self.query else joined.text,
+            joined.text if self.query else None,
+            id=id,
             label=self.label_of(record),
-            gold=tuple(gold[place] for place in sorted(gold)),
-            meta={**self.documents_noted(offsets), **self.classes_noted(), "query": record.get("query")},
+            gold=gold,
+            meta={**self.document_notes(joined), **self.class_notes(), "query": record.get("query")},
         )
-        dropped = ("empty evidence left out",) if len(evidence) < len(given) else ()
-        return Row(row.file, row.line, made, (*row.mended, *dropped))
 
-    def documents_noted(self, offsets: dict[str, int]) -> dict[str, Any]:
-        """Where each document stands, which whoever writes explanations for ERASER's scorer has to know."""
-        segment = 1 if self.query else 0
-        return noted([Document(name, segment, at, at + len(self.documents[name])) for name, at in offsets.items()])
+        mended = row.mended
+        if len(evidence) < len(pieces):
+            mended = (*mended, "empty evidence left out")
+        return Row(row.file, row.line, example, mended)
 
-    def classes_noted(self) -> dict[str, Any]:
-        """What the publisher calls the classes, where they have other names here."""
-        return {} if self.labels is None else {CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
+    def join_documents(self, record: Json, pieces: list[Json]) -> JoinedDocuments:
+        """The documents that a record names, else those of its evidence, else the one that is called as it is."""
+        names = list(record.get("docids") or ())
+        if not names:
+            documents = [required_field(piece, "docid", str) for piece in pieces]
+            names = list(dict.fromkeys(documents)) or [record["annotation_id"]]
 
-    def label_of(self, record: dict[str, Any]) -> Any:
+        text = ""
+        offsets: dict[str, int] = {}
+        for name in names:
+            if text:
+                text += BETWEEN
+            offsets[name] = len(text)
+            text += self.documents[name]
+        return JoinedDocuments(text, offsets)
+
+    def label_of(self, record: Json) -> object:
+        """The class of a record, by its own name where it has another one here."""
         label = record.get("classification")
         if self.labels is None or label is None:
             return label
@@ -103,44 +136,45 @@ class Eraser:
             raise InputError(f"the label {label!r} is none of {', '.join(self.labels)}.")
         return self.labels[label]
 
-    def text_of(self, record: dict[str, Any], evidence: list[dict[str, Any]]) -> tuple[dict[str, int], str]:
-        """Where each document begins in the text of the record, and the text."""
-        named = record.get("docids") or dict.fromkeys(value_of(piece, "docid", str) for piece in evidence)
-        offsets: dict[str, int] = {}
-        text = ""
-        for name in list(named) or [record["annotation_id"]]:
-            text += BETWEEN if text else ""
-            offsets[name] = len(text)
-            text += self.documents[name]
-        return offsets, text
+    def gold_spans(self, joined: JoinedDocuments, evidence: list[Json]) -> tuple[Span, ...]:
+        """The spans of all evidence in the order of the text, each once."""
+        tokens = {name: tokens_of(self.documents[name]) for name in joined.offsets}
 
-    def spans(self, offsets: dict[str, int], evidence: list[dict[str, Any]]) -> list[Span]:
-        """Characters of each piece of evidence, compared with the words that it is said to hold."""
-        places = {name: tokens_of(self.documents[name]) for name in offsets}
-        found = []
+        places: set[tuple[int, int]] = set()
         for piece in evidence:
-            name = value_of(piece, "docid", str)
-            if name not in offsets:
+            name = required_field(piece, "docid", str)
+            if name not in joined.offsets:
                 raise InputError(f"there is evidence in {name!r}, which is no document of the record.")
-            text, where = self.documents[name], places[name]
-            first, last = value_of(piece, "start_token", int), value_of(piece, "end_token", int)
-            if not 0 <= first < last <= len(where):
-                raise InputError(f"the evidence {first}..{last} is not in {name!r}, which has {len(where)} tokens.")
-            start, end = where[first][0], where[last - 1][1]
-            said = piece.get("text")
-            if said is not None and str(said).split() != text[start:end].split():
-                held = short(text[start:end])
-                raise InputError(f"the evidence {first}..{last} of {name!r} holds {held}, not {short(said)} as stated.")
+
+            start, end = evidence_place(piece, name, self.documents[name], tokens[name])
             if self.level == "sentence":
-                start, end = line_around(text, start, end)
-            found.append(Span(offsets[name] + start, offsets[name] + end, "second" if self.query else "text"))
-        return found
+                start, end = lines_around(self.documents[name], start, end)
+            offset = joined.offsets[name]
+            places.add((offset + start, offset + end))
+
+        segment = "second" if self.query else "text"
+        return tuple(Span(start, end, segment) for start, end in sorted(places))
+
+    def document_notes(self, joined: JoinedDocuments) -> Json:
+        """Where each document stands, which whoever writes explanations for ERASER's scorer has to know."""
+        segment = 1 if self.query else 0
+        documents = []
+        for name, start in joined.offsets.items():
+            end = start + len(self.documents[name])
+            documents.append(Document(name, segment, start, end))
+        return noted(documents)
+
+    def class_notes(self) -> Json:
+        """What the publisher calls the classes, where they have other names here."""
+        if self.labels is None:
+            return {}
+        return {CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
 
 
-def evidence_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+def evidence_of(record: Json) -> list[Json]:
     """All pieces of evidence; which of them belong together is of no use here."""
-    pieces = []
-    for group in value_of(record, "evidences", list):
+    pieces: list[Json] = []
+    for group in required_field(record, "evidences", list):
         for piece in group if isinstance(group, list) else [group]:
             if not isinstance(piece, dict):
                 raise InputError("a piece of evidence is not an object with fields.")
@@ -148,27 +182,56 @@ def evidence_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     return pieces
 
 
-def empty(piece: dict[str, Any]) -> bool:
+def is_empty(piece: Json) -> bool:
+    """Whether a piece of evidence holds no token."""
     return piece.get("start_token") == piece.get("end_token") and not piece.get("text")
 
 
-def line_around(text: str, start: int, end: int) -> tuple[int, int]:
+def evidence_place(piece: Json, name: str, text: str, tokens: Places) -> tuple[int, int]:
+    """Characters of a piece of evidence in its document, compared with the words that it is said to hold."""
+    first = required_field(piece, "start_token", int)
+    last = required_field(piece, "end_token", int)
+    if not 0 <= first < last <= len(tokens):
+        raise InputError(f"the evidence {first}..{last} is not in {name!r}, which has {len(tokens)} tokens.")
+
+    start, _ = tokens[first]
+    _, end = tokens[last - 1]
+    held = text[start:end]
+    stated = piece.get("text")
+    if stated is not None and str(stated).split() != held.split():
+        words = f"{quote_short(held)}, not {quote_short(str(stated))}"
+        raise InputError(f"the evidence {first}..{last} of {name!r} holds {words} as stated.")
+    return start, end
+
+
+def lines_around(text: str, start: int, end: int) -> tuple[int, int]:
     """The lines that hold a span, without white space at their ends."""
-    start = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    line = text[start : stop if stop >= 0 else len(text)]
-    return start + len(line) - len(line.lstrip()), start + len(line.rstrip())
+    first = text.rfind("\n", 0, start) + 1
+    behind = text.find("\n", end)
+    lines = text[first:] if behind < 0 else text[first:behind]
+    blank = len(lines) - len(lines.lstrip())
+    return first + blank, first + len(lines.rstrip())
 
 
-def records(folder: Path, split: str, *, level: str = "span", **how: Any) -> Rows[Example]:
-    """Examples of a split; see `Eraser` for how they may be read."""
+def read_eraser(
+    folder: Path,
+    split: str,
+    *,
+    level: str = "span",
+    query: bool = False,
+    labels: Mapping[str, str] | None = None,
+    drop_empty: bool = False,
+) -> Rows[Example]:
+    """Examples of a split; see `EraserReader` for how they may be read."""
     one_of("level", level, LEVELS)
-    reading = Eraser(Documents(present(folder, *DOCUMENTS)), level, **how)
-    for row in objects(present(folder, f"{split}.jsonl")):
+    documents = Documents(find_file(folder, *DOCUMENTS))
+    reader = EraserReader(documents, level, query, labels, drop_empty)
+
+    for row in read_json_lines(find_file(folder, f"{split}.jsonl")):
         if isinstance(row, Broken):
             yield row
             continue
         try:
-            yield reading.example(row)
+            yield reader.read_row(row)
         except InputError as error:
-            yield Broken(row.file, row.line, str(error).rstrip("."))
+            yield broken_row(row.file, row.line, error)

@@ -4,75 +4,101 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError, MissingExtra
+from raison.core.records import Example
 from raison.core.spec import Spec
-from raison.datasets.base import Read, Source, gold_fault
+from raison.datasets.faults import gold_fault
+from raison.datasets.file_settings import MAPPED, parse_settings
+from raison.datasets.json_files import Json
+from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.rows import Row, Rows
-from raison.datasets.understanding import Account, read_records
-from raison.datasets.user_files import MAPPED, chosen, finished, mapping_of, task_of
+from raison.datasets.user_files import finish_account, task_of_examples
+from raison.datasets.user_records import ColumnReport, read_records
 
-__all__ = ["source_of"]
+if TYPE_CHECKING:
+    import datasets
+
+__all__ = ["open_hub_dataset"]
 
 
-def source_of(name: str, params: Mapping[str, Any], split: str | None = None) -> Source:
+def open_hub_dataset(name: str, params: Mapping[str, object], split: str | None = None) -> ExampleSource:
     """The examples of a set on the hub, or of a folder written by `save_to_disk`, not read yet.
 
     `split` may stand in the spec as well; labels get the names of the set's ClassLabel.
     """
-    given = dict(params)
-    inside = given.pop("split", None)
-    part = split or getattr(inside, "name", inside)
-    config = given.pop("config", None)
-    settings, columns = chosen(f"hf:{name}", given)
-    if wrong := set(settings) - set(MAPPED):
-        raise InputError(f"{', '.join(sorted(wrong))} means nothing for a Hugging Face data set: leave it away.")
-    found = opened(name, getattr(config, "name", config), part)
-    settings.setdefault("labels", class_names(found.features, columns.get("label", "label")))
-    mapped = mapping_of(columns, settings)
-    account = Account()
-    blank = Read(f"hf:{Spec(name, params)}", str(found.split or part or "all"), "", mapped.labels, [])
     where = f"hf:{name}"
+    wanted = split or text_or_none(params.get("split"))
+    config = text_or_none(params.get("config"))
+    others = {key: value for key, value in params.items() if key not in ("split", "config")}
 
-    def fault(example: Any) -> str:
-        return gold_fault(mapped.task or task_of([example]), example)
+    settings = parse_settings(where, others)
+    wrong = set(settings.given) - set(MAPPED)
+    if wrong:
+        raise InputError(f"{', '.join(sorted(wrong))} means nothing for a Hugging Face data set: leave it away.")
 
-    examples = read_records(rows(found, where), mapped, where, account)
-    return Source(examples, fault, blank, lambda read: finished(read, mapped, account))
+    table = load_hub_dataset(name, config, wanted)
+    names = class_names(table.features, settings.columns.get("label", "label"))
+    columns = settings.column_mapping(labels=names)
+
+    def fault(example: Example) -> str:
+        return gold_fault(columns.task or task_of_examples([example]), example)
+
+    report = ColumnReport()
+    rows = read_records(numbered_rows(table, where), columns, where, report)
+    part = str(table.split or wanted or "all")
+    blank = LoadedData(f"hf:{Spec(name, params)}", part, "", columns.labels, [])
+    return ExampleSource(rows, fault, blank, lambda loaded: finish_account(loaded, columns, report))
 
 
-def rows(found: Any, where: str) -> Rows[dict[str, Any]]:
-    for number, record in enumerate(found, 1):
+def text_or_none(value: object) -> str | None:
+    """A setting of the spec as text; bare words are text."""
+    if value is None:
+        return None
+    return value.name if isinstance(value, Spec) else str(value)
+
+
+def numbered_rows(table: datasets.Dataset, where: str) -> Rows[Json]:
+    """The records of a set; `line` counts them."""
+    for number, record in enumerate(table, 1):
         yield Row(where, number, record)
 
 
-def opened(name: str, config: str | None, split: str | None) -> Any:
-    """A `datasets.Dataset`; of several splits the one that is named, else test."""
+def load_hub_dataset(name: str, config: str | None, split: str | None) -> datasets.Dataset:
+    """A set of the hub or of a folder; of several splits the one that is named, else test."""
     try:
         import datasets
     except ImportError:
         raise MissingExtra("datasets", "data", "Reading Hugging Face data sets") from None
+
     try:
-        found = datasets.load_from_disk(name) if Path(name).is_dir() else datasets.load_dataset(name, config)
+        loaded = datasets.load_from_disk(name) if Path(name).is_dir() else datasets.load_dataset(name, config)
     except Exception as error:  # a hub has too many ways to fail
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"The Hugging Face data set {name!r} can't be loaded ({why.rstrip('.')}): check its name and the network, "
             "or name a folder that `save_to_disk` has written."
         ) from None
-    if not isinstance(found, Mapping):
-        if split is not None and str(found.split or "") not in ("", split):
-            raise InputError(f"{name!r} holds the split {found.split}, not {split!r}: leave the split away.")
-        return found
-    part = split or ("test" if "test" in found else next(iter(found)))
-    if part not in found:
-        raise InputError(f"The data set {name!r} has no split {part!r}: it has {', '.join(found)}.")
-    return found[part]
+
+    if isinstance(loaded, Mapping):
+        return choose_split(name, loaded, split)
+    if split is not None and str(loaded.split or "") not in ("", split):
+        raise InputError(f"{name!r} holds the split {loaded.split}, not {split!r}: leave the split away.")
+    return loaded
 
 
-def class_names(features: Any, column: Any) -> tuple[str, ...]:
+def choose_split(name: str, parts: Mapping[str, datasets.Dataset], split: str | None) -> datasets.Dataset:
+    """The split that is named, else test, else the first."""
+    part = split or ("test" if "test" in parts else next(iter(parts)))
+    if part not in parts:
+        raise InputError(f"The data set {name!r} has no split {part!r}: it has {', '.join(parts)}.")
+    return parts[part]
+
+
+def class_names(features: Mapping[object, object], column: object) -> tuple[str, ...]:
     """Names of the classes of a column, also where it holds a list of them."""
-    kind = features.get(column)
-    names = getattr(kind, "names", None) or getattr(getattr(kind, "feature", None), "names", None)
+    feature = features.get(column)
+    inner = getattr(feature, "feature", None)
+    names = getattr(feature, "names", None) or getattr(inner, "names", None)
     return tuple(names or ())

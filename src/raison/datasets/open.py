@@ -9,64 +9,73 @@ from typing import Any
 from raison.core.errors import InputError
 from raison.core.registry import datasets
 from raison.core.spec import Spec
-from raison.datasets import hub, user_files
-from raison.datasets.base import Dataset, Read, Source
+from raison.datasets.base import DataFolder, Dataset
+from raison.datasets.hub import open_hub_dataset
+from raison.datasets.json_files import Json
+from raison.datasets.loading import ExampleSource, LoadedData
+from raison.datasets.user_files import open_user_file
 
-__all__ = ["open_dataset", "parted", "source_of"]
+__all__ = ["DataSpec", "dataset_of_folder", "open_dataset", "open_source", "parse_data_spec"]
 
+DataSpec = str | Spec | Dataset | os.PathLike[str]
 HUB = "hf:"
 
 
 def open_dataset(
-    spec: str | Spec | Dataset | os.PathLike[str],
+    spec: DataSpec,
     split: str | None = None,
     limit: int | None = None,
-    data: str | os.PathLike[str] | None = None,
+    data: DataFolder = None,
     skip_broken: bool = False,
     **params: Any,
-) -> Read:
+) -> LoadedData:
     """Read examples from what `spec` names.
 
     A registered data set (`sst2`, `eraser_movies(level=sentence)`; its files are below `data` or RAISON_DATA), a file
     (`reviews.csv(text=review, label=stars)`), or `hf:NAME(split=test, text=..., label=...)`. What stands in the
     brackets may be given as keywords as well.
     """
-    return source_of(spec, split, data, **params).read(limit, skip_broken)
+    return open_source(spec, split, data, **params).read(limit, skip_broken)
 
 
-def source_of(
-    spec: str | Spec | Dataset | os.PathLike[str],
-    split: str | None = None,
-    data: str | os.PathLike[str] | None = None,
-    **params: Any,
-) -> Source:
+def open_source(spec: DataSpec, split: str | None = None, data: DataFolder = None, **params: Any) -> ExampleSource:
     """What `open_dataset` reads, not read yet: `stream()` gives one example after the other and keeps none."""
     if isinstance(spec, Dataset):
-        return spec.source_of(split, data)
-    name, inside = (spec.name, dict(spec.params)) if isinstance(spec, Spec) else parted(os.fspath(spec))
-    both = {**inside, **params}
+        return spec.open_split(split, data)
+
+    if isinstance(spec, Spec):
+        name, inside = spec.name, dict(spec.params)
+    else:
+        name, inside = parse_data_spec(os.fspath(spec))
+    settings = {**inside, **params}
+
     if not name:
         raise InputError("The name of the data is empty: name a data set of `raison ls datasets` or a file.")
     if name.startswith(HUB):
-        return hub.source_of(name.removeprefix(HUB), both, split)
-    registered = name if name in datasets else by_folder(name)
+        return open_hub_dataset(name.removeprefix(HUB), settings, split)
+
+    registered = name if name in datasets else dataset_of_folder(name)
     if registered:
-        return datasets.build(Spec(registered, both)).source_of(split, data)
+        return datasets.build(Spec(registered, settings)).open_split(split, data)
+
     path = Path(name)
     if path.exists():
-        return user_files.source_of(path, both, split)
+        return open_user_file(path, settings, split)
     if path.suffix or len(path.parts) > 1:
         raise InputError(f"There is no file {name!r}: check the path.")
     datasets[name]  # raises, with the nearest name
     raise AssertionError(name)
 
 
-def by_folder(name: str) -> str:
+def dataset_of_folder(folder: str) -> str:
     """The data set that lives in a folder of this name, where its own name is another (20news_sport)."""
-    return next((known for known in datasets if getattr(datasets[known], "folder", "") == name), "")
+    for name in datasets:
+        if getattr(datasets[name], "folder", "") == folder:
+            return name
+    return ""
 
 
-def parted(text: str) -> tuple[str, dict[str, Any]]:
+def parse_data_spec(text: str) -> tuple[str, Json]:
     """A name or path, and the parameters in brackets behind it.
 
     Unlike the name of a method, that of a file may hold any characters; the brackets are read in the same way.
@@ -74,14 +83,19 @@ def parted(text: str) -> tuple[str, dict[str, Any]]:
     text = text.strip()
     if Path(text).exists() or not text.endswith(")") or "(" not in text:
         return text, {}
+
     cuts = [index for index, char in enumerate(text) if char == "("]
     name = text[: cuts[0]]
     for cut in cuts[1:]:  # "data (1).csv(text=review)": brackets that belong to the path
-        name = text[:cut] if Path(text[:cut]).exists() else name
+        if Path(text[:cut]).exists():
+            name = text[:cut]
+
+    brackets = text[len(name) :].strip()
     try:
-        return name.strip(), dict(Spec.parse(f"x{text[len(name) :].strip()}", dots=True).params)
+        params = Spec.parse(f"x{brackets}", dots=True).params
     except InputError:
         raise InputError(
             f"{text!r} is not a data set: write it like  name  or  file.csv(text=column), and a value with spaces or "
             'signs in quotes, such as (encoding="latin-1").'
         ) from None
+    return name.strip(), dict(params)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from raison.core.records import Example
 from raison.core.spec import whole
 
-__all__ = ["normalised", "overlap"]
+__all__ = ["normalise_text", "overlap"]
 
 
 def overlap(train: Iterable[str | Example], test: Iterable[str | Example], *, letters: int | None = None) -> list[int]:
@@ -21,15 +21,23 @@ def overlap(train: Iterable[str | Example], test: Iterable[str | Example], *, le
     """
     if letters is not None:
         whole("letters", letters, 1)
-    known = {normalised(text, letters) for text in test}
-    return [index for index, text in enumerate(train) if any(key := normalised(text, letters)) and key in known]
+    tested = {normalise_text(text, letters) for text in test}
+
+    copies = []
+    for index, text in enumerate(train):
+        key = normalise_text(text, letters)
+        if any(key) and key in tested:
+            copies.append(index)
+    return copies
 
 
-def normalised(text: str | Example, letters: int | None = None) -> tuple[str, str]:
+def normalise_text(text: str | Example, letters: int | None = None) -> tuple[str, str]:
     """The first letters and digits of a text (and of its pair) in lower case."""
-    first, second = (text.text, text.pair or "") if isinstance(text, Example) else (text, "")
-    return bare(first)[:letters], bare(second)[:letters]
+    if isinstance(text, Example):
+        return only_letters(text.text)[:letters], only_letters(text.pair or "")[:letters]
+    return only_letters(text)[:letters], ""
 
 
-def bare(text: str) -> str:
+def only_letters(text: str) -> str:
+    """The letters and digits of a text in lower case."""
     return re.sub(r"[\W_]+", "", text.lower())

@@ -9,72 +9,100 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows, each, lines
-from raison.datasets.spans import tokens
+from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.spans import Places, find_tokens
+from raison.datasets.text_files import read_lines
 
-__all__ = ["aligned", "links", "links_of", "sentences", "side_by_side"]
+__all__ = ["Links", "aligned_example", "parse_alignment", "parse_links", "read_parallel_text", "zip_rows"]
 
-Links = list[tuple[int, int]]
+Link = tuple[int, int]  # numbers of the words, from 0
 BETWEEN = "|||"  # between the parts of a line
 
 
-def side_by_side(*files: Rows[str]) -> Rows[tuple[str, ...]]:
+@dataclass(frozen=True)
+class Links:
+    """The links between the words of a sentence and those of its translation."""
+
+    sure: list[Link] = field(default_factory=list)
+    possible: list[Link] = field(default_factory=list)
+
+    def beyond(self, source_size: int, target_size: int) -> list[Link]:
+        """The links that name a word behind the end of its sentence."""
+        return [(i, j) for i, j in (*self.sure, *self.possible) if i >= source_size or j >= target_size]
+
+    def without(self, links: Sequence[Link]) -> Links:
+        """The links that are none of these."""
+        sure = [link for link in self.sure if link not in links]
+        possible = [link for link in self.possible if link not in links]
+        return Links(sure, possible)
+
+
+def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
     """Lines of the same number; a line that only one of the files has is broken."""
     for rows in zip_longest(*files):
-        there = [row for row in rows if row is not None]
-        wrong = next((row for row in there if isinstance(row, Broken)), None)
-        if wrong is not None:
-            yield wrong
+        broken = [row for row in rows if isinstance(row, Broken)]
+        good = [row for row in rows if isinstance(row, Row)]
+        if broken:
+            yield broken[0]
             continue
-        good = [row for row in there if isinstance(row, Row)]
+
+        first = good[0]
         if len(good) < len(rows):
-            yield Broken(good[0].file, good[0].line, "the other file ends before this line")
+            yield Broken(first.file, first.line, "the other file ends before this line")
             continue
-        mended = tuple(dict.fromkeys(what for row in good for what in row.mended))
-        yield Row(good[0].file, good[0].line, tuple(row.value for row in good), mended)
+
+        values = tuple(row.value for row in good)
+        mended: dict[str, None] = {}  # in order, each once
+        for row in good:
+            mended.update(dict.fromkeys(row.mended))
+        yield Row(first.file, first.line, values, tuple(mended))
 
 
-def links(text: str, base: int) -> tuple[Links, Links]:
+def parse_links(text: str, base: int) -> Links:
     """Sure and possible links, counted from 0; `base` is the number of the first word in the file."""
-    sure: Links = []
-    possible: Links = []
+    links = Links()
     for piece in text.split():
         match = re.fullmatch(r"([0-9]+)([-p])([0-9]+)", piece)
         if match is None:
             raise InputError(f"{piece!r} is no link between two words.")
-        link = (int(match[1]) - base, int(match[3]) - base)
-        if min(link) < 0:
+
+        source = int(match[1]) - base
+        target = int(match[3]) - base
+        if min(source, target) < 0:
             raise InputError(f"the link {piece!r} counts words from 0, not from {base}.")
-        (sure if match[2] == "-" else possible).append(link)
-    return sure, possible
+
+        kind = links.sure if match[2] == "-" else links.possible
+        kind.append((source, target))
+    return links
 
 
-def links_of(given: Any, base: int) -> tuple[Links, Links]:
+def parse_alignment(value: object, base: int) -> Links:
     """Links as a file may hold them: Pharaoh's `0-1 2p3`, or a list of pairs of numbers, which are sure."""
-    if isinstance(given, str):
-        return links(given, base)
-    if not isinstance(given, (list, tuple)):
-        raise InputError(f"the alignment is {type(given).__name__}: write it like 0-1 2p3.")
+    if isinstance(value, str):
+        return parse_links(value, base)
+    if not isinstance(value, (list, tuple)):
+        raise InputError(f"the alignment is {type(value).__name__}: write it like 0-1 2p3.")
+
     pieces = []
-    for each_one in given:
-        pair = isinstance(each_one, (list, tuple)) and len(each_one) == 2
-        pieces.append("-".join(map(str, each_one)) if pair else str(each_one))
-    return links(" ".join(pieces), base)
+    for link in value:
+        is_pair = isinstance(link, (list, tuple)) and len(link) == 2
+        pieces.append("-".join(map(str, link)) if is_pair else str(link))
+    return parse_links(" ".join(pieces), base)
 
 
-def aligned(
+def aligned_example(
     source: str,
     target: str,
-    gold: tuple[Links, Links],
+    links: Links,
     *,
     id: str,
-    source_words: list[tuple[int, int]] | None = None,
+    source_words: Places | None = None,
     drop: bool = False,
     base: int | None = None,
 ) -> Example:
@@ -82,45 +110,57 @@ def aligned(
 
     `base` is said where a user has chosen it, and could choose another.
     """
-    source_words = tokens(source) if source_words is None else source_words
-    target_words = tokens(target)
-    beyond = [(i, j) for kind in gold for i, j in kind if i >= len(source_words) or j >= len(target_words)]
+    source_words = find_tokens(source) if source_words is None else source_words
+    target_words = find_tokens(target)
+
+    beyond = links.beyond(len(source_words), len(target_words))
     if beyond and not drop:
         i, j = beyond[0]
+        sizes = f"the {len(source_words)} and {len(target_words)} words"
         hint = ": where the first word is number 1, say base=1" if base == 0 else ""
-        raise InputError(
-            f"the link {i}-{j} (from 0) goes beyond the {len(source_words)} and {len(target_words)} words{hint}."
-        )
-    sure, possible = ([link for link in kind if link not in beyond] for kind in gold)
-    meta = {"sure": sure, "possible": possible, "source_words": source_words, "target_words": target_words}
-    return Example(source, id=id, label=target, meta={**meta, "dropped": beyond} if beyond else meta)
+        raise InputError(f"the link {i}-{j} (from 0) goes beyond {sizes}{hint}.")
+
+    inside = links.without(beyond)
+    meta: dict[str, object] = {
+        "sure": inside.sure,
+        "possible": inside.possible,
+        "source_words": source_words,
+        "target_words": target_words,
+    }
+    if beyond:
+        meta["dropped"] = beyond
+    return Example(source, id=id, label=target, meta=meta)
 
 
-def sentences(
+def read_parallel_text(
     source: Path, translation: Path | None, alignment: Path | None, *, base: int = 0, other: str = ""
 ) -> Rows[Example]:
     """A user's parallel text in one file, `source ||| translation ||| links`, or in up to three, line by line."""
-    named = [path for path in (source, translation, alignment) if path is not None]
-    files = [lines(path, other=other) for path in named]
+    paths = [path for path in (source, translation, alignment) if path is not None]
+    files = [read_lines(path, other=other) for path in paths]
 
     def example(row: Row[tuple[str, ...]]) -> Example:
-        parts = parts_of(row.value, translation is not None, alignment is not None)
-        text, label = parts[0].strip(), parts[1].strip()
-        if not label:
+        parts = split_parts(row.value, translated=translation is not None, linked=alignment is not None)
+        text, label, *links = parts
+        if not label.strip():
             raise InputError("it has no translation.")
-        if len(parts) == 2:
-            return Example(text, id=str(row.line), label=label)
-        return aligned(text, label, links(parts[2], base), id=str(row.line), base=base)
+        if not links:
+            return Example(text.strip(), id=str(row.line), label=label.strip())
+        return aligned_example(text.strip(), label.strip(), parse_links(links[0], base), id=str(row.line), base=base)
 
-    return each(side_by_side(*files), example)
+    return map_rows(zip_rows(*files), example)
 
 
-def parts_of(values: Sequence[str], translated: bool, linked: bool) -> list[str]:
+def split_parts(lines: Sequence[str], *, translated: bool, linked: bool) -> list[str]:
     """Source, translation and, where there are some, links, of the lines of all files with one number."""
-    inside = [values[0]] if translated else values[0].split(BETWEEN)
-    if not translated and len(inside) < 2:
+    first, *others = lines
+    if translated:
+        return [first, *others]
+
+    parts = first.split(BETWEEN)
+    if len(parts) < 2:
         raise InputError(f"no {BETWEEN} stands between the two sentences.")
-    if len(inside) > (2 if linked else 3):
+    if len(parts) > (2 if linked else 3):
         more = "the links are in a file of their own" if linked else "source, translation and links are all there is"
-        raise InputError(f"the line has {len(inside)} parts between {BETWEEN}: {more}.")
-    return [*inside, *values[1:]]
+        raise InputError(f"the line has {len(parts)} parts between {BETWEEN}: {more}.")
+    return [*parts, *others]

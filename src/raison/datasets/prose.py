@@ -6,35 +6,54 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.core.spec import one_of
-from raison.datasets.rows import Broken, Row, Rows, each, lines
+from raison.datasets.rows import Broken, Row, Rows, filter_rows, map_rows
+from raison.datasets.text_files import read_lines
 
-__all__ = ["LEVELS", "prose"]
+__all__ = ["LEVELS", "read_prose"]
 
 LEVELS = ("line", "passage", "file")
 
 
-def prose(path: Path, level: str) -> Rows[Example]:
+def read_prose(path: Path, level: str) -> Rows[Example]:
     """Examples of a text file; the id is the line at which one begins."""
     one_of("level", level, LEVELS)
-    return each(pieces(path, level), lambda row: Example(row.value, id=str(row.line)))
+    if level == "line":
+        texts = filter_rows(read_lines(path), lambda line: bool(line.strip()))
+    elif level == "passage":
+        texts = read_passages(path)
+    else:
+        texts = read_whole_file(path)
+    return map_rows(texts, lambda row: Example(row.value, id=str(row.line)))
 
 
-def pieces(path: Path, level: str) -> Rows[str]:
-    """Lines or blocks of lines with something in them; the file as a whole is returned letter by letter."""
-    held: list[str] = []
+def read_passages(path: Path) -> Rows[str]:
+    """Blocks of lines between blank lines."""
+    passage: list[str] = []
     first = 1
-    for row in lines(path):
+    for row in read_lines(path):
+        if isinstance(row, Broken):
+            yield row
+        elif row.value.strip():
+            first = first if passage else row.line
+            passage.append(row.value)
+        elif passage:
+            yield Row(str(path), first, "\n".join(passage))
+            passage = []
+
+    if passage:
+        yield Row(str(path), first, "\n".join(passage))
+
+
+def read_whole_file(path: Path) -> Rows[str]:
+    """The file as one text, letter by letter."""
+    lines: list[str] = []
+    first = 1
+    for row in read_lines(path):
         if isinstance(row, Broken):
             yield row
             continue
-        empty = not row.value.strip()
-        if level == "line" and not empty:
-            yield row
-        elif level == "passage" and empty and held:
-            yield Row(str(path), first, "\n".join(held))
-            held = []
-        elif level == "file" or (level == "passage" and not empty):
-            first = first if held else row.line
-            held.append(row.value)
-    if held:
-        yield Row(str(path), first, "\n".join(held) + ("\n" if level == "file" else ""))
+        first = first if lines else row.line
+        lines.append(row.value)
+
+    if lines:
+        yield Row(str(path), first, "\n".join(lines) + "\n")

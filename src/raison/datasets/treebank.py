@@ -6,47 +6,53 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from raison.core.records import Example
-from raison.datasets.conllu import NotConllu, Sentence, blocks, sentence
-from raison.datasets.rows import Broken, Row, Rows, each, lines
+from raison.datasets.conllu import NotConllu, Sentence, parse_sentence, sentence_blocks
+from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.text_files import read_lines
 
-__all__ = ["TAGS", "trees"]
+__all__ = ["TAGS", "read_treebank"]
 
 # universal parts of speech, in the order of the alphabet
 TAGS = tuple("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
 
 
-def trees(path: Path) -> Rows[Example]:
+def read_treebank(path: Path) -> Rows[Example]:
     """Sentences one by one; `meta` holds the words' characters, heads (from 0; -1: the root) and relations."""
+    return map_rows(sentence_rows(path), sentence_example)
+
+
+def sentence_rows(path: Path) -> Rows[Sentence]:
+    """The sentences of a file, each in the row of its first line."""
     unread: dict[int, Broken] = {}
 
-    def numbered() -> Iterator[tuple[int, str]]:
-        for row in lines(path):
-            if isinstance(row, Broken):
-                unread[row.line] = row
-                yield row.line, "?"  # no line of a sentence, so that the sentence around it is broken
-            else:
-                yield row.line, row.value
-
-    def found() -> Rows[Sentence]:
-        for rows, notes in blocks(numbered()):
-            first = rows[0][0]
-            try:
-                yield Row(str(path), first, sentence(path, rows, notes))
-            except NotConllu as error:
-                yield unread.get(error.line) or Broken(str(path), error.line, f"it is not CoNLL-U: {error.why}")
-
-    return each(found(), example)
+    for block in sentence_blocks(numbered_lines(path, unread)):
+        try:
+            yield Row(str(path), block.lines[0].number, parse_sentence(path, block))
+        except NotConllu as error:
+            yield unread.get(error.line) or Broken(str(path), error.line, f"it is not CoNLL-U: {error.why}")
 
 
-def example(row: Row[Sentence]) -> Example:
-    tree = row.value
+def numbered_lines(path: Path, unread: dict[int, Broken]) -> Iterator[tuple[int, str]]:
+    """The lines of a file by their numbers; what can't be decoded is put into `unread`."""
+    for row in read_lines(path):
+        if isinstance(row, Broken):
+            unread[row.line] = row
+            yield row.line, "?"  # no line of a sentence, so that the sentence around it is broken
+        else:
+            yield row.line, row.value
+
+
+def sentence_example(row: Row[Sentence]) -> Example:
+    """The example of a sentence."""
+    sentence = row.value
+    words = sentence.words
     return Example(
-        tree.text,
-        id=tree.id or str(row.line),
-        label=[word.tag for word in tree.words],
+        sentence.text,
+        id=sentence.id or str(row.line),
+        label=[word.tag for word in words],
         meta={
-            "words": [[word.start, word.end] for word in tree.words],
-            "heads": [word.head for word in tree.words],
-            "relations": [word.relation for word in tree.words],
+            "words": [[word.start, word.end] for word in words],
+            "heads": [word.head for word in words],
+            "relations": [word.relation for word in words],
         },
     )

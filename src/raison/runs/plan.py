@@ -19,8 +19,8 @@ from raison.core import limits, progress
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.units import group
-from raison.datasets.base import Source
-from raison.datasets.open import source_of
+from raison.datasets.loading import ExampleSource
+from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.runs import lines
 from raison.runs.spec import RunSpec
@@ -77,7 +77,7 @@ def name_of(number: int) -> str:
 
 def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> Header:
     """Read the corpus once and write its shards."""
-    source = source_of(spec.data, spec.split, data_dir)
+    source = open_source(spec.data, spec.split, data_dir)
     found = Planner(place, spec, model)
     with tempfile.TemporaryDirectory() as scratch, Known(Path(scratch) / "known.db") as known:
         window: list[Planned] = []
@@ -107,7 +107,7 @@ def make_plan(place: Place, spec: RunSpec, model: Any, data_dir: Any = None) -> 
     return header
 
 
-def examples_of(source: Source, spec: RunSpec) -> Iterator[Example]:
+def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
     """The texts that a run is about, each with an id and with the target that is to be explained."""
     for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
         example = row.value if row.value.id else replace(row.value, id=str(index))
@@ -127,7 +127,7 @@ def line_of(example: Example, content: str) -> bytes:
 def fingerprint_of(spec: RunSpec, data_dir: Any = None) -> str:
     """The fingerprint that a plan of this spec would have."""
     found = hashlib.blake2b(digest_size=16)
-    for example in examples_of(source_of(spec.data, spec.split, data_dir), spec):
+    for example in examples_of(open_source(spec.data, spec.split, data_dir), spec):
         found.update(line_of(example, content_of(example)))
     return found.hexdigest()
 

@@ -20,7 +20,7 @@ from raison.core.registry import metrics as all_metrics
 from raison.core.registry import searches
 from raison.core.spec import Spec
 from raison.core.units import group
-from raison.datasets.base import Read
+from raison.datasets.loading import LoadedData
 from raison.datasets.open import open_dataset
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import AveragedF1, Metric, Share, Subject, gold_share
@@ -143,14 +143,14 @@ def metric_list(metrics: Sequence[str | Metric]) -> list[Metric]:
     return found
 
 
-def read_data(data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any) -> Read:
+def read_data(data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any) -> LoadedData:
     """The examples of a list, a data set or a file."""
     if isinstance(data, str) or hasattr(data, "__fspath__"):
         return open_dataset(str(data), split=split, limit=limit, data=folder, skip_broken=skip_broken)
-    return Read("texts", split or "", "text", (), examples_of(data)[:limit])
+    return LoadedData("texts", split or "", "text", (), examples_of(data)[:limit])
 
 
-def check_examples(read: Read, metrics: Sequence[Metric]) -> None:
+def check_examples(read: LoadedData, metrics: Sequence[Metric]) -> None:
     """Refuse before the work, not after it, what no metric can measure."""
     if not read.examples:
         if read.broken:
@@ -185,9 +185,9 @@ class Silent(Function):
 
 def made_elsewhere(
     path: Any, data: Any, split: str | None, limit: int | None, skip_broken: bool, folder: Any
-) -> tuple[Read, list[Method], list[str]]:
+) -> tuple[LoadedData, list[Method], list[str]]:
     """The texts of explanations that were made elsewhere, a method for each that they name, and what to know."""
-    read = Read(Path(path).name, "", "text", (), [])
+    read = LoadedData(Path(path).name, "", "text", (), [])
     if data is not None:
         read = read_data(data, split, None, skip_broken, folder)
     known = Known(numbered(read.examples), read.name if data is not None else "")

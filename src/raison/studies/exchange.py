@@ -23,8 +23,8 @@ from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import replacing
 from raison.core.records import Encoding, Example, Explanation, Units
 from raison.core.spec import Spec
-from raison.datasets.conllu import lines_of
-from raison.datasets.spans import runs
+from raison.datasets.spans import true_runs
+from raison.datasets.text_files import read_good_lines
 from raison.methods.base import Answer, Batch, Method
 from raison.models.protocol import Model
 
@@ -74,7 +74,7 @@ def read_made(path: str | os.PathLike[str], examples: Mapping[str, Example] | No
         found = list(from_inseq(file))
     else:
         found = []
-        for number, line in enumerate(lines_of(file), 1):
+        for number, line in enumerate(read_good_lines(file), 1):
             if line.strip():
                 try:
                     found.append(one_line(limits.from_json(line), examples or {}))
@@ -207,7 +207,7 @@ def over_document(rationale: dict[str, Any], text: str) -> Part:
 def from_inseq(file: Path) -> Iterator[Made]:
     """Inseq's saved attributions: the mean over what was generated, on the source or on the prompt."""
     try:
-        whole = limits.from_json("\n".join(lines_of(file)))
+        whole = limits.from_json("\n".join(read_good_lines(file)))
         sequences = whole["sequence_attributions"]
         method = str((whole.get("info") or {}).get("attribution_method", "inseq"))
         for one in sequences:
@@ -412,5 +412,5 @@ def rationale_of(document: Document, found: Explanation) -> dict[str, Any]:
     rationale: dict[str, Any] = {"docid": document.name, SOFT: soft}
     if found.selected is not None:
         chosen = [any(found.selected[u] for u in units) for units in inside]
-        rationale[HARD] = [{"start_token": start, "end_token": end} for start, end in runs(chosen)]
+        rationale[HARD] = [{"start_token": start, "end_token": end} for start, end in true_runs(chosen)]
     return rationale

@@ -16,7 +16,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.registry import datasets
 from raison.datasets.base import DEVELOPMENT
-from raison.datasets.open import open_dataset, parted
+from raison.datasets.open import open_dataset, parse_data_spec
 from raison.datasets.overlap import overlap
 from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
@@ -70,7 +70,7 @@ def examples_by_part(
     if not isinstance(data, (str, Path)):
         parts = {"train": list(data)[:limit]}
     else:
-        name, _ = parted(str(data))
+        name, _ = parse_data_spec(str(data))
         splits = datasets[name].splits if name in datasets else ()
 
         def read(split: str | None) -> list[Example]:
@@ -202,7 +202,7 @@ def content_of(data: Any) -> str:
     """The content of a file, so that another one of the same name is not taken for it; nothing of other data."""
     if not isinstance(data, (str, Path)):
         return ""
-    place = Path(parted(str(data))[0]).expanduser()
+    place = Path(parse_data_spec(str(data))[0]).expanduser()
     return hashlib.sha256(place.read_bytes()).hexdigest()[:16] if place.is_file() else ""
 
 

@@ -17,8 +17,8 @@ from raison.core.errors import InputError, TooLong
 from raison.core.records import Example
 from raison.core.registry import datasets
 from raison.datasets.base import DEVELOPMENT
-from raison.datasets.open import open_dataset, parted
-from raison.datasets.user_files import format_of
+from raison.datasets.file_formats import format_of
+from raison.datasets.open import open_dataset, parse_data_spec
 from raison.models.tasks.generation import LONGEST
 from raison.training.fit import OWN, saved
 from raison.training.seeds import generator
@@ -94,7 +94,7 @@ def named(data: Any) -> str:
 
 
 def called(data: Any) -> str:
-    name, params = parted(str(data))
+    name, params = parse_data_spec(str(data))
     inside = ", ".join(f"{key}={value}" for key, value in params.items())
     return Path(name).name + (f"({inside})" if inside else "")
 
@@ -122,7 +122,7 @@ def examples_of(data: Any, *, split: str | None, data_dir: Any, limit: int | Non
         if not found:
             raise InputError("The list of texts is empty: give at least one text.")
         return found[:limit]
-    name, params = parted(str(data))
+    name, params = parse_data_spec(str(data))
     if split is None and name in datasets:
         has = datasets[name].splits
         known = [part for part in ("train", *DEVELOPMENT) if part in has]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.core.spec import one_of
+from raison.core.spec import Spec, one_of
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.table import quoted
+from raison.datasets.rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.table import read_csv
+from raison.datasets.text_files import find_file
 
 TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 
@@ -28,32 +29,42 @@ class AgNews(Dataset):
     splits = ("train", "test")
     folder = "ag_news"
     source = "https://github.com/mhjabreel/CharCnn_Keras"
+    labels = TOPICS
     paper = "Zhang et al. 2015, Character-level Convolutional Networks for Text Classification"
 
     topics: tuple[str, ...] = TOPICS  # only these, and classes in this order: (World, Business)
 
     def __post_init__(self) -> None:
-        chosen = tuple(getattr(topic, "name", topic) for topic in self.topics)  # bare words of a spec
-        for topic in chosen:
+        topics = tuple(topic.name if isinstance(topic, Spec) else topic for topic in self.topics)
+        for topic in topics:
             one_of("A topic", topic, TOPICS)
-        if len(chosen) < 2:
+        if len(topics) < 2:
             raise InputError("topics names at least two topics.")
-        object.__setattr__(self, "topics", chosen)
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.topics
+        self.set_facts(topics=topics, labels=topics)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if split == "test":
-            rows = each(quoted(present(place, "test.csv"), 3), lambda row: example(row, row.value[0], 1, row.value[1:]))
+            rows = map_rows(read_csv(find_file(place, "test.csv"), 3), test_example)
         else:
-            path = present(place, "train_subset5000.csv")
-            rows = each(quoted(path, 2), lambda row: example(row, row.value[1], 0, row.value[:1]))
-        return (row for row in rows if not isinstance(row, Row) or row.value.label in self.topics)
+            rows = map_rows(read_csv(find_file(place, "train_subset5000.csv"), 2), training_example)
+        return filter_rows(rows, lambda example: example.label in self.topics)
 
 
-def example(row: Row[list[str]], number: str, base: int, texts: list[str]) -> Example:
-    if number not in [str(base + topic) for topic in range(len(TOPICS))]:
-        raise InputError(f"the class {number!r} is no number from {base} to {base + len(TOPICS) - 1}.")
-    return Example(" ".join(texts), id=str(row.line), label=TOPICS[int(number) - base])
+def test_example(row: Row[list[str]]) -> Example:
+    """An example of class, title and description."""
+    number, title, description = row.value
+    return Example(f"{title} {description}", id=str(row.line), label=topic_of(number, first=1))
+
+
+def training_example(row: Row[list[str]]) -> Example:
+    """An example of a text and its class."""
+    text, number = row.value
+    return Example(text, id=str(row.line), label=topic_of(number, first=0))
+
+
+def topic_of(number: str, *, first: int) -> str:
+    """The topic of a class, whose numbers begin with `first`."""
+    numbers = [str(first + index) for index in range(len(TOPICS))]
+    if number not in numbers:
+        raise InputError(f"the class {number!r} is no number from {numbers[0]} to {numbers[-1]}.")
+    return TOPICS[numbers.index(number)]

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raison.core.records import Example
-from raison.datasets.archive import member_lines
+from raison.datasets.archive import read_archive_lines
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.parallel import aligned, links, side_by_side
-from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.parallel import aligned_example, parse_links, zip_rows
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_files import find_file
 
 
 @dataset("align_deen_bicici")
@@ -28,14 +29,16 @@ class AlignDeEn(Dataset):
     paper = "Bicici 2011, The Regression Model of Machine Translation"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        archive = present(place, "German-English_WordAlignment.zip", "German-English_WordAlignment")
-        parts = [member_lines(archive, name) for name in ("test.de", "test.en", "de-en.wa")]
-        for row in each(side_by_side(*parts), example):
+        archive = find_file(place, "German-English_WordAlignment.zip", "German-English_WordAlignment")
+        files = [read_archive_lines(archive, name) for name in ("test.de", "test.en", "de-en.wa")]
+
+        for row in map_rows(zip_rows(*files), example_with_links):
             if isinstance(row, Row) and "dropped" in row.value.meta:
                 row = replace(row, mended=(*row.mended, "links left out"))
             yield row
 
 
-def example(row: Row[tuple[str, ...]]) -> Example:
+def example_with_links(row: Row[tuple[str, ...]]) -> Example:
     german, english, written = row.value
-    return aligned(german.strip(), english.strip(), links(written, 0), id=str(row.line), drop=True)
+    links = parse_links(written, 0)
+    return aligned_example(german.strip(), english.strip(), links, id=str(row.line), drop=True)

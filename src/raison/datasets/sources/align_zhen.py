@@ -10,8 +10,10 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.parallel import aligned, links, side_by_side
-from raison.datasets.rows import Row, Rows, each, lines, present
+from raison.datasets.parallel import aligned_example, parse_links, zip_rows
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.spans import Places
+from raison.datasets.text_files import find_file, read_lines
 
 
 @dataset("align_zhen")
@@ -32,26 +34,35 @@ class AlignZhEn(Dataset):
         whole("skip", self.skip, 0)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        files = [lines(present(place, name)) for name in ("zhen.src-tgt", "zhen.gold")]
-        return each(islice(side_by_side(*files), self.skip, None), self.example)
+        sentences = read_lines(find_file(place, "zhen.src-tgt"))
+        links = read_lines(find_file(place, "zhen.gold"))
+        rows = islice(zip_rows(sentences, links), self.skip, None)
+        return map_rows(rows, self.example_with_links)
 
-    def example(self, row: Row[tuple[str, ...]]) -> Example:
-        both, written = row.value
-        source, between, target = both.partition("|||")
+    def example_with_links(self, row: Row[tuple[str, ...]]) -> Example:
+        sentences, written = row.value
+        source, between, target = sentences.partition("|||")
         if not between:
             raise InputError("no ||| stands between the two sentences.")
-        text, words = spaced(source.split(), self.spaces)
-        return aligned(text, target.strip(), links(written, 1), id=str(row.line), source_words=words)
+
+        text, words = join_chinese(source.split(), spaces=self.spaces)
+        links = parse_links(written, 1)
+        return aligned_example(text, target.strip(), links, id=str(row.line), source_words=words)
 
 
-def spaced(words: list[str], spaces: bool) -> tuple[str, list[tuple[int, int]]]:
-    """The words as a text; two words of Latin letters or digits are kept apart in any case."""
+def join_chinese(words: list[str], *, spaces: bool) -> tuple[str, Places]:
+    """The words as a text, and the characters of each; Latin letters and digits are kept apart in any case."""
     text = ""
-    places = []
+    places: Places = []
     for word in words:
-        latin = text[-1:].isascii() and text[-1:].isalnum() and word[0].isascii() and word[0].isalnum()
-        if text and (spaces or latin):
+        if text and (spaces or (is_latin(text[-1]) and is_latin(word[0]))):
             text += " "
-        places.append((len(text), len(text) + len(word)))
+        start = len(text)
         text += word
+        places.append((start, len(text)))
     return text, places
+
+
+def is_latin(character: str) -> bool:
+    """Whether a character is a Latin letter or a digit."""
+    return character.isascii() and character.isalnum()

@@ -8,7 +8,8 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Broken, Row, Rows, each, lines, present
+from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.text_files import find_file, read_lines
 
 
 @dataset("analogies")
@@ -26,13 +27,13 @@ class Analogies(Dataset):
     paper = "Mikolov et al. 2013, Efficient Estimation of Word Representations in Vector Space"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(related(place), example)
+        return map_rows(lines_with_relation(place), analogy_example)
 
 
-def related(place: Path) -> Rows[tuple[str, str]]:
+def lines_with_relation(place: Path) -> Rows[tuple[str, str]]:
     """Lines with the relation whose title stands above them."""
     relation = ""
-    for row in lines(present(place, "questions-words.txt")):
+    for row in read_lines(find_file(place, "questions-words.txt")):
         if isinstance(row, Broken):
             yield row
         elif row.value.startswith(":"):
@@ -41,10 +42,20 @@ def related(place: Path) -> Rows[tuple[str, str]]:
             yield Row(row.file, row.line, (relation, row.value), row.mended)
 
 
-def example(row: Row[tuple[str, str]]) -> Example:
+def analogy_example(row: Row[tuple[str, str]]) -> Example:
+    """The first three words, which ask for the fourth."""
     relation, line = row.value
     words = line.split()
-    if len(words) != 4 or not relation:
-        raise InputError(f"the line has {len(words)} words, not 4." if relation else "no relation is named before it.")
-    meta = {"relation": relation, "words": words}
-    return Example(" ".join(words[:3]), id=str(row.line), target=f" {words[3]}", label=words[3], meta=meta)
+    if not relation:
+        raise InputError("no relation is named before it.")
+    if len(words) != 4:
+        raise InputError(f"the line has {len(words)} words, not 4.")
+
+    *question, answer = words
+    return Example(
+        " ".join(question),
+        id=str(row.line),
+        target=f" {answer}",
+        label=answer,
+        meta={"relation": relation, "words": words},
+    )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.jsonl import objects, value_of
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.spans import joined, marked
-from raison.datasets.table import columns
-from raison.datasets.thresholds import as_many, decided, with_label
+from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.spans import join_words, spans_of_marks
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
+from raison.datasets.thresholds import balance_labels, drop_unclear, label_of_score
 
 ASPECTS = ("appearance", "aroma", "palate")
 
@@ -45,39 +46,53 @@ class Beer(Dataset):
 
     @property
     def number(self) -> int:
+        """The place of the aspect among the scores."""
         return ASPECTS.index(self.aspect)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if split == "test":
-            found = each(objects(present(place, "annotations.json")), self.annotated)
-        else:
-            name = {"train": "train", "dev": "heldout"}[split]
-            found = each(columns(present(place, f"reviews.aspect{self.number}.{name}.txt"), 2), self.scored)
-        clear = with_label(found)
-        return as_many(clear, self.labels) if split == "train" and self.balanced else clear
+            records = read_json_lines(find_file(place, "annotations.json"))
+            return drop_unclear(map_rows(records, self.annotated_example))
 
-    def scored(self, row: Row[list[str]]) -> Example | None:
-        """An example; None where the aspect is neither good nor bad."""
-        label = self.label(row.value[0].split())
-        return None if label is None else Example(row.value[1], id=str(row.line), label=label)
+        part = {"train": "train", "dev": "heldout"}[split]
+        lines = read_columns(find_file(place, f"reviews.aspect{self.number}.{part}.txt"), 2)
+        clear = drop_unclear(map_rows(lines, self.scored_example))
+        return balance_labels(clear, self.labels) if split == "train" and self.balanced else clear
 
-    def annotated(self, row: Row[dict[str, Any]]) -> Example | None:
+    def scored_example(self, row: Row[list[str]]) -> Example | None:
+        """An example without a rationale; None where the aspect is neither good nor bad."""
+        scores, text = row.value
+        label = self.label_of(scores.split())
+        return None if label is None else Example(text, id=str(row.line), label=label)
+
+    def annotated_example(self, row: Row[Json]) -> Example | None:
+        """An example with its rationale; None where the aspect is neither good nor bad, or nothing is marked."""
         record = row.value
-        label = self.label(value_of(record, "y", list))
-        ranges = value_of(record, str(self.number), list)
-        words = [str(word) for word in value_of(record, "x", list)]
-        chosen = [0] * len(words)
-        for each_range in ranges:
-            if not isinstance(each_range, list) or len(each_range) != 2 or not 0 <= each_range[0] <= each_range[1]:
-                raise InputError(f"a range of marked words is two numbers, not {each_range!r}.")
-            if each_range[1] > len(words):
-                raise InputError(f"the range {each_range} ends behind the {len(words)} words.")
-            chosen[each_range[0] : each_range[1]] = [1] * (each_range[1] - each_range[0])
-        text, places = joined(words)
-        gold = marked(places, chosen, "text")
-        return Example(text, id=str(row.line), label=label, gold=gold) if label is not None and gold else None
+        label = self.label_of(required_field(record, "y", list))
+        ranges = required_field(record, str(self.number), list)
+        words = list(map(str, required_field(record, "x", list)))
 
-    def label(self, scores: list[Any]) -> str | None:
+        text, places = join_words(words)
+        gold = spans_of_marks(places, marks_of_ranges(ranges, len(words)), "text")
+        if label is None or not gold:
+            return None
+        return Example(text, id=str(row.line), label=label, gold=gold)
+
+    def label_of(self, scores: Sequence[str | float]) -> str | None:
+        """The label of the score of the aspect; None where it is neither good nor bad."""
         if len(scores) <= self.number:
             raise InputError(f"it has {len(scores)} scores, and that of {self.aspect} is the {self.number + 1}th.")
-        return decided(scores[self.number], self.labels)
+        return label_of_score(scores[self.number], self.labels)
+
+
+def marks_of_ranges(ranges: Sequence[object], size: int) -> list[bool]:
+    """Whether each of `size` words is in a range."""
+    marks = [False] * size
+    for ends in ranges:
+        if not isinstance(ends, list) or len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
+            raise InputError(f"a range of marked words is two numbers, not {ends!r}.")
+        if ends[1] > size:
+            raise InputError(f"the range {ends} ends behind the {size} words.")
+        for index in range(*ends):
+            marks[index] = True
+    return marks

@@ -11,11 +11,13 @@ from raison.core.documents import Document, noted
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.spans import marked, tokens
-from raison.datasets.table import named
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.spans import find_tokens, spans_of_marks
+from raison.datasets.table import read_table
+from raison.datasets.text_files import find_file
 
 LETTERS = ("A", "B", "C", "D", "E")
+COLUMNS = ("id", "text", "classification", "rationale", "query")
 
 
 @dataset("eraser_cose")
@@ -36,23 +38,31 @@ class EraserCose(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(named(present(place, f"{split}.csv")), example)
+        return map_rows(read_table(find_file(place, f"{split}.csv")), question_example)
 
 
-def example(row: Row[dict[str, str]]) -> Example:
+def question_example(row: Row[dict[str, str]]) -> Example:
+    """A question with its choices; the rationale is a list of 0 and 1 for its words."""
+    missing = [name for name in COLUMNS if name not in row.value]
+    if missing:
+        raise InputError(f"there is no column {missing[0]!r}.")
+    id, text, label, rationale, query = (row.value[name] for name in COLUMNS)
+
     try:
-        number, text, label = (row.value[name] for name in ("id", "text", "classification"))
-        marks, query = limits.from_json(row.value["rationale"]), row.value["query"]
-    except KeyError as error:
-        raise InputError(f"there is no column {error}.") from None
+        marks = limits.from_json(rationale)
     except json.JSONDecodeError as error:
         raise InputError(f"the rationale is no list of 0 and 1 ({error}).") from None
     choices = [choice.strip() for choice in query.split("[SEP]")]
     if len(choices) != len(LETTERS) or not isinstance(marks, list):
         raise InputError(f"there are {len(choices)} choices, not {len(LETTERS)}, or the rationale is no list.")
-    shown = " ".join(f"{letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
-    gold = marked(tokens(text), marks, "first")
-    question = Document(number, 0, 0, len(text))  # in ERASER's CoS-E the question is the document
+
+    lettered = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=True)]
+    question = Document(id, 0, 0, len(text))  # in ERASER's CoS-E the question is the document
     return Example(
-        text, shown, id=number, label=label or None, gold=gold, meta={"choices": choices, **noted([question])}
+        text,
+        " ".join(lettered),
+        id=id,
+        label=label or None,
+        gold=spans_of_marks(find_tokens(text), marks, "first"),
+        meta={"choices": choices, **noted([question])},
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.eraser import LEVELS, records
+from raison.datasets.eraser import LEVELS, read_eraser
 from raison.datasets.rows import Rows
 
 LABELS = {"NEG": "negative", "POS": "positive"}
@@ -38,4 +38,4 @@ class EraserMovies(Dataset):
         one_of("level", self.level, LEVELS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return records(place, split, level=self.level, labels=LABELS, drop_empty=True)
+        return read_eraser(place, split, level=self.level, labels=LABELS, drop_empty=True)

@@ -9,10 +9,11 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.spans import marked, tokens
-from raison.datasets.table import columns
-from raison.datasets.thresholds import as_many, decided, with_label
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.spans import find_tokens, spans_of_marks
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
+from raison.datasets.thresholds import balance_labels, drop_unclear, label_of_score
 
 ASPECTS = ("location", "service", "cleanliness")
 
@@ -43,25 +44,33 @@ class Hotel(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         name = f"hotel_{self.aspect.capitalize()}"
         if split == "test":
-            path = present(place, f"target/{name}.train", f"annotations/{name}.train")
-            found = each(columns(path, 4), self.annotated)
-        else:
-            found = each(columns(present(place, f"oracle/{name}.{split}", f"{name}.{split}"), 3), self.scored)
-        clear = with_label(found)
-        return as_many(clear, self.labels) if split == "train" and self.balanced else clear
+            path = find_file(place, f"target/{name}.train", f"annotations/{name}.train")
+            return drop_unclear(map_rows(read_columns(path, 4), self.annotated_example))
 
-    def scored(self, row: Row[list[str]]) -> Example | None:
+        path = find_file(place, f"oracle/{name}.{split}", f"{name}.{split}")
+        clear = drop_unclear(map_rows(read_columns(path, 3), self.scored_example))
+        return balance_labels(clear, self.labels) if split == "train" and self.balanced else clear
+
+    def scored_example(self, row: Row[list[str]]) -> Example | None:
         """An example; None for the names of the columns, and where the aspect is neither good nor bad."""
         if row.line == 1:
             return None
-        label = decided(row.value[1], self.labels)
-        return None if label is None else Example(row.value[2], id=str(row.line), label=label)
+        _, score, text = row.value
+        label = label_of_score(score, self.labels)
+        return None if label is None else Example(text, id=str(row.line), label=label)
 
-    def annotated(self, row: Row[list[str]]) -> Example | None:
+    def annotated_example(self, row: Row[list[str]]) -> Example | None:
+        """An example with its rationale; None also where nothing is marked."""
         if row.line == 1:
             return None
-        label, text, marks = decided(row.value[1], self.labels), row.value[2], row.value[3].split()
-        if strange := set(marks) - {"0", "1"}:
+        _, score, text, written = row.value
+        label = label_of_score(score, self.labels)
+
+        marks = written.split()
+        strange = set(marks) - {"0", "1"}
+        if strange:
             raise InputError(f"the marks of words are 0 and 1, not {min(strange)!r}.")
-        gold = marked(tokens(text), [int(mark) for mark in marks], "text")
-        return Example(text, id=str(row.line), label=label, gold=gold) if label is not None and gold else None
+        gold = spans_of_marks(find_tokens(text), list(map(int, marks)), "text")
+        if label is None or not gold:
+            return None
+        return Example(text, id=str(row.line), label=label, gold=gold)

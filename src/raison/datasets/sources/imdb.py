@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.records import Example
-from raison.datasets.archive import texts
+from raison.datasets.archive import read_archive_texts
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.text_files import find_file
 
-NAME = re.compile(r"(?:^|/)(train|test)/(neg|pos)/(([0-9]+)_([0-9]+))\.txt$")
 LABELS = {"neg": "negative", "pos": "positive"}
 
 
@@ -29,18 +29,16 @@ class Imdb(Dataset):
     blocks = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        archive = present(place, "aclImdb_subset10000.tar.gz", "aclImdb_v1.tar.gz", "aclImdb")
-        return each((row for row in texts(archive) if not isinstance(row, Row) or inside(row, split)), example)
+        archive = find_file(place, "aclImdb_subset10000.tar.gz", "aclImdb_v1.tar.gz", "aclImdb")
+        pattern = re.compile(rf"(?:^|/){split}/(neg|pos)/[0-9]+_[0-9]+\.txt$")
+        files = filter_rows(read_archive_texts(archive), lambda file: pattern.search(file[0]) is not None)
+        return map_rows(files, review_example)
 
 
-def inside(row: Row[tuple[str, str]], split: str) -> bool:
-    match = NAME.search(row.value[0])
-    return match is not None and match[1] == split
-
-
-def example(row: Row[tuple[str, str]]) -> Example:
+def review_example(row: Row[tuple[str, str]]) -> Example:
+    """The review of a file such as train/neg/12_3.txt: its class, a number, and its stars."""
     name, text = row.value
-    match = NAME.search(name)
-    assert match is not None  # `inside` has looked
-    label = LABELS[match[2]]
-    return Example(text, id=f"{match[2]}/{match[3]}", label=label, meta={"stars": int(match[5])})
+    folder, file = name.split("/")[-2:]
+    number = file.removesuffix(".txt")
+    _, _, stars = number.partition("_")
+    return Example(text, id=f"{folder}/{number}", label=LABELS[folder], meta={"stars": int(stars)})

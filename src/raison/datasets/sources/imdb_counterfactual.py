@@ -11,12 +11,13 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.units import words
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows, present
-from raison.datasets.spans import marked
-from raison.datasets.table import named
+from raison.datasets.rows import Broken, Row, Rows, broken_row
+from raison.datasets.spans import spans_of_marks
+from raison.datasets.table import read_table
+from raison.datasets.text_files import find_file
 
 COLUMNS = ("Sentiment", "Text", "batch_id")
-Pair = tuple[Row[dict[str, str]], Row[dict[str, str]]]
+TableRow = Row[dict[str, str]]
 
 
 @dataset("imdb_counterfactual")
@@ -38,57 +39,78 @@ class ImdbCounterfactual(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        for found in pairs(named(present(place, f"{split}_paired.tsv"), "\t")):
-            if isinstance(found, Broken):
-                yield found
+        for pair in pairs_of_rows(read_table(find_file(place, f"{split}_paired.tsv"), "\t")):
+            if isinstance(pair, Broken):
+                yield pair
                 continue
-            texts = [row.value["Text"] for row in found]
-            for row, role, other, gold in zip(
-                found, ("original", "edited"), ("edited", "original"), changed(*texts), strict=True
-            ):
-                number, label = row.value["batch_id"], row.value["Sentiment"].lower() or None
-                meta = {"role": role, "other": f"{number}/{other}"}
-                try:
-                    made = Example(row.value["Text"], id=f"{number}/{role}", label=label, gold=gold, meta=meta)
-                except InputError as error:
-                    yield Broken(row.file, row.line, str(error).rstrip("."))
-                else:
-                    yield Row(row.file, row.line, made, row.mended)
+
+            original, edited = pair
+            gold_of_original, gold_of_edited = changed_words(original.value["Text"], edited.value["Text"])
+            yield example_row(original, "original", other="edited", gold=gold_of_original)
+            yield example_row(edited, "edited", other="original", gold=gold_of_edited)
 
 
-def pairs(rows: Rows[dict[str, str]]) -> Iterator[Pair | Broken]:
+def example_row(row: TableRow, role: str, *, other: str, gold: tuple[Span, ...]) -> Row[Example] | Broken:
+    """One text of a pair, with the id of the other."""
+    number = row.value["batch_id"]
+    try:
+        example = Example(
+            row.value["Text"],
+            id=f"{number}/{role}",
+            label=row.value["Sentiment"].lower() or None,
+            gold=gold,
+            meta={"role": role, "other": f"{number}/{other}"},
+        )
+    except InputError as error:
+        return broken_row(row.file, row.line, error)
+    return Row(row.file, row.line, example, row.mended)
+
+
+def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableRow] | Broken]:
     """Neighbours of the same number; a row without its partner is broken."""
-    first: Row[dict[str, str]] | None = None
+    first: TableRow | None = None
     for row in rows:
         if isinstance(row, Broken):
             yield row
             continue
-        if missing := [name for name in COLUMNS if name not in row.value]:
+        missing = [name for name in COLUMNS if name not in row.value]
+        if missing:
             yield Broken(row.file, row.line, f"there is no column {missing[0]!r}")
             continue
+
         if first is None:
             first = row
         elif first.value["batch_id"] == row.value["batch_id"]:
             yield first, row
             first = None
         else:
-            yield alone(first)
+            yield without_partner(first)
             first = row
     if first is not None:
-        yield alone(first)
+        yield without_partner(first)
 
 
-def alone(row: Row[dict[str, str]]) -> Broken:
+def without_partner(row: TableRow) -> Broken:
+    """The broken record of a row whose partner is missing."""
     return Broken(row.file, row.line, f"the other text of the pair {row.value['batch_id']!r} does not follow")
 
 
-def changed(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words of either text that the other has not."""
-    places = [words(text) for text in (before, after)]
-    spelt = [[text[a:b].lower() for a, b in where] for text, where in zip((before, after), places, strict=True)]
-    kept = [[False] * len(where) for where in places]
-    for block in SequenceMatcher(None, spelt[0], spelt[1], autojunk=False).get_matching_blocks():
-        kept[0][block.a : block.a + block.size] = [True] * block.size
-        kept[1][block.b : block.b + block.size] = [True] * block.size
-    first, second = (marked(where, [not keep for keep in kept[side]], "text") for side, where in enumerate(places))
-    return first, second
+    places_before = words(before)
+    places_after = words(after)
+    words_before = [before[start:end].lower() for start, end in places_before]
+    words_after = [after[start:end].lower() for start, end in places_after]
+
+    changed_before = [True] * len(words_before)
+    changed_after = [True] * len(words_after)
+    matcher = SequenceMatcher(None, words_before, words_after, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        same = [False] * block.size
+        changed_before[block.a : block.a + block.size] = same
+        changed_after[block.b : block.b + block.size] = same
+
+    return (
+        spans_of_marks(places_before, changed_before, "text"),
+        spans_of_marks(places_after, changed_after, "text"),
+    )

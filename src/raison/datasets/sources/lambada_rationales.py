@@ -7,9 +7,10 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.jsonl import objects, value_of
-from raison.datasets.lambada import passage
-from raison.datasets.rows import Rows, each, present
+from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.lambada import passage_example
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_files import find_file
 
 
 @dataset("lambada_rationales")
@@ -29,9 +30,11 @@ class LambadaRationales(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        def example(row) -> Example:
-            index = value_of(row.value, "lambadaIndex", int)
-            value_of(row.value, "rationale", list)
-            return passage(row.value, str(index), index=index)
+        return map_rows(read_json_lines(find_file(place, "annotated_lambada.json")), annotated_passage)
 
-        return each(objects(present(place, "annotated_lambada.json")), example)
+
+def annotated_passage(row: Row[Json]) -> Example:
+    """A passage, which must have a rationale."""
+    index = required_field(row.value, "lambadaIndex", int)
+    required_field(row.value, "rationale", list)
+    return passage_example(row.value, index=index, id=str(index))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.jsonl import objects
-from raison.datasets.lambada import passage
-from raison.datasets.rows import Rows, each, present
+from raison.datasets.json_files import Json, read_json_lines
+from raison.datasets.lambada import passage_example
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_files import find_file
 
 
 @dataset("lambada_test")
@@ -24,5 +25,10 @@ class LambadaTest(Dataset):
     paper = "Paperno et al. 2016, The LAMBADA dataset"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        found = objects(present(place, "lambada_test.jsonl"))
-        return each(found, lambda row: passage(row.value, str(row.line - 1), index=row.line - 1))
+        return map_rows(read_json_lines(find_file(place, "lambada_test.jsonl")), numbered_passage)
+
+
+def numbered_passage(row: Row[Json]) -> Example:
+    """A passage whose id is its row, from 0."""
+    index = row.line - 1
+    return passage_example(row.value, index=index, id=str(index))

@@ -8,7 +8,8 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, each, lines, present
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_files import find_file, read_lines
 
 BITS = 17
 
@@ -26,14 +27,18 @@ class MajorityClassToy(Dataset):
     labels = ("0", "1")
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(lines(present(place, f"{split}.tok")), example)
+        return map_rows(read_lines(find_file(place, f"{split}.tok")), bits_example)
 
 
-def example(row: Row[str]) -> Example:
+def bits_example(row: Row[str]) -> Example:
+    """The bits of a line, and which of them stands there more often."""
     pieces = row.value.split()
-    if len(pieces) != BITS + 2 or pieces[BITS] != "=" or not {*pieces[:BITS], pieces[-1]} <= {"0", "1"}:
+    bits = pieces[:BITS]
+    rest = pieces[BITS:]
+    if len(rest) != 2 or rest[0] != "=" or not {*bits, rest[1]} <= {"0", "1"}:
         raise InputError(f"it is not {BITS} bits, = and a bit.")
-    majority = "1" if pieces[:BITS].count("1") > BITS // 2 else "0"
-    if pieces[-1] != majority:
-        raise InputError(f"the last bit is {pieces[-1]}, but most are {majority}.")
-    return Example(" ".join(pieces[:-1]), id=str(row.line), target=f" {majority}", label=majority)
+
+    majority = "1" if bits.count("1") > BITS // 2 else "0"
+    if rest[1] != majority:
+        raise InputError(f"the last bit is {rest[1]}, but most are {majority}.")
+    return Example(" ".join([*bits, "="]), id=str(row.line), target=f" {majority}", label=majority)

@@ -8,8 +8,9 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.parallel import side_by_side
-from raison.datasets.rows import Rows, each, lines, present
+from raison.datasets.parallel import zip_rows
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_files import find_file, read_lines
 
 FILES = {
     "train": "train",
@@ -39,8 +40,11 @@ class Multi30k(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         languages = ("de", "en") if self.to == "en" else ("en", "de")
-        files = [lines(present(place, f"{FILES[split]}.{language}")) for language in languages]
-        return each(
-            side_by_side(*files),
-            lambda row: Example(row.value[0], id=str(row.line), label=row.value[1].strip() or None),
-        )
+        files = [read_lines(find_file(place, f"{FILES[split]}.{language}")) for language in languages]
+        return map_rows(zip_rows(*files), translation_example)
+
+
+def translation_example(row: Row[tuple[str, ...]]) -> Example:
+    """A description with its translation."""
+    source, target = row.value
+    return Example(source, id=str(row.line), label=target.strip() or None)

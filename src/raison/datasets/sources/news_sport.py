@@ -8,9 +8,10 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
-from raison.datasets.archive import texts
+from raison.datasets.archive import read_archive_texts
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.text_files import find_file
 
 GROUPS = {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}
 
@@ -38,19 +39,27 @@ class NewsSport(Dataset):
         one_of("part", self.part, ("post", "body"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        archive = present(place, "20news-bydate-sport.tar.gz", "20news-bydate.tar.gz", "20news-bydate")
-        inside = f"20news-bydate-{split}/"
-        wanted = (row for row in texts(archive, other="latin-1") if not isinstance(row, Row) or self.is_in(row, inside))
-        return each(wanted, self.example)
+        archive = find_file(place, "20news-bydate-sport.tar.gz", "20news-bydate.tar.gz", "20news-bydate")
+        folder = f"20news-bydate-{split}/"
+        posts = filter_rows(
+            read_archive_texts(archive, other="latin-1"), lambda file: folder in f"{file[0]}/" and is_of_group(file[0])
+        )
+        return map_rows(posts, self.post_example)
 
-    def is_in(self, row: Row[tuple[str, str]], inside: str) -> bool:
-        parts = row.value[0].split("/")
-        return inside in f"{row.value[0]}/" and len(parts) > 1 and parts[-2] in GROUPS
-
-    def example(self, row: Row[tuple[str, str]]) -> Example:
+    def post_example(self, row: Row[tuple[str, str]]) -> Example:
+        """The example of a post, whose file is named by a number, in the folder of its group."""
         name, post = row.value
-        group, number = name.split("/")[-2:]
-        text = post if self.part == "post" else post.partition("\n\n")[2]
+        folder, number = name.split("/")[-2:]
+        group = GROUPS[folder]
+
+        _, _, body = post.partition("\n\n")
+        text = post if self.part == "post" else body
         if not text.strip():
             raise InputError("the post has no body.")
-        return Example(text, id=f"{GROUPS[group]}/{number}", label=GROUPS[group])
+        return Example(text, id=f"{group}/{number}", label=group)
+
+
+def is_of_group(name: str) -> bool:
+    """Whether a file stands in the folder of a group."""
+    parts = name.split("/")
+    return len(parts) > 1 and parts[-2] in GROUPS

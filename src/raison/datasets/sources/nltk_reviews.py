@@ -7,9 +7,10 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.core.spec import one_of
-from raison.datasets.archive import member_lines, texts
+from raison.datasets.archive import read_archive_lines, read_archive_texts
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows, alternately, each, present
+from raison.datasets.rows import Row, Rows, filter_rows, interleave, map_rows
+from raison.datasets.text_files import find_file
 
 LABELS = {"neg": "negative", "pos": "positive"}
 
@@ -38,20 +39,23 @@ class NltkReviews(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if self.corpus == "reviews":
-            archive = present(place, "movie_reviews.zip", "movie_reviews")
-            found = (row for row in texts(archive) if isinstance(row, Broken) or row.value[0].endswith(".txt"))
-            yield from each(found, review)
-            return
-        archive = present(place, "sentence_polarity.zip", "sentence_polarity")
-        yield from alternately(*(sentences(archive, short) for short in LABELS))
+            archive = find_file(place, "movie_reviews.zip", "movie_reviews")
+            reviews = filter_rows(read_archive_texts(archive), lambda file: file[0].endswith(".txt"))
+            return map_rows(reviews, review_example)
+
+        archive = find_file(place, "sentence_polarity.zip", "sentence_polarity")
+        classes = [sentences_of_class(archive, short) for short in LABELS]
+        return interleave(*classes)
 
 
-def review(row: Row[tuple[str, str]]) -> Example:
+def review_example(row: Row[tuple[str, str]]) -> Example:
+    """The example of a file, in the folder of its class."""
     name, text = row.value
     folder, file = name.split("/")[-2:]
     return Example(text, id=f"{folder}/{file.removesuffix('.txt')}", label=LABELS.get(folder))
 
 
-def sentences(archive: Path, short: str) -> Rows[Example]:
-    rows = member_lines(archive, f"rt-polarity.{short}")
-    return each(rows, lambda row: Example(row.value.strip(), id=f"{short}/{row.line}", label=LABELS[short]))
+def sentences_of_class(archive: Path, short: str) -> Rows[Example]:
+    """The sentences of the file of a class."""
+    rows = read_archive_lines(archive, f"rt-polarity.{short}")
+    return map_rows(rows, lambda row: Example(row.value.strip(), id=f"{short}/{row.line}", label=LABELS[short]))

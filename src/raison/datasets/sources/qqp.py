@@ -8,8 +8,9 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.table import columns, unwrapped
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.table import read_columns, unquote
+from raison.datasets.text_files import find_file
 
 LABELS = ("not_duplicate", "duplicate")
 
@@ -30,11 +31,11 @@ class Qqp(Dataset):
     labels = LABELS
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(columns(present(place, f"{split}.tsv"), 4, other="replace"), example)
+        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), question_example)
 
 
-def example(row: Row[list[str]]) -> Example:
+def question_example(row: Row[list[str]]) -> Example:
     label, first, second, number = row.value
     if label not in ("0", "1"):
         raise InputError(f"the label {label!r} is neither 0 nor 1.")
-    return Example(unwrapped(first), unwrapped(second), id=number, label=LABELS[int(label)])
+    return Example(unquote(first), unquote(second), id=number, label=LABELS[int(label)])

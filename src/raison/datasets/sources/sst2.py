@@ -8,8 +8,9 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
-from raison.datasets.table import columns
+from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
 
 
 @dataset("sst2")
@@ -25,10 +26,10 @@ class Sst2(Dataset):
     labels = negative_positive
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return each(columns(present(place, f"{split}.tsv"), 2), example)
+        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 2), sentence_example)
 
 
-def example(row: Row[list[str]]) -> Example:
+def sentence_example(row: Row[list[str]]) -> Example:
     text, label = row.value
     if label not in ("0", "1"):
         raise InputError(f"the label {label!r} is neither 0 nor 1.")

@@ -10,8 +10,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows, each, lines, present
-from raison.datasets.trees import Node, Tree, parsed
+from raison.datasets.bracket_trees import Node, Tree, parse_tree
+from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.text_files import find_file, read_lines
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")
 NEUTRAL = 2
@@ -31,6 +32,7 @@ class SstTrees(Dataset):
     folder = "sst_trees"
     source = "https://nlp.stanford.edu/sentiment"
     paper = "Socher et al. 2013, Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank"
+    labels = negative_positive
     gold = True
 
     distance: int = 2  # how far from neutral a word must be to be gold: 1, or 2 for the labels 0 and 4 only
@@ -43,45 +45,52 @@ class SstTrees(Dataset):
             raise InputError(f"distance is 1 or {NEUTRAL}, not {self.distance}.")
         if self.classes not in (2, 5):
             raise InputError(f"classes is 2 or 5, not {self.classes}.")
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
-        return FIVE if self.classes == 5 else negative_positive
+        if self.classes == 5:
+            self.set_facts(labels=FIVE)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        for row in each(lines(present(place, f"{split}.txt")), lambda row: checked(parsed(row.value))):
+        for row in map_rows(read_lines(find_file(place, f"{split}.txt")), sentiment_tree):
             if isinstance(row, Broken):
                 yield row
-            else:
-                yield from self.examples(row)
+                continue
+            for example in self.examples_of_tree(row.value, row.line):
+                yield Row(row.file, row.line, example, row.mended)
 
-    def examples(self, row: Row[Tree]) -> Iterator[Row[Example]]:
-        tree = row.value
-        for number, node in enumerate(tree.nodes if self.phrases else tree.nodes[:1]):
+    def examples_of_tree(self, tree: Tree, line: int) -> Iterator[Example]:
+        """The sentence, or all of its phrases; with two classes those that are not neutral."""
+        nodes = tree.nodes if self.phrases else tree.nodes[:1]
+        for number, node in enumerate(nodes):
             score = int(node.label)
             if self.classes == 2 and score == NEUTRAL:
                 continue
-            label = FIVE[score] if self.classes == 5 else negative_positive[score > NEUTRAL]
+
             start, end = tree.place(node)
-            name = f"{row.line}/{number}" if self.phrases else str(row.line)
-            gold = self.marked(tree, node, start)
-            yield Row(
-                row.file,
-                row.line,
-                Example(tree.text[start:end], id=name, label=label, gold=gold, meta={"score": score}),
-                row.mended,
+            yield Example(
+                tree.text[start:end],
+                id=f"{line}/{number}" if self.phrases else str(line),
+                label=self.label_of(score),
+                gold=self.gold_words(tree, node, start),
+                meta={"score": score},
             )
 
-    def marked(self, tree: Tree, node: Node, start: int) -> tuple[Span, ...]:
+    def label_of(self, score: int) -> str:
+        """The class of a score from 0 to 4."""
+        return FIVE[score] if self.classes == 5 else negative_positive[score > NEUTRAL]
+
+    def gold_words(self, tree: Tree, node: Node, start: int) -> tuple[Span, ...]:
         """Words of a phrase that are far from neutral, each a span of its own."""
-        return tuple(
-            Span(a - start, b - start, "text")
-            for (a, b), label in list(zip(tree.leaves, tree.labels, strict=True))[node.first : node.last]
-            if abs(int(label) - NEUTRAL) >= self.distance
-        )
+        spans = []
+        for leaf in range(node.first, node.last):
+            score = int(tree.labels[leaf])
+            if abs(score - NEUTRAL) >= self.distance:
+                first, end = tree.leaves[leaf]
+                spans.append(Span(first - start, end - start, "text"))
+        return tuple(spans)
 
 
-def checked(tree: Tree) -> Tree:
+def sentiment_tree(row: Row[str]) -> Tree:
+    """The tree of a line, whose labels must be scores."""
+    tree = parse_tree(row.value)
     for node in tree.nodes:
         if node.label not in ("0", "1", "2", "3", "4"):
             raise InputError(f"the label {node.label!r} is no number from 0 to 4.")

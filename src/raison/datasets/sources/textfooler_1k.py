@@ -9,9 +9,10 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, each, present
+from raison.datasets.rows import Row, Rows, map_rows
 from raison.datasets.sources.ag_news import TOPICS
-from raison.datasets.table import columns
+from raison.datasets.table import read_columns
+from raison.datasets.text_files import find_file
 
 RELATIONS = ("entailment", "neutral", "contradiction")
 PAIRS = ("snli", "mnli", "mnli_matched", "mnli_mismatched")
@@ -27,35 +28,38 @@ class Textfooler(Dataset):
     `mnli_mismatched` with numbers for labels.
     """
 
+    task = "classification"
     splits = ("test",)
     folder = "textfooler_1k"
     source = "https://github.com/jind11/TextFooler"
     paper = "Jin et al. 2020, Is BERT Really Robust?"
+    labels = negative_positive
 
     corpus: str = "imdb"  # imdb, yelp, ag, mr, snli, mnli, mnli_matched or mnli_mismatched
 
     def __post_init__(self) -> None:
         one_of("corpus", self.corpus, CORPORA)
-
-    @property
-    def task(self) -> str:  # type: ignore[override]
-        return "pair" if self.corpus in PAIRS else "classification"
-
-    @property
-    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
         if self.corpus in PAIRS:
-            return RELATIONS
-        return TOPICS if self.corpus == "ag" else negative_positive
+            self.set_facts(task="pair", labels=RELATIONS)
+        elif self.corpus == "ag":
+            self.set_facts(labels=TOPICS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        path = present(place, f"{self.corpus}.txt", self.corpus)
-        pair = self.task == "pair"
-        return each(columns(path, 3 if pair else 2, "\t" if pair else " "), self.example)
+        path = find_file(place, f"{self.corpus}.txt", self.corpus)
+        if self.task == "pair":
+            return map_rows(read_columns(path, 3, "\t"), self.labelled_example)
+        return map_rows(read_columns(path, 2, " "), self.labelled_example)
 
-    def example(self, row: Row[list[str]]) -> Example:
+    def labelled_example(self, row: Row[list[str]]) -> Example:
+        """The example of a label, a text and perhaps another."""
         label, first, *second = row.value
-        names = {**{name: name for name in self.labels}, **{str(n): name for n, name in enumerate(self.labels)}}
-        if label not in names:
-            raise InputError(f"the label {label!r} is none of {', '.join(self.labels)}.")
+        name = self.label_of(label)
         pair = second[0].strip() if second else None
-        return Example(first.strip(), pair, id=str(row.line), label=names[label])
+        return Example(first.strip(), pair, id=str(row.line), label=name)
+
+    def label_of(self, written: str) -> str:
+        """A class by its name or its number."""
+        for number, name in enumerate(self.labels):
+            if written in (name, str(number)):
+                return name
+        raise InputError(f"the label {written!r} is none of {', '.join(self.labels)}.")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Rows, present
-from raison.datasets.treebank import TAGS, trees
+from raison.datasets.rows import Rows
+from raison.datasets.text_files import find_file
+from raison.datasets.treebank import TAGS, read_treebank
 
 
 @dataset("ud_english_ewt")
@@ -24,4 +25,4 @@ class UdEnglishEwt(Dataset):
     labels = TAGS
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return trees(present(place, f"en_ewt-ud-{split}.conllu"))
+        return read_treebank(find_file(place, f"en_ewt-ud-{split}.conllu"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Rows, present
-from raison.datasets.squad import questions
+from raison.datasets.rows import Rows
+from raison.datasets.squad import read_squad
+from raison.datasets.text_files import find_file
 
 
 @dataset("xquad")
@@ -30,4 +31,4 @@ class Xquad(Dataset):
         one_of("language", self.language, ("en", "de"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return questions(present(place, f"xquad.{self.language}.json"))
+        return read_squad(find_file(place, f"xquad.{self.language}.json"))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Rows, alternately, each, lines, present
+from raison.datasets.rows import Rows, interleave, map_rows
+from raison.datasets.text_files import find_file, read_lines
 
 
 @dataset("yelp_sentences")
@@ -26,8 +27,11 @@ class YelpSentences(Dataset):
     labels = negative_positive
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return alternately(*(self.of_class(place, split, number) for number in range(len(self.labels))))
+        classes = [self.sentences_of_class(place, split, number) for number in range(len(self.labels))]
+        return interleave(*classes)
 
-    def of_class(self, place: Path, split: str, number: int) -> Rows[Example]:
-        rows = lines(present(place, f"sentiment.{split}.{number}"))
-        return each(rows, lambda row: Example(row.value, id=f"{number}/{row.line}", label=self.labels[number]))
+    def sentences_of_class(self, place: Path, split: str, number: int) -> Rows[Example]:
+        """The sentences of the file of a class."""
+        label = self.labels[number]
+        rows = read_lines(find_file(place, f"sentiment.{split}.{number}"))
+        return map_rows(rows, lambda row: Example(row.value, id=f"{number}/{row.line}", label=label))

@@ -18,7 +18,7 @@ from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example
 from raison.core.registry import datasets
-from raison.datasets.open import open_dataset, parted
+from raison.datasets.open import open_dataset, parse_data_spec
 from raison.metrics.attention import (
     information_of_states,
     kendall_defined,
@@ -315,7 +315,7 @@ def train_part(model: Any, data: Any, train: Any, data_dir: Any, skip_broken: bo
         found = list(train)
     else:
         named = data if train is None else os.fspath(train)
-        name = parted(named)[0] if isinstance(named, str) else ""
+        name = parse_data_spec(named)[0] if isinstance(named, str) else ""
         able = name in datasets and "train" in datasets[name].splits
         if train is None and not able:
             raise InputError(

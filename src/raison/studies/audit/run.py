@@ -17,7 +17,7 @@ from raison.core.records import Example
 from raison.core.registry import datasets
 from raison.core.spec import whole
 from raison.datasets.base import DEVELOPMENT
-from raison.datasets.open import open_dataset, parted
+from raison.datasets.open import open_dataset, parse_data_spec
 from raison.models.load import load
 from raison.studies.audit.diagnostics import Looked, shown, train_part, with_names
 from raison.studies.audit.report import Audit, Shown, Spread
@@ -148,7 +148,7 @@ def labelled(
     """The examples, and how many records are broken."""
     broken = 0
     if isinstance(data, str):
-        name, _ = parted(data)
+        name, _ = parse_data_spec(data)
         if split is None and name in datasets:
             split = next((s for s in ("test", *DEVELOPMENT) if s in datasets[name].splits), None)
         read = open_dataset(data, split, limit, data_dir, skip_broken)

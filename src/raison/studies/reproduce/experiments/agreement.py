@@ -10,7 +10,7 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.evaluation import Column, Evaluation, Seen
 from raison.core.records import Example
-from raison.datasets.agreement import filled
+from raison.datasets.agreement import fill_templates
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model, TargetSpec
@@ -81,7 +81,7 @@ def usable_examples(trial: Trial) -> tuple[list[Usable], str]:
     Of each relation pairs are tried in a seeded order, one from each at a time, until there are `trial.count`.
     """
     check_task(trial, "causal", "a causal language model")
-    by_relation = filled(open_dataset("analogies", data=trial.data_dir).examples)
+    by_relation = fill_templates(open_dataset("analogies", data=trial.data_dir).examples)
     waiting = {relation: shuffled(examples, trial.seed) for relation, examples in by_relation.items()}
     tried, right = dict.fromkeys(waiting, 0), dict.fromkeys(waiting, 0)
     usable: list[Usable] = []

@@ -1,0 +1,244 @@
+"""Puts what people have marked on a text: the spans of one person, or the vote of several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from raison.core.errors import InputError
+from raison.core.records import Span
+from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText, WrittenSpan
+from raison.datasets.spans import Places, checked_span, quote_short, spans_of_marks, true_runs
+
+__all__ = [
+    "Texts",
+    "has_repeats",
+    "numbers_fit",
+    "place_span",
+    "runs_of_numbers",
+    "spans_of_annotations",
+    "spans_of_numbers",
+    "text_of_segment",
+]
+
+Texts = Mapping[str, TokenizedText | None]  # of an example, by the names of its segments
+
+
+def spans_of_annotations(
+    annotations: Sequence[Annotation], texts: Texts, usual: str, *, meaning: NumberMeaning, vote: str
+) -> tuple[Span, ...]:
+    """The spans of a rationale; those of several people are put to the vote, each text by itself.
+
+    `usual` names the text that marks are about which name none.
+    """
+    people = [spans_of_annotation(annotation, texts, usual, meaning) for annotation in annotations]
+    if not people:
+        return ()
+    if len(people) == 1:
+        return people[0]
+
+    least = {"majority": len(people) // 2 + 1, "all": len(people)}.get(vote, 1)
+    by_tokens = are_tokens_marked(annotations, meaning)
+
+    chosen: list[Span] = []
+    for segment, text in texts.items():
+        votes = []
+        for spans in people:
+            votes.append([span for span in spans if (span.segment or usual) == segment])
+        if text is not None and any(votes):
+            chosen += spans_with_votes(text, votes, least, segment=segment, by_tokens=by_tokens)
+    return tuple(chosen)
+
+
+def are_tokens_marked(annotations: Sequence[Annotation], meaning: NumberMeaning) -> bool:
+    """Whether everybody has marked tokens, so that these are voted on and not characters."""
+    for annotation in annotations:
+        if annotation.words:
+            return False
+        if annotation.spans and meaning.spans != "tokens":
+            return False
+        if annotation.numbers and meaning.numbers == "characters":
+            return False
+    return True
+
+
+def spans_with_votes(
+    text: TokenizedText, people: Sequence[Sequence[Span]], least: int, *, segment: str, by_tokens: bool
+) -> list[Span]:
+    """What at least so many have marked; neighbouring tokens make one span."""
+    votes = [0] * len(text.text)
+    for spans in people:
+        marked: set[int] = set()
+        for span in spans:
+            marked.update(range(span.start, span.end))
+        for index in marked:
+            votes[index] += 1
+
+    if by_tokens:
+        marks = [votes[start] >= least for start, _ in text.tokens]
+        return list(spans_of_marks(text.tokens, marks, segment))
+    return spans_of_runs(text.text, true_runs(vote >= least for vote in votes), segment)
+
+
+def spans_of_runs(text: str, runs: Places, segment: str) -> list[Span]:
+    """Spans of runs of characters, without those of white space only."""
+    return [Span(start, end, segment) for start, end in runs if text[start:end].strip()]
+
+
+# -- one person --------------------------------------------------------------------------------------------------
+
+
+def spans_of_annotation(annotation: Annotation, texts: Texts, usual: str, meaning: NumberMeaning) -> tuple[Span, ...]:
+    """The spans of one person, in the order in which they are written."""
+    if annotation.is_empty:
+        return ()
+    if annotation.numbers:
+        return spans_of_numbers(text_of_segment(texts, usual), annotation.numbers, meaning.numbers, usual)
+
+    spans = []
+    for written in annotation.spans:
+        segment = written.segment or usual
+        unit = written.unit or meaning.spans
+        text = text_of_segment(texts, segment)
+        span = place_span(text, written, unit, segment)
+        spans.append(refuse_span(text, written, unit, segment) if span is None else span)
+
+    words = spans_of_words(text_of_segment(texts, usual).text, annotation.words, usual)
+    return (*spans, *words)
+
+
+def text_of_segment(texts: Texts, segment: str) -> TokenizedText:
+    """The text of a name, which must be there."""
+    text = texts.get(segment)
+    if text is None:
+        raise InputError(f"the gold is about {segment!r}, but the texts are {', '.join(texts)}.")
+    return text
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+
+def spans_of_numbers(text: TokenizedText, numbers: Sequence[int], unit: str, segment: str) -> tuple[Span, ...]:
+    """Spans of a list of numbers: 0 and 1 for each token, or the numbers of what is marked, counted from 0."""
+    if unit == "flags":
+        return spans_of_marks(text.tokens, numbers, segment)
+    if has_repeats(numbers):
+        raise InputError(f"the numbers of {unit} name one twice.")
+
+    size = len(text.tokens) if unit == "tokens" else len(text.text)
+    if not numbers_fit(numbers, size):
+        wrong = min(numbers) if min(numbers) < 0 else max(numbers)
+        raise InputError(f"there is no {unit.removesuffix('s')} {wrong} in a text of {size}, counted from 0.")
+
+    if unit == "tokens":
+        inside = set(numbers)
+        marks = [index in inside for index in range(size)]
+        return spans_of_marks(text.tokens, marks, segment)
+    return tuple(spans_of_runs(text.text, runs_of_numbers(numbers), segment))
+
+
+def has_repeats(numbers: Sequence[int]) -> bool:
+    """Whether a number stands there twice."""
+    return len(set(numbers)) < len(numbers)
+
+
+def numbers_fit(numbers: Sequence[int], size: int) -> bool:
+    """Whether numbers can count things of which there are `size`."""
+    return not has_repeats(numbers) and min(numbers) >= 0 and max(numbers) < size
+
+
+def runs_of_numbers(numbers: Sequence[int]) -> Places:
+    """The runs of neighbours: first number and one past the last."""
+    inside = set(numbers)
+    return true_runs(number in inside for number in range(max(numbers) + 1))
+
+
+# -- written spans -----------------------------------------------------------------------------------------------
+
+
+def place_span(text: TokenizedText, written: WrittenSpan, unit: str, segment: str) -> Span | None:
+    """A written span on the text; None where it does not fit."""
+    start, end = written.start, written.end
+    if not is_whole(start) or not is_whole(end):
+        return None
+    if unit == "characters":
+        return place_characters(text.text, start, end, stated=written.stated, segment=segment)
+    return place_tokens(text, start, end, stated=written.stated, segment=segment)
+
+
+def place_characters(text: str, start: int, end: int, *, stated: object, segment: str) -> Span | None:
+    """A span of characters; None where it does not fit."""
+    if not 0 <= start < end <= len(text) or stated not in (None, text[start:end]):
+        return None
+    return Span(start, end, segment)
+
+
+def place_tokens(text: TokenizedText, start: int, end: int, *, stated: object, segment: str) -> Span | None:
+    """A span of tokens; None where it does not fit."""
+    if not 0 <= start < end <= len(text.tokens):
+        return None
+
+    first, _ = text.tokens[start]
+    _, behind = text.tokens[end - 1]
+    if stated is not None and str(stated).split() != text.text[first:behind].split():
+        return None
+    return Span(first, behind, segment)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def refuse_span(text: TokenizedText, written: WrittenSpan, unit: str, segment: str) -> Span:
+    """Say what is wrong with a span."""
+    start, end = written.start, written.end
+    if unit == "tokens" and isinstance(start, int) and isinstance(end, int):
+        size = len(text.tokens)
+        if 0 <= start < end <= size:
+            raise InputError(f"the tokens {start}..{end} do not hold {quote_short(str(written.stated))}.")
+        raise InputError(f"the tokens {start}..{end} are not in the text, which has {size}.")
+    return checked_span(text.text, start, end, written.stated, segment)
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+
+
+def spans_of_words(text: str, words: Sequence[str], segment: str) -> list[Span]:
+    """Where marked words stand: each where it comes next as a whole word, else first in the text; once each."""
+    taken: Places = []
+    cursor = 0
+    for word in words:
+        if not word.strip():
+            raise InputError("a marked word is empty.")
+
+        place = next_place(text, word.strip(), cursor, taken)
+        if place is None:
+            quoted = f"{quote_short(word)} is no span of the text {quote_short(text)}"
+            raise InputError(f"the marked word {quoted}: it does not stand there.")
+        taken.append(place)
+        _, cursor = place
+    return [Span(start, end, segment) for start, end in sorted(taken)]
+
+
+def next_place(text: str, word: str, cursor: int, taken: Places) -> tuple[int, int] | None:
+    """Where a word stands that is not taken: behind the cursor, else anywhere; best as a whole word in its own case."""
+    exact = re.escape(word)
+    whole = rf"(?<!\w){exact}(?!\w)"
+
+    for pattern, flags in ((whole, 0), (whole, re.IGNORECASE), (exact, 0), (exact, re.IGNORECASE)):
+        places = [match.span() for match in re.finditer(pattern, text, flags)]
+        free = [place for place in places if not overlaps(place, taken)]
+        behind = [place for place in free if place[0] >= cursor]
+        if behind:
+            return behind[0]
+        if free:
+            return free[0]
+    return None
+
+
+def overlaps(place: tuple[int, int], taken: Places) -> bool:
+    """Whether a place shares a character with one that is taken."""
+    start, end = place
+    return any(first < end and start < behind for first, behind in taken)

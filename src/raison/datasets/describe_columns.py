@@ -1,0 +1,144 @@
+"""Says in a sentence what a user's file was taken for, with one example, and what may be wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from raison.core.errors import InputError
+from raison.core.records import Example, Span
+from raison.datasets.annotation_spans import spans_of_annotations
+from raison.datasets.annotations import Annotation, TokenizedText
+from raison.datasets.column_mapping import ColumnMapping
+from raison.datasets.nested_columns import RawRecord
+from raison.datasets.spans import quote_short
+
+__all__ = ["MarkedRecord", "describe_columns", "describe_doubt"]
+
+DESCRIBED = ("text", "pair", "label", "target", "id")  # fields, in the order of the sentence
+COUNTED = {
+    "characters": "numbers of characters, from 0",
+    "tokens": "numbers of tokens between white space, from 0",
+    "flags": "0 or 1 for each token between white space",
+}
+
+
+@dataclass(frozen=True)
+class MarkedRecord:
+    """A text that people have marked, before numbers mean anything."""
+
+    segment: str  # the name of the text
+    text: TokenizedText
+    annotations: Sequence[Annotation]
+
+
+def describe_columns(
+    example: Example, record: RawRecord, columns: ColumnMapping, marked: Sequence[MarkedRecord], file: str
+) -> str:
+    """Which column is what, how people's marks were read, and one example.
+
+    `record` is the first of the file, `example` the first that shows marks.
+    """
+    parts = []
+    for name in DESCRIBED:
+        if name in columns.names or name in record:
+            parts.append(f"{name} is {columns.column_of(name)!r}")
+    marks = describe_marks(columns, marked)
+    if marks:
+        parts.append(marks)
+    return f"{Path(file).name}: {'; '.join(parts)}; {describe_example(example)}."
+
+
+def describe_example(example: Example) -> str:
+    """An example with its label and its marks."""
+    facts = []
+    if example.label is not None:
+        facts.append(f"the label {quote_short(str(example.label))}")
+    if example.gold:
+        facts.append(f"the marks {quote_marks(example.gold, example)}")
+
+    shown = f"for example {quote_short(example.text)}"
+    return f"{shown} has {' and '.join(facts)}" if facts else shown
+
+
+def describe_marks(columns: ColumnMapping, marked: Sequence[MarkedRecord]) -> str:
+    """How the human rationales are written."""
+    people = max((len(record.annotations) for record in marked), default=0)
+    if people == 0:
+        return f"marked words stand between {columns.marked!r}" if columns.marked else ""
+
+    annotations: list[Annotation] = []
+    for record in marked:
+        annotations += record.annotations
+
+    kinds = " or ".join(kinds_of_marks(annotations, columns)) or "nothing so far"
+    names = " and ".join(map(repr, columns.columns_of("gold")))
+    several = f" of {people} annotators ({columns.annotators} of them)" if people > 1 else ""
+    return f"gold is {names}, read as {kinds}{several}"
+
+
+def kinds_of_marks(annotations: Collection[Annotation], columns: ColumnMapping) -> list[str]:
+    """The ways in which people have marked something."""
+    kinds = []
+    if any(annotation.numbers for annotation in annotations):
+        kinds.append(COUNTED[columns.meaning.numbers])
+
+    units: set[str] = set()
+    for annotation in annotations:
+        units.update(span.unit or columns.meaning.spans for span in annotation.spans)
+    if units:
+        kinds.append(f"spans of {' and '.join(sorted(units))}")
+
+    if any(annotation.words for annotation in annotations):
+        kinds.append("words")
+    return kinds
+
+
+def describe_doubt(marked: Sequence[MarkedRecord], columns: ColumnMapping, file: str) -> str:
+    """What the numbers of the gold could be as well: both readings of the first record in which they differ."""
+    taken = columns.meaning.numbers if any(map(has_numbers, marked)) else columns.meaning.spans
+    numbers = f"The numbers of {columns.column_of('gold')!r} in {Path(file).name}"
+
+    for record in marked:
+        as_characters = read_as("characters", record, columns)
+        as_tokens = read_as("tokens", record, columns)
+        if as_characters is not None and as_tokens is not None and as_characters != as_tokens:
+            return (
+                f"{numbers} could be characters or tokens: as characters they mark {as_characters}, as tokens "
+                f"{as_tokens}. They are read as {taken}: say which with numbers=characters or numbers=tokens."
+            )
+    return (
+        f"{numbers} are read as {taken}, which cut words in two: say what they count with numbers=characters or "
+        "numbers=tokens."
+    )
+
+
+def has_numbers(record: MarkedRecord) -> bool:
+    """Whether anybody has written a list of numbers about a text."""
+    return any(annotation.numbers for annotation in record.annotations)
+
+
+def read_as(unit: str, record: MarkedRecord, columns: ColumnMapping) -> str | None:
+    """The words that are marked if numbers count this; None where they do not fit."""
+    meaning = replace(columns.meaning, numbers=unit, spans=unit)
+    texts = {record.segment: record.text}
+    try:
+        spans = spans_of_annotations(
+            record.annotations, texts, record.segment, meaning=meaning, vote=columns.annotators
+        )
+    except InputError:
+        return None
+    return quote_marks(spans, Example(record.text.text))
+
+
+def quote_marks(spans: Sequence[Span], example: Example) -> str:
+    """The first marked words, as they are named in a sentence."""
+    words = []
+    for span in spans[:3]:
+        in_pair = example.pair and span.segment in ("second", "context")
+        text = example.pair if in_pair and example.pair else example.text
+        words.append(quote_short(text[span.start : span.end]))
+    if len(spans) > 3:
+        words.append("…")
+    return ", ".join(words) or "nothing"

@@ -1,0 +1,217 @@
+"""Makes an example of a record of a user's file, by its column mapping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from raison.core.errors import InputError
+from raison.core.records import Example, Slot, Span
+from raison.core.spec import place_of
+from raison.datasets.annotation_parser import parse_annotations
+from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_segment
+from raison.datasets.annotations import Annotation, TokenizedText
+from raison.datasets.column_mapping import Cells, ColumnMapping
+from raison.datasets.faults import SEGMENTS
+from raison.datasets.inline_marks import strip_marks
+from raison.datasets.json_files import Json
+from raison.datasets.nested_columns import RawRecord
+from raison.datasets.parallel import aligned_example, parse_alignment
+from raison.datasets.rows import Row
+
+__all__ = ["MarkedTexts", "example_of_record", "marked_texts_of_record"]
+
+
+@dataclass(frozen=True)
+class MarkedTexts:
+    """The texts of a record, and what people have marked in them, before numbers are read."""
+
+    texts: Texts
+    usual: str  # the text that marks are about which name none
+    annotations: Sequence[Annotation] = ()
+    spans: tuple[Span, ...] = ()  # what is marked in the texts themselves, or in a copy
+
+
+def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
+    """The example of a record."""
+    record = row.value
+    cells = columns.cells_of(record, row.file)
+    text, pair = texts_of(cells, columns)
+    marked = marked_texts(cells, text, pair, columns)
+
+    label = label_of(cells.label, columns, needed=columns.is_label_needed(record))
+    spans = spans_of_annotations(
+        marked.annotations, marked.texts, marked.usual, meaning=columns.meaning, vote=columns.annotators
+    )
+    has_id = cells.id is not None and cells.id != ""
+    example = Example(
+        text,
+        pair,
+        id=str(cells.id if has_id else row.line),
+        target=cells.target,
+        label=label,
+        gold=(*marked.spans, *spans),
+        slots=tuple(map(Slot.from_dict, record.get("slots") or ())),
+        meta=meta_of(record, columns),
+    )
+    if cells.alignment is None:
+        return example
+    return with_alignment(example, cells.alignment, columns.base)
+
+
+def marked_texts_of_record(record: RawRecord, file: str, columns: ColumnMapping) -> MarkedTexts:
+    """The texts and the marks of a record."""
+    cells = columns.cells_of(record, file, ("text", "pair", "gold"))
+    text, pair = texts_of(cells, columns)
+    return marked_texts(cells, text, pair, columns)
+
+
+# -- texts -------------------------------------------------------------------------------------------------------
+
+
+def texts_of(cells: Cells, columns: ColumnMapping) -> tuple[str, str | None]:
+    """The text and the other one of a pair, without the signs around marked words."""
+    if cells.text is None:
+        raise InputError("it has no text.")
+    text = plain_text(cells.text, columns.marked)
+    pair = plain_text(cells.pair, columns.marked)
+
+    for name, value in (("text", text), ("pair", pair)):
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"The {name} of an example must be a string, not {type(value).__name__}.")
+    return str(text), None if pair is None else str(pair)
+
+
+def plain_text(cell: object, sign: str) -> object:
+    """A text without the signs around marked words; a list of words becomes one, anything else stays."""
+    if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+        cell = " ".join(cell)
+    if sign and isinstance(cell, str):
+        cell, _ = strip_marks(cell, sign)
+    return cell
+
+
+def tokenized(cell: object, text: str | None) -> TokenizedText | None:
+    """A text with its tokens, of which the cell may have been a list."""
+    if text is None:
+        return None
+    words = tuple(cell) if isinstance(cell, list) else None
+    return TokenizedText(text, words)
+
+
+# -- marks -------------------------------------------------------------------------------------------------------
+
+
+def marked_texts(cells: Cells, text: str, pair: str | None, columns: ColumnMapping) -> MarkedTexts:
+    """What is marked in the texts, by signs in them or by the gold."""
+    segments = SEGMENTS[columns.task or ("pair" if pair is not None else "text")]
+    usual = columns.segment or (segments[-1] if columns.task == "qa" else segments[0])
+
+    texts: dict[str, TokenizedText | None] = {}
+    spans: list[Span] = []
+    for segment, cell, plain in zip(segments, (cells.text, cells.pair), (text, pair), strict=False):
+        texts[segment] = tokenized(cell, plain)
+        if columns.marked and isinstance(cell, str):
+            _, places = strip_marks(cell, columns.marked)
+            spans += [Span(start, end, segment) for start, end in places]
+
+    gold = cells.gold
+    original = texts.get(usual)
+    if columns.marked and isinstance(gold, str) and original is not None:
+        return MarkedTexts(texts, usual, spans=spans_of_copy(gold, original.text, usual, columns.marked))
+    if gold is None or gold == "":
+        return MarkedTexts(texts, usual, spans=tuple(spans))
+
+    annotations = annotations_of(gold, text_of_segment(texts, usual), columns)
+    return MarkedTexts(texts, usual, annotations, tuple(spans))
+
+
+def spans_of_copy(copy: str, text: str, segment: str, sign: str) -> tuple[Span, ...]:
+    """What is marked in a copy of a text, which must be the same text."""
+    plain, places = strip_marks(copy, sign)
+    if plain.strip() != text.strip():
+        raise InputError("the gold is another text than the one that it marks.")
+
+    blank_of_text = len(text) - len(text.lstrip())
+    blank_of_copy = len(plain) - len(plain.lstrip())
+    moved = blank_of_text - blank_of_copy
+    return tuple(Span(start + moved, end + moved, segment) for start, end in places)
+
+
+def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) -> list[Annotation]:
+    """What each annotator has marked: several columns hold one each."""
+    if not columns.has_several_gold_columns or not isinstance(gold, list):
+        return parse_annotations(gold, text)
+
+    annotations = []
+    for number, cell in enumerate(gold, 1):
+        people = parse_annotations(cell, text)
+        if len(people) > 1:
+            raise InputError(f"column {number} of the gold has marks of several annotators: name it alone.")
+        annotations += people or [Annotation()]
+    return annotations
+
+
+# -- label and meta ----------------------------------------------------------------------------------------------
+
+
+def label_of(value: object, columns: ColumnMapping, *, needed: bool) -> object:
+    """The label that a cell names, by its name or its number; of a list, all of them."""
+    if isinstance(value, list):
+        if any(isinstance(entry, float) and math.isnan(entry) for entry in value):
+            raise InputError("one of its labels is no number.")
+        return [label_of(entry, columns, needed=True) for entry in value]
+
+    if value is None or value == "":
+        if needed or columns.labels:
+            raise InputError("it has no label.")
+        return None
+    if not columns.labels or value in columns.labels:
+        return value
+
+    number = str(value).strip()
+    place = place_of(number, len(columns.labels))
+    if place is not None:
+        return columns.labels[place]
+    if number == "-1":  # what Hugging Face writes where there is none
+        raise InputError("it has no label.")
+    raise InputError(f"the label {value!r} is none of {', '.join(columns.labels)}.")
+
+
+def meta_of(record: RawRecord, columns: ColumnMapping) -> Json:
+    """The columns that no field has taken, and what the record calls its meta."""
+    used = columns.used_columns()
+    meta: Json = {}
+    for name, value in record.items():
+        if name not in used and name not in ("slots", "meta"):
+            meta[str(name)] = to_json(value)
+
+    own = record.get("meta")
+    if isinstance(own, Mapping):
+        for name, value in own.items():
+            meta[str(name)] = to_json(value)
+    return meta
+
+
+def to_json(value: object) -> object:
+    """What JSON can hold; anything else as text."""
+    if value is None or isinstance(value, (str, int, bool)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [to_json(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {str(key): to_json(entry) for key, entry in value.items()}
+    return str(value)
+
+
+def with_alignment(example: Example, alignment: object, base: int) -> Example:
+    """The example with the links between its words and those of its translation, the label."""
+    if not isinstance(example.label, str):
+        raise InputError("an alignment needs a translation: say which column it is, as in (label=target).")
+
+    links = parse_alignment(alignment, base)
+    aligned = aligned_example(example.text, example.label, links, id=example.id, base=base)
+    return replace(example, pair=None, meta={**example.meta, **aligned.meta})
