@@ -107,17 +107,22 @@ def looks_like_list(value: object) -> bool:
 
 def is_of_several_people(items: Sequence[object], text: TokenizedText) -> bool:
     """Whether a list holds one list for each annotator; a list of pairs of numbers holds spans."""
-    entries = [item for item in items if item is not None]
-    lists = [entry for entry in entries if isinstance(entry, (list, tuple))]
-    if not lists or len(lists) < len(entries):
+    lists = []
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            lists.append(item)
+        elif item is not None:
+            return False
+    if not lists:
         return False
     if not all(map(is_pair, lists)):
         return True
 
     # pairs are spans, unless the text has two tokens and the pairs are their flags, such as [1, 0]
-    backwards = any(pair[0] >= pair[1] for pair in lists)
-    flags = backwards and all(set(pair) <= {0, 1} for pair in lists)
-    return flags and len(text.tokens) == 2
+    if len(text.tokens) != 2:
+        return False
+    backwards = any(start >= end for start, end, *_ in lists)
+    return backwards and all({0, 1}.issuperset(pair) for pair in lists)
 
 
 def is_pair(value: object) -> bool:
@@ -189,7 +194,13 @@ def span_of_object(item: RawSpan) -> WrittenSpan:
     """The span of an object that names its ends."""
     start, end, unit = names_of_ends(item) or END_NAMES[0]
     segment = item.get("segment") or ""
-    return WrittenSpan(item[start], item[end], unit, str(segment), item.get("text"))
+    return WrittenSpan(
+        item[start],
+        item[end],
+        unit,
+        str(segment),
+        item.get("text"),
+    )
 
 
 def split_columns(item: RawSpan) -> list[RawSpan]:
@@ -198,6 +209,9 @@ def split_columns(item: RawSpan) -> list[RawSpan]:
     if not isinstance(item[start], (list, tuple)):
         return [item]
 
-    columns = {key: list(value) for key, value in item.items() if isinstance(value, (list, tuple))}
+    columns = {}
+    for name, value in item.items():
+        if isinstance(value, (list, tuple)):
+            columns[name] = value
     rows = zip(*columns.values(), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]

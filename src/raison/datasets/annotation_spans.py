@@ -26,29 +26,51 @@ Texts = Mapping[str, TokenizedText | None]  # of an example, by the names of its
 
 
 def spans_of_annotations(
-    annotations: Sequence[Annotation], texts: Texts, usual: str, *, meaning: NumberMeaning, vote: str
+    annotations: Sequence[Annotation],
+    texts: Texts,
+    usual: str,
+    *,
+    meaning: NumberMeaning,
+    vote: str,
 ) -> tuple[Span, ...]:
     """The spans of a rationale; those of several people are put to the vote, each text by itself.
 
     `usual` names the text that marks are about which name none.
     """
-    people = [spans_of_annotation(annotation, texts, usual, meaning) for annotation in annotations]
+    people: list[tuple[Span, ...]] = []
+    for annotation in annotations:
+        people.append(spans_of_annotation(annotation, texts, usual=usual, meaning=meaning))
     if not people:
         return ()
     if len(people) == 1:
         return people[0]
 
-    least = {"majority": len(people) // 2 + 1, "all": len(people)}.get(vote, 1)
+    least = votes_needed(vote, len(people))
     by_tokens = are_tokens_marked(annotations, meaning)
-
     chosen: list[Span] = []
     for segment, text in texts.items():
-        votes = []
-        for spans in people:
-            votes.append([span for span in spans if (span.segment or usual) == segment])
-        if text is not None and any(votes):
-            chosen += spans_with_votes(text, votes, least, segment=segment, by_tokens=by_tokens)
+        in_text = [spans_in_segment(spans, segment, usual) for spans in people]
+        if text is not None and any(in_text):
+            chosen += spans_with_votes(
+                text,
+                in_text,
+                least,
+                segment=segment,
+                by_tokens=by_tokens,
+            )
     return tuple(chosen)
+
+
+def votes_needed(vote: str, people: int) -> int:
+    """How many must have marked something."""
+    if vote == "majority":
+        return people // 2 + 1
+    return people if vote == "all" else 1
+
+
+def spans_in_segment(spans: Sequence[Span], segment: str, usual: str) -> list[Span]:
+    """The spans about one of the texts."""
+    return [span for span in spans if (span.segment or usual) == segment]
 
 
 def are_tokens_marked(annotations: Sequence[Annotation], meaning: NumberMeaning) -> bool:
@@ -64,7 +86,12 @@ def are_tokens_marked(annotations: Sequence[Annotation], meaning: NumberMeaning)
 
 
 def spans_with_votes(
-    text: TokenizedText, people: Sequence[Sequence[Span]], least: int, *, segment: str, by_tokens: bool
+    text: TokenizedText,
+    people: Sequence[Sequence[Span]],
+    least: int,
+    *,
+    segment: str,
+    by_tokens: bool,
 ) -> list[Span]:
     """What at least so many have marked; neighbouring tokens make one span."""
     votes = [0] * len(text.text)
@@ -89,23 +116,30 @@ def spans_of_runs(text: str, runs: Places, segment: str) -> list[Span]:
 # -- one person --------------------------------------------------------------------------------------------------
 
 
-def spans_of_annotation(annotation: Annotation, texts: Texts, usual: str, meaning: NumberMeaning) -> tuple[Span, ...]:
+def spans_of_annotation(
+    annotation: Annotation,
+    texts: Texts,
+    *,
+    usual: str,
+    meaning: NumberMeaning,
+) -> tuple[Span, ...]:
     """The spans of one person, in the order in which they are written."""
     if annotation.is_empty:
         return ()
     if annotation.numbers:
-        return spans_of_numbers(text_of_segment(texts, usual), annotation.numbers, meaning.numbers, usual)
+        text = text_of_segment(texts, usual)
+        return spans_of_numbers(text, annotation.numbers, unit=meaning.numbers, segment=usual)
 
     spans = []
     for written in annotation.spans:
         segment = written.segment or usual
         unit = written.unit or meaning.spans
         text = text_of_segment(texts, segment)
-        span = place_span(text, written, unit, segment)
-        spans.append(refuse_span(text, written, unit, segment) if span is None else span)
+        spans.append(fitting_span(text, written, unit=unit, segment=segment))
 
-    words = spans_of_words(text_of_segment(texts, usual).text, annotation.words, usual)
-    return (*spans, *words)
+    text = text_of_segment(texts, usual)
+    spans += spans_of_words(text.text, annotation.words, usual)
+    return tuple(spans)
 
 
 def text_of_segment(texts: Texts, segment: str) -> TokenizedText:
@@ -119,23 +153,37 @@ def text_of_segment(texts: Texts, segment: str) -> TokenizedText:
 # -- numbers -----------------------------------------------------------------------------------------------------
 
 
-def spans_of_numbers(text: TokenizedText, numbers: Sequence[int], unit: str, segment: str) -> tuple[Span, ...]:
+def spans_of_numbers(
+    text: TokenizedText,
+    numbers: Sequence[int],
+    *,
+    unit: str,
+    segment: str = "",
+) -> tuple[Span, ...]:
     """Spans of a list of numbers: 0 and 1 for each token, or the numbers of what is marked, counted from 0."""
     if unit == "flags":
         return spans_of_marks(text.tokens, numbers, segment)
     if has_repeats(numbers):
         raise InputError(f"the numbers of {unit} name one twice.")
 
-    size = len(text.tokens) if unit == "tokens" else len(text.text)
-    if not numbers_fit(numbers, size):
-        wrong = min(numbers) if min(numbers) < 0 else max(numbers)
-        raise InputError(f"there is no {unit.removesuffix('s')} {wrong} in a text of {size}, counted from 0.")
-
     if unit == "tokens":
+        check_numbers(numbers, len(text.tokens), thing="token")
         inside = set(numbers)
-        marks = [index in inside for index in range(size)]
+        marks = [index in inside for index in range(len(text.tokens))]
         return spans_of_marks(text.tokens, marks, segment)
-    return tuple(spans_of_runs(text.text, runs_of_numbers(numbers), segment))
+
+    check_numbers(numbers, len(text.text), thing="character")
+    runs = runs_of_numbers(numbers)
+    return tuple(spans_of_runs(text.text, runs, segment))
+
+
+def check_numbers(numbers: Sequence[int], size: int, *, thing: str) -> None:
+    """Refuse numbers of things of which there are only `size`."""
+    least = min(numbers)
+    most = max(numbers)
+    if least < 0 or most >= size:
+        wrong = least if least < 0 else most
+        raise InputError(f"there is no {thing} {wrong} in a text of {size}, counted from 0.")
 
 
 def has_repeats(numbers: Sequence[int]) -> bool:
@@ -157,24 +205,50 @@ def runs_of_numbers(numbers: Sequence[int]) -> Places:
 # -- written spans -----------------------------------------------------------------------------------------------
 
 
-def place_span(text: TokenizedText, written: WrittenSpan, unit: str, segment: str) -> Span | None:
+def place_span(
+    text: TokenizedText,
+    written: WrittenSpan,
+    *,
+    unit: str,
+    segment: str = "",
+) -> Span | None:
     """A written span on the text; None where it does not fit."""
     start, end = written.start, written.end
     if not is_whole(start) or not is_whole(end):
         return None
     if unit == "characters":
-        return place_characters(text.text, start, end, stated=written.stated, segment=segment)
+        return place_characters(
+            text.text,
+            start,
+            end,
+            stated=written.stated,
+            segment=segment,
+        )
     return place_tokens(text, start, end, stated=written.stated, segment=segment)
 
 
-def place_characters(text: str, start: int, end: int, *, stated: object, segment: str) -> Span | None:
+def place_characters(
+    text: str,
+    start: int,
+    end: int,
+    *,
+    stated: object,
+    segment: str,
+) -> Span | None:
     """A span of characters; None where it does not fit."""
     if not 0 <= start < end <= len(text) or stated not in (None, text[start:end]):
         return None
     return Span(start, end, segment)
 
 
-def place_tokens(text: TokenizedText, start: int, end: int, *, stated: object, segment: str) -> Span | None:
+def place_tokens(
+    text: TokenizedText,
+    start: int,
+    end: int,
+    *,
+    stated: object,
+    segment: str,
+) -> Span | None:
     """A span of tokens; None where it does not fit."""
     if not 0 <= start < end <= len(text.tokens):
         return None
@@ -191,15 +265,36 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def refuse_span(text: TokenizedText, written: WrittenSpan, unit: str, segment: str) -> Span:
-    """Say what is wrong with a span."""
+def fitting_span(
+    text: TokenizedText,
+    written: WrittenSpan,
+    *,
+    unit: str,
+    segment: str,
+) -> Span:
+    """A written span on the text, where it must fit."""
+    span = place_span(text, written, unit=unit, segment=segment)
+    if span is not None:
+        return span
+
     start, end = written.start, written.end
     if unit == "tokens" and isinstance(start, int) and isinstance(end, int):
-        size = len(text.tokens)
-        if 0 <= start < end <= size:
-            raise InputError(f"the tokens {start}..{end} do not hold {quote_short(str(written.stated))}.")
-        raise InputError(f"the tokens {start}..{end} are not in the text, which has {size}.")
-    return checked_span(text.text, start, end, written.stated, segment)
+        raise token_span_error(text, start, end, written.stated)
+    return checked_span(  # which says what is wrong
+        text.text,
+        start,
+        end,
+        stated=written.stated,
+        segment=segment,
+    )
+
+
+def token_span_error(text: TokenizedText, start: int, end: int, stated: object) -> InputError:
+    """What is wrong with a span of tokens that does not fit."""
+    size = len(text.tokens)
+    if not 0 <= start < end <= size:
+        return InputError(f"the tokens {start}..{end} are not in the text, which has {size}.")
+    return InputError(f"the tokens {start}..{end} do not hold {quote_short(str(stated))}.")
 
 
 # -- words -------------------------------------------------------------------------------------------------------
@@ -213,7 +308,7 @@ def spans_of_words(text: str, words: Sequence[str], segment: str) -> list[Span]:
         if not word.strip():
             raise InputError("a marked word is empty.")
 
-        place = next_place(text, word.strip(), cursor, taken)
+        place = next_place(text, word.strip(), cursor=cursor, taken=taken)
         if place is None:
             quoted = f"{quote_short(word)} is no span of the text {quote_short(text)}"
             raise InputError(f"the marked word {quoted}: it does not stand there.")
@@ -222,17 +317,29 @@ def spans_of_words(text: str, words: Sequence[str], segment: str) -> list[Span]:
     return [Span(start, end, segment) for start, end in sorted(taken)]
 
 
-def next_place(text: str, word: str, cursor: int, taken: Places) -> tuple[int, int] | None:
+def next_place(
+    text: str,
+    word: str,
+    *,
+    cursor: int,
+    taken: Places,
+) -> tuple[int, int] | None:
     """Where a word stands that is not taken: behind the cursor, else anywhere; best as a whole word in its own case."""
     exact = re.escape(word)
     whole = rf"(?<!\w){exact}(?!\w)"
+    patterns = (
+        re.compile(whole),
+        re.compile(whole, re.IGNORECASE),
+        re.compile(exact),
+        re.compile(exact, re.IGNORECASE),
+    )
 
-    for pattern, flags in ((whole, 0), (whole, re.IGNORECASE), (exact, 0), (exact, re.IGNORECASE)):
-        places = [match.span() for match in re.finditer(pattern, text, flags)]
+    for pattern in patterns:
+        places = [match.span() for match in pattern.finditer(text)]
         free = [place for place in places if not overlaps(place, taken)]
-        behind = [place for place in free if place[0] >= cursor]
-        if behind:
-            return behind[0]
+        for start, end in free:
+            if start >= cursor:
+                return start, end
         if free:
             return free[0]
     return None

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, broken_row
-from raison.datasets.text_files import Stream, decode_text, open_error, read_lines_of_stream
+from raison.datasets.text_files import Stream, decode_text, open_error, open_packed, read_lines_of_stream
 
 __all__ = ["read_archive", "read_archive_lines", "read_archive_texts"]
 
@@ -28,20 +28,30 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
     Nothing is unpacked to the disk. A name that leads out of the archive is refused all the same, since names become
     the ids of examples, and ids the names of files.
     """
+    archive = str(path)
     number = 0
     try:
         for number, (name, content) in enumerate(unpack(path), 1):
-            if leads_out(name):
-                yield Broken(str(path), number, f"the name {name!r} leads out of the archive; get it again")
-            elif len(content) > limits.FILE:
-                most = limits.told(limits.FILE)
-                yield Broken(str(path), number, f"{name!r} is larger than {most}; give a part of it")
+            fault = member_fault(name, content)
+            if fault:
+                yield Broken(archive, number, fault)
             else:
-                yield Row(str(path), number, (name.removeprefix("./"), content))
+                member = (name.removeprefix("./"), content)
+                yield Row(archive, number, member)
     except DAMAGE as error:
-        yield Broken(str(path), number + 1, f"the archive is cut or damaged here ({error}); get it again")
+        yield Broken(archive, number + 1, f"the archive is cut or damaged here ({error}); get it again")
     except OSError as error:
         raise open_error(path, error) from None
+
+
+def member_fault(name: str, content: bytes) -> str:
+    """What is wrong with a file in an archive; nothing, mostly."""
+    if leads_out(name):
+        return f"the name {name!r} leads out of the archive; get it again"
+    if len(content) > limits.FILE:
+        most = limits.told(limits.FILE)
+        return f"{name!r} is larger than {most}; give a part of it"
+    return ""
 
 
 def leads_out(name: str) -> bool:
@@ -57,8 +67,7 @@ def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
     elif path.suffix == ".zip":
         yield from unpack_zip(path)
     else:
-        packed = path.suffix in (".gz", ".tgz")
-        with gzip.open(path) if packed else path.open("rb") as stream:
+        with open_packed(path) as stream:
             yield from unpack_tar(stream)
 
 
@@ -91,7 +100,9 @@ def unpack_tar(file: Stream) -> Iterator[tuple[str, bytes]]:
     watched = LastBytes(file)
     with tarfile.open(fileobj=watched, mode="r|") as archive:  # type: ignore[call-overload]
         for info in archive:
-            member = archive.extractfile(info) if info.isfile() else None
+            if not info.isfile():
+                continue
+            member = archive.extractfile(info)
             if member is not None:
                 yield info.name, member.read(ENOUGH)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -15,7 +15,7 @@ from raison.core.registry import datasets, suggest
 from raison.core.spec import Spec
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
-from raison.datasets.rows import Broken, Row, Rows, labels_in_turn
+from raison.datasets.rows import Rows, labels_in_turn
 
 __all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of", "negative_positive"]
 
@@ -65,16 +65,18 @@ class Dataset(ABC):
 
     def split(self, wanted: str | None) -> str:
         """The split that is meant; `dev`, `val`, `valid` and `validation` are the same, and `test` is the default."""
+        splits = self.splits
         if wanted is None:
-            return "test" if "test" in self.splits else self.splits[-1]
-        if wanted in self.splits:
+            return "test" if "test" in splits else splits[-1]
+        if wanted in splits:
             return wanted
+        if wanted in DEVELOPMENT:
+            for split in splits:
+                if split in DEVELOPMENT:
+                    return split
 
-        for split in self.splits:
-            if wanted in DEVELOPMENT and split in DEVELOPMENT:
-                return split
-        near = suggest(str(wanted), list(self.splits))
-        known = ", ".join(self.splits)
+        near = suggest(str(wanted), list(splits))
+        known = ", ".join(splits)
         raise InputError(f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}.")
 
     def read(
@@ -90,11 +92,18 @@ class Dataset(ABC):
     def open_split(self, split: str | None = None, data: DataFolder = None) -> ExampleSource:
         """The examples of a split, not read yet."""
         name = self.split(split)
-        rows: Iterable[Row[Example] | Broken] = self.rows(folder_of(self, data), name)
+        folder = folder_of(self, data)
+        rows = self.rows(folder, name)
         if self.blocks:
             rows = labels_in_turn(rows, self.labels)
 
-        blank = LoadedData(str(self.spec()), name, self.task, tuple(self.labels), [])
+        blank = LoadedData(
+            name=str(self.spec()),
+            split=name,
+            task=self.task,
+            labels=tuple(self.labels),
+            examples=[],
+        )
         return ExampleSource(rows, self.fault, blank)
 
     def fault(self, example: Example) -> str:

@@ -77,8 +77,14 @@ class TreeParser:
             raise InputError("there is no tree.")
         if self.open_nodes:
             raise InputError("the brackets of the tree are not closed.")
+
         text, places = join_words(self.words)
-        return Tree(text, tuple(places), tuple(self.labels), tuple(self.nodes))
+        return Tree(
+            text,
+            leaves=tuple(places),
+            labels=tuple(self.labels),
+            nodes=tuple(self.nodes),
+        )
 
 
 def parse_tree(line: str) -> Tree:

@@ -83,14 +83,24 @@ class ColumnMapping:
     def value_of(self, record: RawRecord, name: str, file: str) -> object:
         """What stands in the column of a field; nothing where the column is not there and nobody has named it."""
         if name != "gold" or not self.has_several_gold_columns:
-            return self.cell(record, name, self.column_of(name), file)
+            column = self.column_of(name)
+            return self.cell(record, column, name=name, file=file)
 
-        values = [self.cell(record, name, column, file) for column in self.columns_of(name)]
+        values = []
+        for column in self.columns_of(name):
+            values.append(self.cell(record, column, name=name, file=file))
         if all(value is None for value in values):
             return None
         return values
 
-    def cell(self, record: RawRecord, name: str, column: object, file: str) -> object:
+    def cell(
+        self,
+        record: RawRecord,
+        column: object,
+        *,
+        name: str,
+        file: str,
+    ) -> object:
         """What stands in one column of a field."""
         try:
             value = find_cell(record, column)
@@ -98,14 +108,23 @@ class ColumnMapping:
             needed = name in self.names or name == "text"
             if not needed:
                 return None
-            raise self.missing_column(record, name, column, file) from None
+            raise self.missing_column(record, column, name=name, file=file) from None
         return None if self.filled and value == "" else value
 
-    def missing_column(self, record: RawRecord, name: str, column: object, file: str) -> RaisonError:
+    def missing_column(
+        self,
+        record: RawRecord,
+        column: object,
+        *,
+        name: str,
+        file: str,
+    ) -> RaisonError:
         """What to say about a column that is needed and not there."""
-        known = ", ".join(column_names(record)) or "none"
+        names = column_names(record)
+        known = ", ".join(names) or "none"
         if not self.filled:
             return InputError(f"there is no column {column!r} for {name}; the columns are {known}.")
+
         first = next(iter(record), "COLUMN")
         return WrongColumns(
             f"{file!r} has no column {column!r} for {name}; its columns are {known}. Say which one it is: "

@@ -135,71 +135,104 @@ def sentence_blocks(numbered_lines: Iterable[tuple[int, str]]) -> Iterator[Block
 
 def parse_sentence(path: Path, block: Block) -> Sentence:
     """The sentence of a block of lines."""
-    words, tokens = words_and_tokens(path, block)
-    text, places = place_words(path, words, tokens, block.comments.get("text"))
+    lines, tokens = words_and_tokens(path, block)
+    text, places = place_words(path, lines, tokens, text=block.comments.get("text"))
 
-    result = []
-    for line, (start, end) in zip(words, places, strict=True):
-        if not re.fullmatch(r"[0-9]+", line.head) or int(line.head) > len(words):
-            raise NotConllu(path, line.number, f"the head {line.head!r} is no word of a sentence of {len(words)}")
-        tag = line.upos if line.upos != "_" else ""
-        result.append(Word(start, end, int(line.head) - 1, line.deprel, tag))
-    return Sentence(text, tuple(result), block.comments.get("sent_id", ""))
+    words = []
+    for line, (start, end) in zip(lines, places, strict=True):
+        head = head_of(path, line, len(lines))
+        tag = "" if line.upos == "_" else line.upos
+        word = Word(
+            start,
+            end,
+            head=head,
+            relation=line.deprel,
+            tag=tag,
+        )
+        words.append(word)
+
+    id = block.comments.get("sent_id", "")
+    return Sentence(text, tuple(words), id)
+
+
+def head_of(path: Path, line: Line, size: int) -> int:
+    """The number of the word that a word depends on, from 0; -1: it is the root."""
+    if not re.fullmatch(r"[0-9]+", line.head) or int(line.head) > size:
+        why = f"the head {line.head!r} is no word of a sentence of {size}"
+        raise NotConllu(path, line.number, why)
+    return int(line.head) - 1
 
 
 def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]:
     """The lines of the words, and the tokens that hold several of them."""
     words: list[Line] = []
-    tokens: list[Token] = []
+    tokens: dict[int, Token] = {}  # by their first word
 
     for line in block.lines:
-        following = len(words) + 1
         if len(line.columns) != COLUMNS:
-            raise NotConllu(path, line.number, f"{len(line.columns)} columns between tabs, not {COLUMNS}")
-        if re.fullmatch(r"[0-9]+\.[0-9]+", line.id):  # an empty node
-            continue
+            why = f"{len(line.columns)} columns between tabs, not {COLUMNS}"
+            raise NotConllu(path, line.number, why)
 
-        several = re.fullmatch(r"([0-9]+)-([0-9]+)", line.id)
-        if several:
-            first, last = int(several[1]), int(several[2])
-            if first != following or last < first:
-                raise NotConllu(path, line.number, f"the token {line.id} does not begin with the next word")
-            tokens = [token for token in tokens if token.first != first]  # of two, the later counts
-            tokens.append(Token(line, first, last))
-        elif line.id == str(following):
+        number = len(words) + 1
+        if re.fullmatch(r"[0-9]+-[0-9]+", line.id):
+            tokens[number] = token_of_line(path, line, number)
+        elif line.id == str(number):
             words.append(line)
-        else:
-            raise NotConllu(path, line.number, f"a word has the number {line.id!r}, not {following}")
+        elif not re.fullmatch(r"[0-9]+\.[0-9]+", line.id):  # which would be an empty node
+            why = f"a word has the number {line.id!r}, not {number}"
+            raise NotConllu(path, line.number, why)
 
     if not words:
-        raise NotConllu(path, block.lines[0].number, "a sentence without words")
-    for token in tokens:
+        first = block.lines[0]
+        raise NotConllu(path, first.number, "a sentence without words")
+    for token in tokens.values():
         if token.last > len(words):
             why = f"the token {token.line.id} goes beyond the last word, {len(words)}"
             raise NotConllu(path, token.line.number, why)
-    return words, tokens
+    return words, list(tokens.values())
 
 
-def place_words(path: Path, words: list[Line], tokens: list[Token], text: str | None) -> tuple[str, Places]:
+def token_of_line(path: Path, line: Line, number: int) -> Token:
+    """The token of several words of a line such as 3-4; `number` is that of the next word."""
+    first, last = map(int, line.id.split("-"))
+    if first != number or last < first:
+        why = f"the token {line.id} does not begin with the next word"
+        raise NotConllu(path, line.number, why)
+    return Token(line, first, last)
+
+
+def place_words(
+    path: Path,
+    words: list[Line],
+    tokens: list[Token],
+    *,
+    text: str | None,
+) -> tuple[str, Places]:
     """The text and the characters of each word in it; a file without texts has them put together from its words."""
     surface = surface_tokens(words, tokens)
     if text is None:
-        text = "".join(token.line.form_and_space for token in surface).rstrip()
+        pieces = [token.line.form_and_space for token in surface]
+        text = "".join(pieces).rstrip()
 
     places: Places = []
     cursor = 0
     for token in surface:
         form = token.line.form
-        rest = text[cursor:]
-        start = cursor + len(rest) - len(rest.lstrip())
+        start = skip_blank(text, cursor)
         if not form or not text.startswith(form, start):
             why = f"the word {form!r} does not stand next in the text of the sentence"
             raise NotConllu(path, token.line.number, why)
 
         cursor = start + len(form)
-        inside = [line.form for line in words[token.first - 1 : token.last]]
-        places += places_in_token(form, inside, start)
+        lines = words[token.first - 1 : token.last]
+        places += places_in_token(form, [line.form for line in lines], start)
     return text, places
+
+
+def skip_blank(text: str, place: int) -> int:
+    """The next place that is no white space."""
+    rest = text[place:]
+    return place + len(rest) - len(rest.lstrip())
 
 
 def surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:

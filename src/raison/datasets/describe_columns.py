@@ -34,7 +34,12 @@ class MarkedRecord:
 
 
 def describe_columns(
-    example: Example, record: RawRecord, columns: ColumnMapping, marked: Sequence[MarkedRecord], file: str
+    *,
+    example: Example,
+    record: RawRecord,
+    columns: ColumnMapping,
+    marked: Sequence[MarkedRecord],
+    file: str,
 ) -> str:
     """Which column is what, how people's marks were read, and one example.
 
@@ -47,7 +52,10 @@ def describe_columns(
     marks = describe_marks(columns, marked)
     if marks:
         parts.append(marks)
-    return f"{Path(file).name}: {'; '.join(parts)}; {describe_example(example)}."
+    parts.append(describe_example(example))
+
+    known = "; ".join(parts)
+    return f"{Path(file).name}: {known}."
 
 
 def describe_example(example: Example) -> str:
@@ -64,18 +72,20 @@ def describe_example(example: Example) -> str:
 
 def describe_marks(columns: ColumnMapping, marked: Sequence[MarkedRecord]) -> str:
     """How the human rationales are written."""
-    people = max((len(record.annotations) for record in marked), default=0)
+    annotations: list[Annotation] = []
+    people = 0
+    for record in marked:
+        annotations += record.annotations
+        people = max(people, len(record.annotations))
     if people == 0:
         return f"marked words stand between {columns.marked!r}" if columns.marked else ""
 
-    annotations: list[Annotation] = []
-    for record in marked:
-        annotations += record.annotations
-
-    kinds = " or ".join(kinds_of_marks(annotations, columns)) or "nothing so far"
+    kinds = kinds_of_marks(annotations, columns)
+    read_as = " or ".join(kinds) or "nothing so far"
     names = " and ".join(map(repr, columns.columns_of("gold")))
-    several = f" of {people} annotators ({columns.annotators} of them)" if people > 1 else ""
-    return f"gold is {names}, read as {kinds}{several}"
+    if people == 1:
+        return f"gold is {names}, read as {read_as}"
+    return f"gold is {names}, read as {read_as} of {people} annotators ({columns.annotators} of them)"
 
 
 def kinds_of_marks(annotations: Collection[Annotation], columns: ColumnMapping) -> list[str]:
@@ -136,9 +146,15 @@ def quote_marks(spans: Sequence[Span], example: Example) -> str:
     """The first marked words, as they are named in a sentence."""
     words = []
     for span in spans[:3]:
-        in_pair = example.pair and span.segment in ("second", "context")
-        text = example.pair if in_pair and example.pair else example.text
+        text = text_of_span(span, example)
         words.append(quote_short(text[span.start : span.end]))
     if len(spans) > 3:
         words.append("…")
     return ", ".join(words) or "nothing"
+
+
+def text_of_span(span: Span, example: Example) -> str:
+    """The text that a span is about."""
+    if example.pair and span.segment in ("second", "context"):
+        return example.pair
+    return example.text

@@ -17,7 +17,7 @@ from raison.core.records import Example, Span
 from raison.core.spec import one_of
 from raison.datasets.archive import read_archive_texts
 from raison.datasets.json_files import Json, read_json_lines, required_field
-from raison.datasets.rows import Broken, Row, Rows, broken_row, map_rows
+from raison.datasets.rows import Broken, Row, Rows, map_rows
 from raison.datasets.spans import Places, quote_short
 from raison.datasets.text_files import find_file
 
@@ -139,21 +139,23 @@ class EraserReader:
     def gold_spans(self, joined: JoinedDocuments, evidence: list[Json]) -> tuple[Span, ...]:
         """The spans of all evidence in the order of the text, each once."""
         tokens = {name: tokens_of(self.documents[name]) for name in joined.offsets}
+        segment = "second" if self.query else "text"
 
         places: set[tuple[int, int]] = set()
         for piece in evidence:
             name = required_field(piece, "docid", str)
-            if name not in joined.offsets:
+            offset = joined.offsets.get(name)
+            if offset is None:
                 raise InputError(f"there is evidence in {name!r}, which is no document of the record.")
 
-            start, end = evidence_place(piece, name, self.documents[name], tokens[name])
+            text = self.documents[name]
+            start, end = evidence_place(piece, name=name, text=text, tokens=tokens[name])
             if self.level == "sentence":
-                start, end = lines_around(self.documents[name], start, end)
-            offset = joined.offsets[name]
+                start, end = lines_around(text, start, end)
             places.add((offset + start, offset + end))
 
-        segment = "second" if self.query else "text"
-        return tuple(Span(start, end, segment) for start, end in sorted(places))
+        ordered = sorted(places)
+        return tuple(Span(start, end, segment) for start, end in ordered)
 
     def document_notes(self, joined: JoinedDocuments) -> Json:
         """Where each document stands, which whoever writes explanations for ERASER's scorer has to know."""
@@ -161,7 +163,13 @@ class EraserReader:
         documents = []
         for name, start in joined.offsets.items():
             end = start + len(self.documents[name])
-            documents.append(Document(name, segment, start, end))
+            document = Document(
+                name,
+                segment=segment,
+                start=start,
+                end=end,
+            )
+            documents.append(document)
         return noted(documents)
 
     def class_notes(self) -> Json:
@@ -187,20 +195,31 @@ def is_empty(piece: Json) -> bool:
     return piece.get("start_token") == piece.get("end_token") and not piece.get("text")
 
 
-def evidence_place(piece: Json, name: str, text: str, tokens: Places) -> tuple[int, int]:
+def evidence_place(
+    piece: Json,
+    *,
+    name: str,
+    text: str,
+    tokens: Places,
+) -> tuple[int, int]:
     """Characters of a piece of evidence in its document, compared with the words that it is said to hold."""
     first = required_field(piece, "start_token", int)
     last = required_field(piece, "end_token", int)
+    evidence = f"the evidence {first}..{last}"
+
     if not 0 <= first < last <= len(tokens):
-        raise InputError(f"the evidence {first}..{last} is not in {name!r}, which has {len(tokens)} tokens.")
+        raise InputError(f"{evidence} is not in {name!r}, which has {len(tokens)} tokens.")
 
     start, _ = tokens[first]
     _, end = tokens[last - 1]
     held = text[start:end]
-    stated = piece.get("text")
-    if stated is not None and str(stated).split() != held.split():
-        words = f"{quote_short(held)}, not {quote_short(str(stated))}"
-        raise InputError(f"the evidence {first}..{last} of {name!r} holds {words} as stated.")
+    if piece.get("text") is None:
+        return start, end
+
+    stated = str(piece["text"])
+    if stated.split() != held.split():
+        words = f"{quote_short(held)}, not {quote_short(stated)}"
+        raise InputError(f"{evidence} of {name!r} holds {words} as stated.")
     return start, end
 
 
@@ -208,9 +227,13 @@ def lines_around(text: str, start: int, end: int) -> tuple[int, int]:
     """The lines that hold a span, without white space at their ends."""
     first = text.rfind("\n", 0, start) + 1
     behind = text.find("\n", end)
-    lines = text[first:] if behind < 0 else text[first:behind]
-    blank = len(lines) - len(lines.lstrip())
-    return first + blank, first + len(lines.rstrip())
+    if behind < 0:
+        behind = len(text)
+
+    lines = text[first:behind]
+    without_start = lines.lstrip()
+    without_end = lines.rstrip()
+    return behind - len(without_start), first + len(without_end)
 
 
 def read_eraser(
@@ -225,7 +248,13 @@ def read_eraser(
     """Examples of a split; see `EraserReader` for how they may be read."""
     one_of("level", level, LEVELS)
     documents = Documents(find_file(folder, *DOCUMENTS))
-    reader = EraserReader(documents, level, query, labels, drop_empty)
+    reader = EraserReader(
+        documents,
+        level=level,
+        query=query,
+        labels=labels,
+        drop_empty=drop_empty,
+    )
 
     for row in read_json_lines(find_file(folder, f"{split}.jsonl")):
         if isinstance(row, Broken):
@@ -234,4 +263,4 @@ def read_eraser(
         try:
             yield reader.read_row(row)
         except InputError as error:
-            yield broken_row(row.file, row.line, error)
+            yield row.broken_by(error)

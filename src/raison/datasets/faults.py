@@ -29,7 +29,13 @@ def id_fault(id: str, lines: Mapping[str, int]) -> str:
     return ""
 
 
-def label_fault(task: str, labels: tuple[str, ...], label: object, *, needed: bool) -> str:
+def label_fault(
+    task: str,
+    labels: tuple[str, ...],
+    label: object,
+    *,
+    needed: bool,
+) -> str:
     """What is wrong with the label of an example of a data set with these labels; nothing, mostly."""
     if label is None:
         return "it has no label" if needed else ""
@@ -51,11 +57,13 @@ def gold_fault(task: str, example: Example) -> str:
     for span in example.gold:
         text = texts.get(span.segment or names[0])
         if text is None:
-            return f"a gold span is about {span.segment!r}, but the texts are {', '.join(names)}"
+            known = ", ".join(names)
+            return f"a gold span is about {span.segment!r}, but the texts are {known}"
 
         place = f"the gold span {span.start}..{span.end}"
         if span.end > len(text):
             return f"{place} goes beyond the text, which has {len(text)} characters"
-        if not text[span.start : span.end].strip():
+        words = text[span.start : span.end]
+        if not words.strip():
             return f"{place} marks nothing but white space"
     return ""

@@ -57,31 +57,47 @@ class FileSettings:
 
 def parse_settings(name: str, params: Mapping[str, object]) -> FileSettings:
     """The settings and columns of a spec; bare words are text."""
-    plain: Json = {key: plain_value(value) for key, value in params.items()}
-    known = (*FIELDS, *SETTINGS)
-    for key in plain:
-        if key not in known:
-            raise InputError(
-                f"{name!r} can't be read with {key!r}.{suggest(key, list(known))} "
-                f"A column mapping takes {', '.join(FIELDS)}, and besides {', '.join(SETTINGS)}."
-            )
+    columns: dict[str, object] = {}
+    settings: Json = {}
+    for key, value in params.items():
+        if key in FIELDS:
+            columns[key] = plain_value(value)
+        elif key in SETTINGS:
+            settings[key] = plain_value(value)
+        else:
+            raise unknown_setting(name, key)
 
-    mapping = {key: value for key, value in plain.items() if key in MAPPED}
+    mapping = {key: value for key, value in settings.items() if key in MAPPED}
     if "labels" in mapping:
-        labels = mapping["labels"]
-        names = labels if isinstance(labels, (list, tuple)) else (labels,)
-        mapping["labels"] = tuple(map(str, names))
+        mapping["labels"] = label_names(mapping["labels"])
 
     return FileSettings(
-        columns={key: value for key, value in plain.items() if key in FIELDS},
-        given=tuple(key for key in plain if key in SETTINGS),
+        columns=columns,
+        given=tuple(settings),
         mapping=mapping,
-        format=plain.get("format", ""),
-        encoding=plain.get("encoding", ""),
-        level=plain.get("level", ""),
-        query=bool(plain.get("query", False)),
-        translation=plain.get("translation"),
+        format=settings.get("format", ""),
+        encoding=settings.get("encoding", ""),
+        level=settings.get("level", ""),
+        query=bool(settings.get("query", False)),
+        translation=settings.get("translation"),
     )
+
+
+def unknown_setting(name: str, key: str) -> InputError:
+    """What to say about a setting that nobody knows."""
+    near = suggest(key, [*FIELDS, *SETTINGS])
+    columns = ", ".join(FIELDS)
+    settings = ", ".join(SETTINGS)
+    return InputError(
+        f"{name!r} can't be read with {key!r}.{near} A column mapping takes {columns}, and besides {settings}."
+    )
+
+
+def label_names(labels: object) -> tuple[str, ...]:
+    """The names of the classes of a spec, which may be one."""
+    if isinstance(labels, (list, tuple)):
+        return tuple(map(str, labels))
+    return (str(labels),)
 
 
 def plain_value(value: object) -> object:

@@ -10,7 +10,7 @@ from raison.core.errors import InputError, MissingExtra
 from raison.core.records import Example
 from raison.core.spec import Spec
 from raison.datasets.faults import gold_fault
-from raison.datasets.file_settings import MAPPED, parse_settings
+from raison.datasets.file_settings import MAPPED, FileSettings, parse_settings
 from raison.datasets.json_files import Json
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.rows import Row, Rows
@@ -29,27 +29,44 @@ def open_hub_dataset(name: str, params: Mapping[str, object], split: str | None 
     `split` may stand in the spec as well; labels get the names of the set's ClassLabel.
     """
     where = f"hf:{name}"
-    wanted = split or text_or_none(params.get("split"))
-    config = text_or_none(params.get("config"))
-    others = {key: value for key, value in params.items() if key not in ("split", "config")}
-
+    others = dict(params)
+    inside = text_or_none(others.pop("split", None))
+    config = text_or_none(others.pop("config", None))
     settings = parse_settings(where, others)
-    wrong = set(settings.given) - set(MAPPED)
-    if wrong:
-        raise InputError(f"{', '.join(sorted(wrong))} means nothing for a Hugging Face data set: leave it away.")
+    check_hub_settings(settings)
 
+    wanted = split or inside
     table = load_hub_dataset(name, config, wanted)
-    names = class_names(table.features, settings.columns.get("label", "label"))
-    columns = settings.column_mapping(labels=names)
+    label = settings.columns.get("label", "label")
+    columns = settings.column_mapping(labels=class_names(table.features, label))
+    report = ColumnReport()
 
     def fault(example: Example) -> str:
-        return gold_fault(columns.task or task_of_examples([example]), example)
+        task = columns.task or task_of_examples([example])
+        return gold_fault(task, example)
 
-    report = ColumnReport()
-    rows = read_records(numbered_rows(table, where), columns, where, report)
-    part = str(table.split or wanted or "all")
-    blank = LoadedData(f"hf:{Spec(name, params)}", part, "", columns.labels, [])
-    return ExampleSource(rows, fault, blank, lambda loaded: finish_account(loaded, columns, report))
+    spec = Spec(name, params)
+    blank = LoadedData(
+        name=f"hf:{spec}",
+        split=str(table.split or wanted or "all"),
+        task="",
+        labels=columns.labels,
+        examples=[],
+    )
+    return ExampleSource(
+        rows=read_records(numbered_rows(table, where), columns, file=where, report=report),
+        fault=fault,
+        blank=blank,
+        finish=lambda loaded: finish_account(loaded, columns, report),
+    )
+
+
+def check_hub_settings(settings: FileSettings) -> None:
+    """Refuse settings that are for files."""
+    useless = set(settings.given) - set(MAPPED)
+    if useless:
+        names = ", ".join(sorted(useless))
+        raise InputError(f"{names} means nothing for a Hugging Face data set: leave it away.")
 
 
 def text_or_none(value: object) -> str | None:
@@ -73,9 +90,13 @@ def load_hub_dataset(name: str, config: str | None, split: str | None) -> datase
         raise MissingExtra("datasets", "data", "Reading Hugging Face data sets") from None
 
     try:
-        loaded = datasets.load_from_disk(name) if Path(name).is_dir() else datasets.load_dataset(name, config)
+        if Path(name).is_dir():
+            loaded = datasets.load_from_disk(name)
+        else:
+            loaded = datasets.load_dataset(name, config)
     except Exception as error:  # a hub has too many ways to fail
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        lines = str(error).splitlines() or [type(error).__name__]
+        why = lines[0]
         raise InputError(
             f"The Hugging Face data set {name!r} can't be loaded ({why.rstrip('.')}): check its name and the network, "
             "or name a folder that `save_to_disk` has written."
@@ -90,10 +111,12 @@ def load_hub_dataset(name: str, config: str | None, split: str | None) -> datase
 
 def choose_split(name: str, parts: Mapping[str, datasets.Dataset], split: str | None) -> datasets.Dataset:
     """The split that is named, else test, else the first."""
-    part = split or ("test" if "test" in parts else next(iter(parts)))
-    if part not in parts:
-        raise InputError(f"The data set {name!r} has no split {part!r}: it has {', '.join(parts)}.")
-    return parts[part]
+    known = list(parts)
+    if not split:
+        split = "test" if "test" in known else known[0]
+    if split not in known:
+        raise InputError(f"The data set {name!r} has no split {split!r}: it has {', '.join(known)}.")
+    return parts[split]
 
 
 def class_names(features: Mapping[object, object], column: object) -> tuple[str, ...]:

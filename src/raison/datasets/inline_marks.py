@@ -12,14 +12,18 @@ __all__ = ["sign_patterns", "strip_marks"]
 
 def sign_patterns(sign: object) -> tuple[str, str]:
     """Patterns of what opens and closes a mark: a tag, two signs with a space between them, or the same sign twice."""
-    tag = re.fullmatch(r"<([A-Za-z][\w-]*)>", str(sign))
+    written = str(sign)
+    tag = re.fullmatch(r"<([A-Za-z][\w-]*)>", written)
     if tag:
-        return rf"<{tag[1]}(?:\s[^>]*)?>", rf"</{tag[1]}\s*>"
+        name = tag[1]
+        return rf"<{name}(?:\s[^>]*)?>", rf"</{name}\s*>"
 
-    parts = str(sign).split()
-    if not isinstance(sign, str) or not 1 <= len(parts) <= 2:
+    parts = written.split()
+    if not isinstance(sign, str) or len(parts) not in (1, 2):
         raise InputError(f'What marks a word is a sign such as "*", a tag such as "<b>", or two signs, not {sign!r}.')
-    return re.escape(parts[0]), re.escape(parts[-1])
+    opening = parts[0]
+    closing = parts[-1]
+    return re.escape(opening), re.escape(closing)
 
 
 def strip_marks(text: str, sign: str) -> tuple[str, Places]:
@@ -41,7 +45,10 @@ def strip_marks(text: str, sign: str) -> tuple[str, Places]:
         if opens and start is None:
             start = len(plain)
         elif not opens and start is not None:
-            places.append(without_blank(plain, start, text, sign))
+            place = without_blank(plain, start)
+            if place is None:
+                raise InputError(f"there is nothing between two marks {sign!r} in {quote_short(text)}.")
+            places.append(place)
             start = None
         else:
             raise unpaired_marks(text, sign)
@@ -52,15 +59,15 @@ def strip_marks(text: str, sign: str) -> tuple[str, Places]:
 
 
 def unpaired_marks(text: str, sign: str) -> InputError:
+    """What to say about a mark that is not closed, or not opened."""
     return InputError(f"the marks {sign!r} do not come in pairs in {quote_short(text)}.")
 
 
-def without_blank(plain: str, start: int, text: str, sign: str) -> tuple[int, int]:
-    """The characters of a mark from `start` to the end of `plain`, without white space at its ends."""
-    inside = plain[start:]
+def without_blank(text: str, start: int) -> tuple[int, int] | None:
+    """The characters from `start` to the end of a text without white space at the ends; None if nothing is left."""
+    inside = text[start:]
     words = inside.strip()
     if not words:
-        raise InputError(f"there is nothing between two marks {sign!r} in {quote_short(text)}.")
-
-    first = len(plain) - len(inside.lstrip())
+        return None
+    first = len(text) - len(inside.lstrip())
     return first, first + len(words)

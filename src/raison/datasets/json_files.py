@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,7 +40,7 @@ def values_of_list(file: str, text: str) -> Rows[object]:
     decoder = json.JSONDecoder()
     number = 0
     place = skip_blank(text, text.index("[") + 1)
-    more = text[place : place + 1] != "]"
+    more = not text.startswith("]", place)
 
     while more:
         number += 1
@@ -53,11 +52,11 @@ def values_of_list(file: str, text: str) -> Rows[object]:
         yield Row(file, number, value)
 
         place = skip_blank(text, place)
-        more = text[place : place + 1] == ","
+        more = text.startswith(",", place)
         if more:
             place = skip_blank(text, place + 1)
 
-    closed = text[place : place + 1] == "]"
+    closed = text.startswith("]", place)
     if not closed or skip_blank(text, place + 1) < len(text):
         yield Broken(file, number, "the list of objects is cut or goes on in a wrong way behind it")
 
@@ -65,7 +64,9 @@ def values_of_list(file: str, text: str) -> Rows[object]:
 def skip_blank(text: str, place: int) -> int:
     """The next place that is no white space."""
     match = BLANK.match(text, place)
-    return place if match is None else match.end()
+    if match is None:
+        return place
+    return match.end()
 
 
 def read_json_text(path: Path, *, other: str = "") -> Row[str] | Broken:
@@ -103,11 +104,13 @@ def json_object(value: object) -> Json:
 
 def required_field(record: object, name: str, kind: type[K]) -> K:
     """A field that must be there and of a kind."""
-    fields: Mapping[str, object] = json_object(record)
+    fields = json_object(record)
     if name not in fields:
-        raise InputError(f"there is no field {name!r}; it has {', '.join(map(str, fields)) or 'none'}.")
+        known = ", ".join(map(str, fields)) or "none"
+        raise InputError(f"there is no field {name!r}; it has {known}.")
 
     value = fields[name]
     if not isinstance(value, kind):
-        raise InputError(f"the field {name!r} is {type(value).__name__}, which it must not be.")
+        found = type(value).__name__
+        raise InputError(f"the field {name!r} is {found}, which it must not be.")
     return value

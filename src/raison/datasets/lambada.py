@@ -31,7 +31,7 @@ def passage_example(record: Json, *, index: int, id: str) -> Example:
         if not isinstance(span, list) or len(span) != 2:
             raise InputError(f"a span has two whole numbers, not {span!r}.")
         start, end = span
-        gold.append(checked_span(text, start, end, None, "text"))
+        gold.append(checked_span(text, start, end, segment="text"))
 
     return Example(
         text,

@@ -77,7 +77,7 @@ class ExampleSource:
         if isinstance(row, Broken):
             return row
         fault = self.fault(row.value)
-        return Broken(row.file, row.line, fault) if fault else None
+        return row.broken(fault) if fault else None
 
     def leave_out(self, broken: Broken, skip_broken: bool) -> None:
         """Put a broken record into the account, or refuse to go on."""
@@ -95,7 +95,7 @@ class ExampleSource:
             example = row.value
             fault = id_fault(example.id, lines)
             if fault:
-                self.leave_out(Broken(row.file, row.line, fault), skip_broken)
+                self.leave_out(row.broken(fault), skip_broken)
                 continue
 
             lines[example.id] = row.line

@@ -45,19 +45,32 @@ def decide_lists(lists: Sequence[NumberList]) -> Decision:
     if not lists or are_flags(lists):
         return Decision("flags")
 
-    fitting = [(text, numbers) for text, numbers in lists if numbers_fit(numbers, len(text.text))]
-    if any(not numbers_fit(numbers, len(text.tokens)) for text, numbers in fitting):
+    fitting = [each for each in lists if fits_characters(each)]
+    if not all(map(fits_tokens, fitting)):
         return Decision("characters", doubtful=lists_cut_words(fitting))
+    return Decision("tokens", doubtful=any(map(differs_as_tokens, fitting)))
 
-    readings_differ = any(differ_as_tokens(text, numbers) for text, numbers in fitting)
-    return Decision("tokens", readings_differ)
+
+def fits_characters(written: NumberList) -> bool:
+    """Whether numbers can be those of characters."""
+    text, numbers = written
+    return numbers_fit(numbers, len(text.text))
+
+
+def fits_tokens(written: NumberList) -> bool:
+    """Whether numbers can be those of tokens."""
+    text, numbers = written
+    return numbers_fit(numbers, len(text.tokens))
 
 
 def are_flags(lists: Sequence[NumberList]) -> bool:
     """Whether lists are 0 and 1 for each token."""
-    if any(set(numbers) - {0, 1} for _, numbers in lists):
-        return False
-    return any(len(numbers) == len(text.tokens) or has_repeats(numbers) for text, numbers in lists)
+    found = False
+    for text, numbers in lists:
+        if not {0, 1}.issuperset(numbers):
+            return False
+        found |= len(numbers) == len(text.tokens) or has_repeats(numbers)
+    return found
 
 
 def lists_cut_words(lists: Sequence[NumberList]) -> bool:
@@ -66,23 +79,31 @@ def lists_cut_words(lists: Sequence[NumberList]) -> bool:
     for text, numbers in lists:
         for start, end in runs_of_numbers(numbers):
             on_edges.append(is_on_edges(text.text, start, end))
-    return sum(on_edges) < len(on_edges) / 2
+    return is_minority(on_edges)
 
 
-def differ_as_tokens(text: TokenizedText, numbers: Sequence[int]) -> bool:
+def is_minority(facts: Sequence[bool]) -> bool:
+    """Whether fewer than half are true."""
+    return sum(facts) < len(facts) / 2
+
+
+def differs_as_tokens(written: NumberList) -> bool:
     """Whether a list marks something else as numbers of tokens than as numbers of characters."""
-    as_tokens = spans_of_numbers(text, numbers, "tokens", "")
-    as_characters = spans_of_numbers(text, numbers, "characters", "")
+    text, numbers = written
+    as_tokens = spans_of_numbers(text, numbers, unit="tokens")
+    as_characters = spans_of_numbers(text, numbers, unit="characters")
     return as_tokens != as_characters
 
 
 def is_on_edges(text: str, start: int, end: int) -> bool:
     """Whether a span of characters cuts no word at its ends."""
-    at_start = text[start - 1 : start + 1] if start else ""
-    at_end = text[end - 1 : end + 1]
-    cuts_start = len(at_start) == 2 and at_start.isalnum()
-    cuts_end = len(at_end) == 2 and at_end.isalnum()
-    return not cuts_start and not cuts_end
+    return not is_inside_word(text, start) and not is_inside_word(text, end)
+
+
+def is_inside_word(text: str, place: int) -> bool:
+    """Whether there are letters or digits on both sides of a place."""
+    around = text[place - 1 : place + 1] if place else ""
+    return len(around) == 2 and around.isalnum()
 
 
 def decide_spans(spans: Sequence[tuple[TokenizedText, WrittenSpan]]) -> Decision:
@@ -91,8 +112,8 @@ def decide_spans(spans: Sequence[tuple[TokenizedText, WrittenSpan]]) -> Decision
     on_edges: list[bool] = []
 
     for text, span in spans:
-        as_characters = place_span(text, span, "characters", "")
-        as_tokens = place_span(text, span, "tokens", "")
+        as_characters = place_span(text, span, unit="characters")
+        as_tokens = place_span(text, span, unit="tokens")
         differ |= as_characters != as_tokens
         only_tokens |= as_characters is None and as_tokens is not None
         if as_characters is not None:
@@ -104,5 +125,5 @@ def decide_spans(spans: Sequence[tuple[TokenizedText, WrittenSpan]]) -> Decision
     if only_characters or not differ:
         return Decision("characters")
 
-    cut_words = sum(on_edges) < len(on_edges) / 2
-    return Decision("tokens" if cut_words else "characters", doubtful=True)
+    unit = "tokens" if is_minority(on_edges) else "characters"
+    return Decision(unit, doubtful=True)

@@ -33,9 +33,13 @@ def overlap(train: Iterable[str | Example], test: Iterable[str | Example], *, le
 
 def normalise_text(text: str | Example, letters: int | None = None) -> tuple[str, str]:
     """The first letters and digits of a text (and of its pair) in lower case."""
+    pair = ""
     if isinstance(text, Example):
-        return only_letters(text.text)[:letters], only_letters(text.pair or "")[:letters]
-    return only_letters(text)[:letters], ""
+        pair = text.pair or ""
+        text = text.text
+    first = only_letters(text)
+    second = only_letters(pair)
+    return first[:letters], second[:letters]
 
 
 def only_letters(text: str) -> str:

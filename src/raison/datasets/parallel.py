@@ -47,21 +47,26 @@ def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
     """Lines of the same number; a line that only one of the files has is broken."""
     for rows in zip_longest(*files):
         broken = [row for row in rows if isinstance(row, Broken)]
-        good = [row for row in rows if isinstance(row, Row)]
         if broken:
             yield broken[0]
             continue
 
+        good = [row for row in rows if isinstance(row, Row)]
         first = good[0]
         if len(good) < len(rows):
-            yield Broken(first.file, first.line, "the other file ends before this line")
+            yield first.broken("the other file ends before this line")
             continue
 
-        values = tuple(row.value for row in good)
+        values = [row.value for row in good]
         mended: dict[str, None] = {}  # in order, each once
         for row in good:
             mended.update(dict.fromkeys(row.mended))
-        yield Row(first.file, first.line, values, tuple(mended))
+        yield Row(
+            first.file,
+            first.line,
+            value=tuple(values),
+            mended=tuple(mended),
+        )
 
 
 def parse_links(text: str, base: int) -> Links:
@@ -87,12 +92,16 @@ def parse_alignment(value: object, base: int) -> Links:
     if isinstance(value, str):
         return parse_links(value, base)
     if not isinstance(value, (list, tuple)):
-        raise InputError(f"the alignment is {type(value).__name__}: write it like 0-1 2p3.")
+        kind = type(value).__name__
+        raise InputError(f"the alignment is {kind}: write it like 0-1 2p3.")
 
     pieces = []
     for link in value:
-        is_pair = isinstance(link, (list, tuple)) and len(link) == 2
-        pieces.append("-".join(map(str, link)) if is_pair else str(link))
+        if isinstance(link, (list, tuple)) and len(link) == 2:
+            source, target = link
+            pieces.append(f"{source}-{target}")
+        else:
+            pieces.append(str(link))
     return parse_links(" ".join(pieces), base)
 
 
@@ -133,7 +142,12 @@ def aligned_example(
 
 
 def read_parallel_text(
-    source: Path, translation: Path | None, alignment: Path | None, *, base: int = 0, other: str = ""
+    source: Path,
+    translation: Path | None,
+    alignment: Path | None,
+    *,
+    base: int = 0,
+    other: str = "",
 ) -> Rows[Example]:
     """A user's parallel text in one file, `source ||| translation ||| links`, or in up to three, line by line."""
     paths = [path for path in (source, translation, alignment) if path is not None]
@@ -146,7 +160,13 @@ def read_parallel_text(
             raise InputError("it has no translation.")
         if not links:
             return Example(text.strip(), id=str(row.line), label=label.strip())
-        return aligned_example(text.strip(), label.strip(), parse_links(links[0], base), id=str(row.line), base=base)
+        return aligned_example(
+            text.strip(),
+            label.strip(),
+            parse_links(links[0], base),
+            id=str(row.line),
+            base=base,
+        )
 
     return map_rows(zip_rows(*files), example)
 
@@ -160,7 +180,12 @@ def split_parts(lines: Sequence[str], *, translated: bool, linked: bool) -> list
     parts = first.split(BETWEEN)
     if len(parts) < 2:
         raise InputError(f"no {BETWEEN} stands between the two sentences.")
-    if len(parts) > (2 if linked else 3):
-        more = "the links are in a file of their own" if linked else "source, translation and links are all there is"
+
+    most = 3
+    more = "source, translation and links are all there is"
+    if linked:
+        most = 2
+        more = "the links are in a file of their own"
+    if len(parts) > most:
         raise InputError(f"the line has {len(parts)} parts between {BETWEEN}: {more}.")
     return [*parts, *others]

@@ -38,21 +38,27 @@ def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
     record = row.value
     cells = columns.cells_of(record, row.file)
     text, pair = texts_of(cells, columns)
-    marked = marked_texts(cells, text, pair, columns)
+    marked = marked_texts(cells, columns, text=text, pair=pair)
 
     label = label_of(cells.label, columns, needed=columns.is_label_needed(record))
     spans = spans_of_annotations(
-        marked.annotations, marked.texts, marked.usual, meaning=columns.meaning, vote=columns.annotators
+        marked.annotations,
+        marked.texts,
+        marked.usual,
+        meaning=columns.meaning,
+        vote=columns.annotators,
     )
-    has_id = cells.id is not None and cells.id != ""
+    slots = record.get("slots") or ()
+    without_id = cells.id is None or cells.id == ""
+
     example = Example(
         text,
         pair,
-        id=str(cells.id if has_id else row.line),
+        id=str(row.line if without_id else cells.id),
         target=cells.target,
         label=label,
         gold=(*marked.spans, *spans),
-        slots=tuple(map(Slot.from_dict, record.get("slots") or ())),
+        slots=tuple(map(Slot.from_dict, slots)),
         meta=meta_of(record, columns),
     )
     if cells.alignment is None:
@@ -64,7 +70,7 @@ def marked_texts_of_record(record: RawRecord, file: str, columns: ColumnMapping)
     """The texts and the marks of a record."""
     cells = columns.cells_of(record, file, ("text", "pair", "gold"))
     text, pair = texts_of(cells, columns)
-    return marked_texts(cells, text, pair, columns)
+    return marked_texts(cells, columns, text=text, pair=pair)
 
 
 # -- texts -------------------------------------------------------------------------------------------------------
@@ -77,10 +83,17 @@ def texts_of(cells: Cells, columns: ColumnMapping) -> tuple[str, str | None]:
     text = plain_text(cells.text, columns.marked)
     pair = plain_text(cells.pair, columns.marked)
 
-    for name, value in (("text", text), ("pair", pair)):
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"The {name} of an example must be a string, not {type(value).__name__}.")
-    return str(text), None if pair is None else str(pair)
+    if not isinstance(text, str):
+        raise not_a_string("text", text)
+    if pair is not None and not isinstance(pair, str):
+        raise not_a_string("pair", pair)
+    return text, pair
+
+
+def not_a_string(name: str, value: object) -> InputError:
+    """What to say about a text that is none."""
+    kind = type(value).__name__
+    return InputError(f"The {name} of an example must be a string, not {kind}.")
 
 
 def plain_text(cell: object, sign: str) -> object:
@@ -103,40 +116,81 @@ def tokenized(cell: object, text: str | None) -> TokenizedText | None:
 # -- marks -------------------------------------------------------------------------------------------------------
 
 
-def marked_texts(cells: Cells, text: str, pair: str | None, columns: ColumnMapping) -> MarkedTexts:
+def marked_texts(
+    cells: Cells,
+    columns: ColumnMapping,
+    *,
+    text: str,
+    pair: str | None,
+) -> MarkedTexts:
     """What is marked in the texts, by signs in them or by the gold."""
-    segments = SEGMENTS[columns.task or ("pair" if pair is not None else "text")]
-    usual = columns.segment or (segments[-1] if columns.task == "qa" else segments[0])
+    segments = segments_of(columns, has_pair=pair is not None)
+    usual = columns.segment or segments[0]
+    if columns.task == "qa" and not columns.segment:
+        usual = segments[-1]  # the context
 
     texts: dict[str, TokenizedText | None] = {}
     spans: list[Span] = []
-    for segment, cell, plain in zip(segments, (cells.text, cells.pair), (text, pair), strict=False):
+    written = ((cells.text, text), (cells.pair, pair))
+    for segment, (cell, plain) in zip(segments, written, strict=False):
         texts[segment] = tokenized(cell, plain)
-        if columns.marked and isinstance(cell, str):
-            _, places = strip_marks(cell, columns.marked)
-            spans += [Span(start, end, segment) for start, end in places]
+        spans += inline_spans(cell, segment, columns.marked)
 
     gold = cells.gold
     original = texts.get(usual)
     if columns.marked and isinstance(gold, str) and original is not None:
-        return MarkedTexts(texts, usual, spans=spans_of_copy(gold, original.text, usual, columns.marked))
+        of_copy = spans_of_copy(gold, original.text, segment=usual, sign=columns.marked)
+        return MarkedTexts(texts, usual, spans=of_copy)
     if gold is None or gold == "":
         return MarkedTexts(texts, usual, spans=tuple(spans))
 
-    annotations = annotations_of(gold, text_of_segment(texts, usual), columns)
-    return MarkedTexts(texts, usual, annotations, tuple(spans))
+    text_of_gold = text_of_segment(texts, usual)
+    return MarkedTexts(
+        texts,
+        usual,
+        annotations=annotations_of(gold, text_of_gold, columns),
+        spans=tuple(spans),
+    )
 
 
-def spans_of_copy(copy: str, text: str, segment: str, sign: str) -> tuple[Span, ...]:
+def segments_of(columns: ColumnMapping, *, has_pair: bool) -> tuple[str, ...]:
+    """The names of the texts of a record."""
+    if columns.task:
+        return SEGMENTS[columns.task]
+    return SEGMENTS["pair"] if has_pair else SEGMENTS["text"]
+
+
+def inline_spans(cell: object, segment: str, sign: str) -> list[Span]:
+    """What is marked in a text by signs in it."""
+    if not sign or not isinstance(cell, str):
+        return []
+    _, places = strip_marks(cell, sign)
+    return [Span(start, end, segment) for start, end in places]
+
+
+def spans_of_copy(
+    copy: str,
+    text: str,
+    *,
+    segment: str,
+    sign: str,
+) -> tuple[Span, ...]:
     """What is marked in a copy of a text, which must be the same text."""
-    plain, places = strip_marks(copy, sign)
+    plain, _ = strip_marks(copy, sign)
     if plain.strip() != text.strip():
         raise InputError("the gold is another text than the one that it marks.")
 
-    blank_of_text = len(text) - len(text.lstrip())
-    blank_of_copy = len(plain) - len(plain.lstrip())
-    moved = blank_of_text - blank_of_copy
-    return tuple(Span(start + moved, end + moved, segment) for start, end in places)
+    # white space at the start may differ
+    moved = leading_blank(text) - leading_blank(plain)
+    spans = []
+    for span in inline_spans(copy, segment, sign):
+        spans.append(Span(span.start + moved, span.end + moved, segment))
+    return tuple(spans)
+
+
+def leading_blank(text: str) -> int:
+    """The number of characters of white space at the start of a text."""
+    return len(text) - len(text.lstrip())
 
 
 def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) -> list[Annotation]:
@@ -213,5 +267,11 @@ def with_alignment(example: Example, alignment: object, base: int) -> Example:
         raise InputError("an alignment needs a translation: say which column it is, as in (label=target).")
 
     links = parse_alignment(alignment, base)
-    aligned = aligned_example(example.text, example.label, links, id=example.id, base=base)
+    aligned = aligned_example(
+        example.text,
+        example.label,
+        links,
+        id=example.id,
+        base=base,
+    )
     return replace(example, pair=None, meta={**example.meta, **aligned.meta})

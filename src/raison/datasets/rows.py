@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Generic, TypeVar
 
 from raison.core.errors import InputError
@@ -55,6 +56,18 @@ class Row(Generic[V]):
     value: V
     mended: tuple[str, ...] = ()  # what was put right in reading, e.g. bytes that are no UTF-8
 
+    def with_value(self, value: U) -> Row[U]:
+        """The same place with another value."""
+        return Row(self.file, self.line, value, self.mended)
+
+    def broken(self, reason: str) -> Broken:
+        """The same place as a broken record."""
+        return Broken(self.file, self.line, reason)
+
+    def broken_by(self, error: InputError) -> Broken:
+        """The same place as a broken record, for the reason that an error gives."""
+        return broken_row(self.file, self.line, error)
+
 
 Rows = Iterator["Row[T] | Broken"]
 
@@ -74,11 +87,13 @@ def map_rows(rows: Iterable[Row[T] | Broken], convert: Callable[[Row[T]], U]) ->
         try:
             value = convert(row)
         except InputError as error:
-            yield broken_row(row.file, row.line, error)
+            yield row.broken_by(error)
         except UNEXPECTED as error:  # whatever a file may hold, it is this record that is wrong
-            yield Broken(row.file, row.line, f"it can't be read ({type(error).__name__}: {str(error)[:80]})")
+            kind = type(error).__name__
+            why = str(error)[:80]
+            yield row.broken(f"it can't be read ({kind}: {why})")
         else:
-            yield Row(row.file, row.line, value, row.mended)
+            yield row.with_value(value)
 
 
 def filter_rows(rows: Iterable[Row[T] | Broken], wanted: Callable[[T], bool]) -> Rows[T]:
@@ -93,23 +108,30 @@ def labels_in_turn(rows: Iterable[Row[Example] | Broken], labels: tuple[str, ...
 
     Many files hold all of one class before the other; the first hundred records of such a file would be of one class.
     """
+    if not labels:
+        yield from rows
+        return
+
     waiting: dict[object, deque[Row[Example]]] = {label: deque() for label in labels}
-    turn = 0
+    turns = cycle(waiting.values())
+    next_class = next(turns)
 
     for row in rows:
         if isinstance(row, Broken) or row.value.label not in waiting:
             yield row
             continue
 
-        waiting[row.value.label].append(row)
-        while waiting[labels[turn]]:
-            yield waiting[labels[turn]].popleft()
-            turn = (turn + 1) % len(labels)
+        of_class = waiting[row.value.label]
+        of_class.append(row)
+        while next_class:
+            yield next_class.popleft()
+            next_class = next(turns)
 
+    # some class has ended before the others
     while any(waiting.values()):
-        if waiting[labels[turn]]:
-            yield waiting[labels[turn]].popleft()
-        turn = (turn + 1) % len(labels)
+        if next_class:
+            yield next_class.popleft()
+        next_class = next(turns)
 
 
 def interleave(*streams: Rows[T]) -> Rows[T]:

@@ -31,8 +31,9 @@ MOVED = frozenset({"nsubj", "nsubj:pass", "advmod"})  # what hangs on the predic
 
 def parse_file(path: str | Path, limit: int | None = None, *, parser: str | None = None) -> list[Sentence]:
     """The trees of the first `limit` lines (by default all) of a text file, plain or .gz; each line is one text."""
-    lines = map(str.strip, read_good_lines(Path(path)))
-    texts = list(islice(filter(None, lines), limit))
+    lines = read_good_lines(Path(path))
+    full = filter(None, map(str.strip, lines))
+    texts = list(islice(full, limit))
     if not texts:
         raise InputError(f"{str(path)!r} holds no text: name a file with one text in each line.")
     return list(parse_texts(texts, parser=parser))
@@ -78,9 +79,11 @@ def sentence_of_document(document: Doc) -> Sentence:
     words = []
     for token in tokens:
         relation, head = relation_and_head(token)
-        is_root = head.i == token.i or head.i not in word_numbers
-        head_number = ROOT if is_root else word_numbers[head.i]
-        words.append(Word(token.idx, token.idx + len(token.text), head_number, relation))
+        head_number = ROOT
+        if head.i != token.i:
+            head_number = word_numbers.get(head.i, ROOT)
+        end = token.idx + len(token.text)
+        words.append(Word(token.idx, end, head_number, relation))
     return Sentence(document.text, tuple(words))
 
 

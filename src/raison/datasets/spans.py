@@ -63,18 +63,25 @@ def spans_of_marks(places: Places, marks: Sequence[bool | int], segment: str) ->
     return tuple(spans)
 
 
-def checked_span(text: str, start: object, end: object, stated: object, segment: str) -> Span:
+def checked_span(
+    text: str,
+    start: object,
+    end: object,
+    *,
+    segment: str,
+    stated: object = None,
+) -> Span:
     """A span of `text`, which must hold what it is said to hold (None: nothing is said)."""
     first = whole_number(start)
     behind = whole_number(end)
-
+    span = f"the span {start}..{end}"
     if not 0 <= first < behind <= len(text):
-        raise InputError(f"the span {start}..{end} is not in the text, which has {len(text)} characters.")
+        raise InputError(f"{span} is not in the text, which has {len(text)} characters.")
+
     held = text[first:behind]
     if stated is not None and held != stated:
-        raise InputError(
-            f"the span {start}..{end} holds {quote_short(held)}, not {quote_short(str(stated))} as stated."
-        )
+        words = f"{quote_short(held)}, not {quote_short(str(stated))}"
+        raise InputError(f"{span} holds {words} as stated.")
     return Span(first, behind, segment)
 
 
@@ -87,4 +94,6 @@ def whole_number(value: object) -> int:
 
 def quote_short(text: str) -> str:
     """A text as it is named in a sentence."""
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+    if len(text) > 40:
+        text = f"{text[:37]}..."
+    return repr(text)

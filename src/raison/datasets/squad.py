@@ -93,7 +93,14 @@ def question_example(row: Row[Question]) -> Example:
     for answer in answers:
         start = required_field(answer, "answer_start", int)
         text = required_field(answer, "text", str)
-        spans.append(checked_span(question.context, start, start + len(text), text, "context"))
+        span = checked_span(
+            question.context,
+            start,
+            start + len(text),
+            stated=text,
+            segment="context",
+        )
+        spans.append(span)
 
     return Example(
         required_field(record, "question", str),

@@ -22,12 +22,13 @@ def read_columns(path: Path, count: int, delimiter: str = "\t", *, other: str = 
 
     def split_line(row: Row[str]) -> list[str]:
         cells = row.value.split(delimiter, count - 1)
-        if len(cells) != count or "" in cells:
-            full = sum(map(bool, cells))
-            raise InputError(f"the line has {full} of {count} columns.")
+        full = list(filter(None, cells))
+        if len(full) != count:
+            raise InputError(f"the line has {len(full)} of {count} columns.")
         return cells
 
-    return map_rows(read_lines(path, other=other), split_line)
+    lines = read_lines(path, other=other)
+    return map_rows(lines, split_line)
 
 
 class CsvLines:
@@ -55,12 +56,18 @@ class CsvLines:
 
             if row.mended and not self.other:
                 place = row.value.index(UNKNOWN) + 1
-                self.broken.append(Broken(row.file, row.line, f"character {place} is not UTF-8"))
+                self.broken.append(row.broken(f"character {place} is not UTF-8"))
             self.mended.extend(row.mended)
             yield row.value + "\n"
 
 
-def read_csv(path: Path, count: int | None = None, delimiter: str = ",", *, other: str = "") -> Rows[list[str]]:
+def read_csv(
+    path: Path,
+    count: int | None = None,
+    delimiter: str = ",",
+    *,
+    other: str = "",
+) -> Rows[list[str]]:
     """Rows of cells that may be quoted and go over several lines; `count` None: as many as the first row has."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     lines = CsvLines(path, other)
@@ -108,14 +115,23 @@ def read_table(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dic
     first, names = without_index(head.value)
     twice = len(set(names)) < len(names)
     if twice or not all(names):
-        yield Broken(head.file, head.line, f"the names of the columns are empty or stand twice: {', '.join(names)}")
+        known = ", ".join(names)
+        yield head.broken(f"the names of the columns are empty or stand twice: {known}")
         return
 
-    yield from map_rows(rows, lambda row: dict(zip(names, row.value[first:], strict=True)))
+    def name_cells(row: Row[list[str]]) -> dict[str, str]:
+        cells = row.value[first:]
+        return dict(zip(names, cells, strict=True))
+
+    yield from map_rows(rows, name_cells)
 
 
 def read_numbered_table(
-    path: Path, wanted: Collection[int], delimiter: str = ",", *, other: str = ""
+    path: Path,
+    wanted: Collection[int],
+    delimiter: str = ",",
+    *,
+    other: str = "",
 ) -> Rows[dict[int, str]]:
     """Rows of a table whose columns are known by number, from 0; `wanted` are those that somebody asks for.
 
@@ -124,27 +140,40 @@ def read_numbered_table(
     """
     rows = read_csv(path, None, delimiter, other=other)
     head = next(rows, None)
+    if head is None:
+        return
 
+    first = 0
+    numbers: list[int] = []
     if isinstance(head, Row):
         first, names = without_index(head.value)
-        numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10]
-        distinct = 0 < len(numbers) == len(names) == len(set(numbers))
-        if distinct and (first > 0 or set(wanted) <= set(numbers)):
-            yield from map_rows(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
-            return
+        numbers = numbers_of_names(names)
 
-    start = [] if head is None else [head]
-    yield from map_rows(chain(start, rows), lambda row: dict(enumerate(row.value)))
+    if numbers and (first > 0 or set(wanted) <= set(numbers)):
+        yield from map_rows(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
+    else:
+        yield from map_rows(chain([head], rows), lambda row: dict(enumerate(row.value)))
+
+
+def numbers_of_names(names: Sequence[str]) -> list[int]:
+    """The numbers that columns are called by; none where a name is no number or stands twice."""
+    numbers: list[int] = []
+    for name in names:
+        if not name.isdecimal() or len(name) >= 10:
+            return []
+        if int(name) in numbers:
+            return []
+        numbers.append(int(name))
+    return numbers
 
 
 def without_index(head: Sequence[str]) -> tuple[int, list[str]]:
     """How many columns without a name a first row begins with, and the names of the others."""
     names = [name.strip() for name in head]
-    first = 0
-    if any(names):
-        while not names[first]:
-            first += 1
-    return first, names[first:]
+    for first, name in enumerate(names):
+        if name:
+            return first, names[first:]
+    return 0, names
 
 
 def unquote(cell: str) -> str:

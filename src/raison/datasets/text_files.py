@@ -12,11 +12,27 @@ from raison.core import limits
 from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, broken_row
 
-__all__ = ["Stream", "decode_text", "find_file", "open_error", "read_good_lines", "read_lines", "read_lines_of_stream"]
+__all__ = [
+    "Stream",
+    "decode_text",
+    "find_file",
+    "open_error",
+    "open_packed",
+    "read_good_lines",
+    "read_lines",
+    "read_lines_of_stream",
+]
 
 Stream = IO[bytes] | gzip.GzipFile
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # a packed file that was cut or changed
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def open_packed(path: Path) -> Stream:
+    """An open file, whose bytes are unpacked as they are read (.gz, .tgz)."""
+    if path.suffix in (".gz", ".tgz"):
+        return gzip.open(path)
+    return path.open("rb")
 
 
 def open_error(path: Path, error: OSError) -> InputError:
@@ -48,13 +64,19 @@ def read_good_lines(path: Path) -> Iterator[str]:
 def read_lines(path: Path, *, other: str = "", longest: int | None = None) -> Rows[str]:
     """The lines of a text file; see `read_lines_of_stream`."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        with open_packed(path) as stream:
             yield from read_lines_of_stream(stream, str(path), other=other, longest=longest)
     except OSError as error:
         raise open_error(path, error) from None
 
 
-def read_lines_of_stream(stream: Stream, file: str, *, other: str = "", longest: int | None = None) -> Rows[str]:
+def read_lines_of_stream(
+    stream: Stream,
+    file: str,
+    *,
+    other: str = "",
+    longest: int | None = None,
+) -> Rows[str]:
     """The lines of an open file in UTF-8, without their ends; only \\n ends a line.
 
     `longest` is how many bytes a line may have, where that is not the limit of one record.
@@ -107,8 +129,9 @@ def decode_text(raw: bytes, other: str = "") -> tuple[str, tuple[str, ...]]:
         return raw.decode("utf-8"), ()
     except UnicodeDecodeError as error:
         if not other:
+            place = error.start + 1
             byte = raw[error.start]
-            raise InputError(f"byte {error.start + 1} (0x{byte:02x}) is not UTF-8.") from None
+            raise InputError(f"byte {place} (0x{byte:02x}) is not UTF-8.") from None
 
     if other == "replace":
         return raw.decode("utf-8", "replace"), ("bytes replaced",)
@@ -118,4 +141,5 @@ def decode_text(raw: bytes, other: str = "") -> tuple[str, tuple[str, ...]]:
     except LookupError:
         raise InputError(f"{other!r} is no encoding of texts: name one such as latin-1, or replace.") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"byte {error.start + 1} is neither UTF-8 nor {other}.") from None
+        place = error.start + 1
+        raise InputError(f"byte {place} is neither UTF-8 nor {other}.") from None

@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.rows import Broken, Row, Rows
 
-__all__ = ["balance_labels", "drop_unclear", "label_of_score"]
+__all__ = ["clear_examples", "label_of_score"]
 
 LOW, HIGH = 0.4, 0.6
 
@@ -36,7 +36,20 @@ def drop_unclear(rows: Iterable[Row[Example | None] | Broken]) -> Rows[Example]:
         if isinstance(row, Broken):
             yield row
         elif row.value is not None:
-            yield Row(row.file, row.line, row.value, row.mended)
+            yield row.with_value(row.value)
+
+
+def clear_examples(
+    rows: Iterable[Row[Example | None] | Broken],
+    labels: tuple[str, ...],
+    *,
+    balanced: bool,
+) -> Rows[Example]:
+    """The reviews that say something clear; `balanced`: as many of each label."""
+    clear = drop_unclear(rows)
+    if not balanced:
+        return clear
+    return balance_labels(clear, labels)
 
 
 def balance_labels(rows: Rows[Example], labels: tuple[str, ...]) -> Rows[Example]:
@@ -47,7 +60,8 @@ def balance_labels(rows: Rows[Example], labels: tuple[str, ...]) -> Rows[Example
             yield row
             continue
 
-        waiting[row.value.label].append(row)
+        of_class = waiting[row.value.label]
+        of_class.append(row)
         if all(waiting.values()):
-            for label in labels:
-                yield waiting[label].popleft()
+            for rows_of_class in waiting.values():
+                yield rows_of_class.popleft()

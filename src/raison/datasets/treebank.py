@@ -24,12 +24,15 @@ def read_treebank(path: Path) -> Rows[Example]:
 def sentence_rows(path: Path) -> Rows[Sentence]:
     """The sentences of a file, each in the row of its first line."""
     unread: dict[int, Broken] = {}
-
     for block in sentence_blocks(numbered_lines(path, unread)):
+        first = block.lines[0]
         try:
-            yield Row(str(path), block.lines[0].number, parse_sentence(path, block))
+            sentence = parse_sentence(path, block)
         except NotConllu as error:
-            yield unread.get(error.line) or Broken(str(path), error.line, f"it is not CoNLL-U: {error.why}")
+            fault = Broken(str(path), error.line, f"it is not CoNLL-U: {error.why}")
+            yield unread.get(error.line, fault)
+        else:
+            yield Row(str(path), first.number, sentence)
 
 
 def numbered_lines(path: Path, unread: dict[int, Broken]) -> Iterator[tuple[int, str]]:

@@ -50,7 +50,7 @@ class UserFile:
     def rows(self, report: ColumnReport) -> Rows[Example]:
         """The examples of the file; what is understood of a table goes to the report."""
         if self.form in TABLES:
-            return read_records(self.records(), self.columns, str(self.path), report)
+            return read_records(self.records(), self.columns, file=str(self.path), report=report)
         if self.form == "parallel":
             return self.parallel_rows()
         if self.form == "squad":
@@ -68,7 +68,8 @@ class UserFile:
             return read_parquet(self.path)
         if self.form == "jsonl":
             is_list = first_sign(self.path) == "["
-            return read_json_list(self.path, other=other) if is_list else read_json_lines(self.path, other=other)
+            read_json = read_json_list if is_list else read_json_lines
+            return read_json(self.path, other=other)
 
         delimiter = "," if self.form == "csv" else "\t"
         numbers = self.columns.numbers_of_columns()
@@ -84,6 +85,16 @@ class UserFile:
             self.path, translation, alignment, base=self.columns.base, other=self.settings.encoding
         )
 
+    def blank(self, name: str) -> LoadedData:
+        """The account of the file, before anything is read."""
+        return LoadedData(
+            name,
+            split=self.split or "all",
+            task=TASKS.get(self.form, ""),
+            labels=LABELS.get(self.form, self.columns.labels),
+            examples=[],
+        )
+
     def fault(self, example: Example) -> str:
         """What is wrong with an example; nothing, mostly."""
         return gold_fault(self.task or task_of_examples([example]), example)
@@ -92,23 +103,36 @@ class UserFile:
 def open_user_file(path: Path, params: Mapping[str, object], split: str | None = None) -> ExampleSource:
     """The examples of a file or an ERASER folder, not read yet."""
     settings = parse_settings(str(path), params)
-    form = settings.format or ("parallel" if is_parallel(path, settings) else format_of(path))
+    form = settings.format or guess_format(path, settings)
     one_of("format", form, FORMATS)
     if split is not None and form != "eraser":
         raise InputError(f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away.")
     check_settings(form, settings)
-
     if form == "eraser":
         split = split or default_split(path)
-    columns = settings.column_mapping(filled=form in ("csv", "tsv"))
-    file = UserFile(path, form, split or "", settings, columns)
-    report = ColumnReport()
-    rows = file.rows(report)
 
-    name = str(Spec(str(path), params))
-    labels = LABELS.get(form, columns.labels)
-    blank = LoadedData(name, split or "all", TASKS.get(form, ""), labels, [])
-    return ExampleSource(rows, file.fault, blank, lambda loaded: finish_account(loaded, columns, report))
+    file = UserFile(
+        path,
+        form=form,
+        split=split or "",
+        settings=settings,
+        columns=settings.column_mapping(filled=form in ("csv", "tsv")),
+    )
+    report = ColumnReport()
+    spec = Spec(str(path), params)
+    return ExampleSource(
+        rows=file.rows(report),
+        fault=file.fault,
+        blank=file.blank(str(spec)),
+        finish=lambda loaded: finish_account(loaded, file.columns, report),
+    )
+
+
+def guess_format(path: Path, settings: FileSettings) -> str:
+    """The format of a file whose spec does not say it."""
+    if is_parallel(path, settings):
+        return "parallel"
+    return format_of(path)
 
 
 def is_parallel(path: Path, settings: FileSettings) -> bool:
@@ -131,7 +155,12 @@ def file_beside(path: Path, name: object) -> Path | None:
 def finish_account(loaded: LoadedData, columns: ColumnMapping, report: ColumnReport) -> LoadedData:
     """The account with the task that the examples show, where nobody has named it, and with what was understood."""
     task = loaded.task or columns.task or task_of_examples(loaded.examples)
-    return replace(loaded, task=task, understood=report.sentence, doubts=tuple(report.doubts))
+    return replace(
+        loaded,
+        task=task,
+        understood=report.sentence,
+        doubts=tuple(report.doubts),
+    )
 
 
 def task_of_examples(examples: list[Example]) -> str:

@@ -31,7 +31,11 @@ class ColumnReport:
 
 
 def read_records(
-    rows: Iterator[Row[RawRecord] | Broken], columns: ColumnMapping, file: str, report: ColumnReport
+    rows: Iterator[Row[RawRecord] | Broken],
+    columns: ColumnMapping,
+    *,
+    file: str,
+    report: ColumnReport,
 ) -> Rows[Example]:
     """Examples of records; what their numbers count is decided from the first ones and told in the report."""
     head = list(islice(rows, SAMPLE))
@@ -45,7 +49,13 @@ def read_records(
 
     example = first_example(good, columns)
     if example is not None:
-        report.sentence = describe_columns(example, good[0].value, columns, marked, file)
+        report.sentence = describe_columns(
+            example=example,
+            record=good[0].value,
+            columns=columns,
+            marked=marked,
+            file=file,
+        )
         progress.tell(report.sentence)
     if columns.meaning.doubtful:
         doubt = describe_doubt(marked, columns, file)

@@ -41,4 +41,10 @@ class AlignDeEn(Dataset):
 def example_with_links(row: Row[tuple[str, ...]]) -> Example:
     german, english, written = row.value
     links = parse_links(written, 0)
-    return aligned_example(german.strip(), english.strip(), links, id=str(row.line), drop=True)
+    return aligned_example(
+        german.strip(),
+        english.strip(),
+        links,
+        id=str(row.line),
+        drop=True,
+    )

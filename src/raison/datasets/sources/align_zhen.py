@@ -47,7 +47,13 @@ class AlignZhEn(Dataset):
 
         text, words = join_chinese(source.split(), spaces=self.spaces)
         links = parse_links(written, 1)
-        return aligned_example(text, target.strip(), links, id=str(row.line), source_words=words)
+        return aligned_example(
+            text,
+            target.strip(),
+            links,
+            id=str(row.line),
+            source_words=words,
+        )
 
 
 def join_chinese(words: list[str], *, spaces: bool) -> tuple[str, Places]:

@@ -39,7 +39,7 @@ def lines_with_relation(place: Path) -> Rows[tuple[str, str]]:
         elif row.value.startswith(":"):
             relation = row.value[1:].strip()
         else:
-            yield Row(row.file, row.line, (relation, row.value), row.mended)
+            yield row.with_value((relation, row.value))
 
 
 def analogy_example(row: Row[tuple[str, str]]) -> Example:

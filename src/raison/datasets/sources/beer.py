@@ -15,7 +15,7 @@ from raison.datasets.rows import Row, Rows, map_rows
 from raison.datasets.spans import join_words, spans_of_marks
 from raison.datasets.table import read_columns
 from raison.datasets.text_files import find_file
-from raison.datasets.thresholds import balance_labels, drop_unclear, label_of_score
+from raison.datasets.thresholds import clear_examples, label_of_score
 
 ASPECTS = ("appearance", "aroma", "palate")
 
@@ -52,18 +52,22 @@ class Beer(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if split == "test":
             records = read_json_lines(find_file(place, "annotations.json"))
-            return drop_unclear(map_rows(records, self.annotated_example))
+            rows = map_rows(records, self.annotated_example)
+        else:
+            part = "heldout" if split == "dev" else split
+            path = find_file(place, f"reviews.aspect{self.number}.{part}.txt")
+            rows = map_rows(read_columns(path, 2), self.scored_example)
 
-        part = {"train": "train", "dev": "heldout"}[split]
-        lines = read_columns(find_file(place, f"reviews.aspect{self.number}.{part}.txt"), 2)
-        clear = drop_unclear(map_rows(lines, self.scored_example))
-        return balance_labels(clear, self.labels) if split == "train" and self.balanced else clear
+        balanced = self.balanced and split == "train"
+        return clear_examples(rows, self.labels, balanced=balanced)
 
     def scored_example(self, row: Row[list[str]]) -> Example | None:
         """An example without a rationale; None where the aspect is neither good nor bad."""
         scores, text = row.value
         label = self.label_of(scores.split())
-        return None if label is None else Example(text, id=str(row.line), label=label)
+        if label is None:
+            return None
+        return Example(text, id=str(row.line), label=label)
 
     def annotated_example(self, row: Row[Json]) -> Example | None:
         """An example with its rationale; None where the aspect is neither good nor bad, or nothing is marked."""
@@ -73,7 +77,8 @@ class Beer(Dataset):
         words = list(map(str, required_field(record, "x", list)))
 
         text, places = join_words(words)
-        gold = spans_of_marks(places, marks_of_ranges(ranges, len(words)), "text")
+        marks = marks_of_ranges(ranges, len(words))
+        gold = spans_of_marks(places, marks, "text")
         if label is None or not gold:
             return None
         return Example(text, id=str(row.line), label=label, gold=gold)

@@ -56,8 +56,9 @@ def question_example(row: Row[dict[str, str]]) -> Example:
     if len(choices) != len(LETTERS) or not isinstance(marks, list):
         raise InputError(f"there are {len(choices)} choices, not {len(LETTERS)}, or the rationale is no list.")
 
-    lettered = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=True)]
-    question = Document(id, 0, 0, len(text))  # in ERASER's CoS-E the question is the document
+    pairs = zip(LETTERS, choices, strict=True)
+    lettered = [f"{letter}) {choice}" for letter, choice in pairs]
+    question = Document(id, segment=0, start=0, end=len(text))  # in ERASER's CoS-E the question is the document
     return Example(
         text,
         " ".join(lettered),

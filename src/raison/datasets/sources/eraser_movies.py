@@ -38,4 +38,10 @@ class EraserMovies(Dataset):
         one_of("level", self.level, LEVELS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return read_eraser(place, split, level=self.level, labels=LABELS, drop_empty=True)
+        return read_eraser(
+            place,
+            split,
+            level=self.level,
+            labels=LABELS,
+            drop_empty=True,
+        )

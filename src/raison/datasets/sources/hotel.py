@@ -13,7 +13,7 @@ from raison.datasets.rows import Row, Rows, map_rows
 from raison.datasets.spans import find_tokens, spans_of_marks
 from raison.datasets.table import read_columns
 from raison.datasets.text_files import find_file
-from raison.datasets.thresholds import balance_labels, drop_unclear, label_of_score
+from raison.datasets.thresholds import clear_examples, label_of_score
 
 ASPECTS = ("location", "service", "cleanliness")
 
@@ -45,11 +45,13 @@ class Hotel(Dataset):
         name = f"hotel_{self.aspect.capitalize()}"
         if split == "test":
             path = find_file(place, f"target/{name}.train", f"annotations/{name}.train")
-            return drop_unclear(map_rows(read_columns(path, 4), self.annotated_example))
+            rows = map_rows(read_columns(path, 4), self.annotated_example)
+        else:
+            path = find_file(place, f"oracle/{name}.{split}", f"{name}.{split}")
+            rows = map_rows(read_columns(path, 3), self.scored_example)
 
-        path = find_file(place, f"oracle/{name}.{split}", f"{name}.{split}")
-        clear = drop_unclear(map_rows(read_columns(path, 3), self.scored_example))
-        return balance_labels(clear, self.labels) if split == "train" and self.balanced else clear
+        balanced = self.balanced and split == "train"
+        return clear_examples(rows, self.labels, balanced=balanced)
 
     def scored_example(self, row: Row[list[str]]) -> Example | None:
         """An example; None for the names of the columns, and where the aspect is neither good nor bad."""
@@ -57,7 +59,9 @@ class Hotel(Dataset):
             return None
         _, score, text = row.value
         label = label_of_score(score, self.labels)
-        return None if label is None else Example(text, id=str(row.line), label=label)
+        if label is None:
+            return None
+        return Example(text, id=str(row.line), label=label)
 
     def annotated_example(self, row: Row[list[str]]) -> Example | None:
         """An example with its rationale; None also where nothing is marked."""

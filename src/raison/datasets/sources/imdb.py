@@ -41,4 +41,9 @@ def review_example(row: Row[tuple[str, str]]) -> Example:
     folder, file = name.split("/")[-2:]
     number = file.removesuffix(".txt")
     _, _, stars = number.partition("_")
-    return Example(text, id=f"{folder}/{number}", label=LABELS[folder], meta={"stars": int(stars)})
+    return Example(
+        text,
+        id=f"{folder}/{number}",
+        label=LABELS[folder],
+        meta={"stars": int(stars)},
+    )

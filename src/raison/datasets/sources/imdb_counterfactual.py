@@ -11,8 +11,8 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.units import words
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows, broken_row
-from raison.datasets.spans import spans_of_marks
+from raison.datasets.rows import Broken, Row, Rows
+from raison.datasets.spans import Places, spans_of_marks
 from raison.datasets.table import read_table
 from raison.datasets.text_files import find_file
 
@@ -50,7 +50,13 @@ class ImdbCounterfactual(Dataset):
             yield example_row(edited, "edited", other="original", gold=gold_of_edited)
 
 
-def example_row(row: TableRow, role: str, *, other: str, gold: tuple[Span, ...]) -> Row[Example] | Broken:
+def example_row(
+    row: TableRow,
+    role: str,
+    *,
+    other: str,
+    gold: tuple[Span, ...],
+) -> Row[Example] | Broken:
     """One text of a pair, with the id of the other."""
     number = row.value["batch_id"]
     try:
@@ -62,8 +68,8 @@ def example_row(row: TableRow, role: str, *, other: str, gold: tuple[Span, ...])
             meta={"role": role, "other": f"{number}/{other}"},
         )
     except InputError as error:
-        return broken_row(row.file, row.line, error)
-    return Row(row.file, row.line, example, row.mended)
+        return row.broken_by(error)
+    return row.with_value(example)
 
 
 def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableRow] | Broken]:
@@ -75,7 +81,7 @@ def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableR
             continue
         missing = [name for name in COLUMNS if name not in row.value]
         if missing:
-            yield Broken(row.file, row.line, f"there is no column {missing[0]!r}")
+            yield row.broken(f"there is no column {missing[0]!r}")
             continue
 
         if first is None:
@@ -92,25 +98,33 @@ def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableR
 
 def without_partner(row: TableRow) -> Broken:
     """The broken record of a row whose partner is missing."""
-    return Broken(row.file, row.line, f"the other text of the pair {row.value['batch_id']!r} does not follow")
+    number = row.value["batch_id"]
+    return row.broken(f"the other text of the pair {number!r} does not follow")
 
 
 def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words of either text that the other has not."""
     places_before = words(before)
     places_after = words(after)
-    words_before = [before[start:end].lower() for start, end in places_before]
-    words_after = [after[start:end].lower() for start, end in places_after]
+    marks_before = [True] * len(places_before)
+    marks_after = [True] * len(places_after)
 
-    changed_before = [True] * len(words_before)
-    changed_after = [True] * len(words_after)
-    matcher = SequenceMatcher(None, words_before, words_after, autojunk=False)
-    for block in matcher.get_matching_blocks():
-        same = [False] * block.size
-        changed_before[block.a : block.a + block.size] = same
-        changed_after[block.b : block.b + block.size] = same
-
-    return (
-        spans_of_marks(places_before, changed_before, "text"),
-        spans_of_marks(places_after, changed_after, "text"),
+    matcher = SequenceMatcher(
+        None,
+        spellings(before, places_before),
+        spellings(after, places_after),
+        autojunk=False,
     )
+    for first_before, first_after, size in matcher.get_matching_blocks():
+        for index in range(size):
+            marks_before[first_before + index] = False
+            marks_after[first_after + index] = False
+
+    gold_before = spans_of_marks(places_before, marks_before, "text")
+    gold_after = spans_of_marks(places_after, marks_after, "text")
+    return gold_before, gold_after
+
+
+def spellings(text: str, places: Places) -> list[str]:
+    """The words at these places without their case."""
+    return [text[start:end].lower() for start, end in places]

@@ -33,12 +33,17 @@ class MajorityClassToy(Dataset):
 def bits_example(row: Row[str]) -> Example:
     """The bits of a line, and which of them stands there more often."""
     pieces = row.value.split()
-    bits = pieces[:BITS]
-    rest = pieces[BITS:]
-    if len(rest) != 2 or rest[0] != "=" or not {*bits, rest[1]} <= {"0", "1"}:
+    *question, answer = pieces or [""]
+    *bits, sign = question or [""]
+    if len(bits) != BITS or sign != "=" or not {"0", "1"}.issuperset([*bits, answer]):
         raise InputError(f"it is not {BITS} bits, = and a bit.")
 
     majority = "1" if bits.count("1") > BITS // 2 else "0"
-    if rest[1] != majority:
-        raise InputError(f"the last bit is {rest[1]}, but most are {majority}.")
-    return Example(" ".join([*bits, "="]), id=str(row.line), target=f" {majority}", label=majority)
+    if answer != majority:
+        raise InputError(f"the last bit is {answer}, but most are {majority}.")
+    return Example(
+        " ".join(question),
+        id=str(row.line),
+        target=f" {majority}",
+        label=majority,
+    )

@@ -40,7 +40,10 @@ class Multi30k(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         languages = ("de", "en") if self.to == "en" else ("en", "de")
-        files = [read_lines(find_file(place, f"{FILES[split]}.{language}")) for language in languages]
+        files = []
+        for language in languages:
+            path = find_file(place, f"{FILES[split]}.{language}")
+            files.append(read_lines(path))
         return map_rows(zip_rows(*files), translation_example)
 
 

@@ -52,7 +52,8 @@ def review_example(row: Row[tuple[str, str]]) -> Example:
     """The example of a file, in the folder of its class."""
     name, text = row.value
     folder, file = name.split("/")[-2:]
-    return Example(text, id=f"{folder}/{file.removesuffix('.txt')}", label=LABELS.get(folder))
+    number = file.removesuffix(".txt")
+    return Example(text, id=f"{folder}/{number}", label=LABELS.get(folder))
 
 
 def sentences_of_class(archive: Path, short: str) -> Rows[Example]:

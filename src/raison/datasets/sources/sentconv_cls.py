@@ -58,7 +58,11 @@ class SentenceClasses(Dataset):
         one_of("corpus", self.corpus, tuple(CORPORA))
         corpus = CORPORA[self.corpus]
         splits = tuple(corpus.files)
-        self.set_facts(splits=splits, labels=corpus.labels, blocks=splits == ("all",))
+        self.set_facts(
+            splits=splits,
+            labels=corpus.labels,
+            blocks=splits == ("all",),
+        )
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         path = find_file(place, CORPORA[self.corpus].files[split])

@@ -54,7 +54,7 @@ class SstTrees(Dataset):
                 yield row
                 continue
             for example in self.examples_of_tree(row.value, row.line):
-                yield Row(row.file, row.line, example, row.mended)
+                yield row.with_value(example)
 
     def examples_of_tree(self, tree: Tree, line: int) -> Iterator[Example]:
         """The sentence, or all of its phrases; with two classes those that are not neutral."""

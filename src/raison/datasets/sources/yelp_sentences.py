@@ -27,11 +27,13 @@ class YelpSentences(Dataset):
     labels = negative_positive
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        classes = [self.sentences_of_class(place, split, number) for number in range(len(self.labels))]
+        numbers = range(len(self.labels))
+        classes = [self.sentences_of_class(place, split, number) for number in numbers]
         return interleave(*classes)
 
     def sentences_of_class(self, place: Path, split: str, number: int) -> Rows[Example]:
         """The sentences of the file of a class."""
         label = self.labels[number]
-        rows = read_lines(find_file(place, f"sentiment.{split}.{number}"))
+        path = find_file(place, f"sentiment.{split}.{number}")
+        rows = read_lines(path)
         return map_rows(rows, lambda row: Example(row.value, id=f"{number}/{row.line}", label=label))
