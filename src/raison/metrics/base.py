@@ -224,9 +224,9 @@ def check_subject(chosen: Metric, subject: Subject) -> None:
 
 def chooses(model: Any, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
-    said = explanation.diagnostics.get("prediction")
-    outcomes = said.get("top") if isinstance(said, dict) else None
-    return getattr(model, "problem", "") != "regression" and (outcomes is None or len(outcomes) != 1)
+    prediction = explanation.prediction
+    one_number = prediction is not None and len(prediction.top) == 1
+    return getattr(model, "problem", "") != "regression" and not one_number
 
 
 def probable(explanation: Explanation) -> Explanation:
