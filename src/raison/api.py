@@ -118,7 +118,7 @@ def ground(
     if model.task == "qa":
         example = Example(question, "\n\n".join(grounded.named(passages).values()))
         generate = 0
-    elif not getattr(model, "generates", False):
+    elif not model.generates:
         raise InputError(f"{model.name} does not answer questions: use a language model or a QA model.")
     else:
         example = grounded.prompt(model, question, grounded.named(passages))
@@ -182,7 +182,7 @@ class Request:
         return example.target if self.target is None else self.target
 
     def level(self, model: Model) -> str:
-        return self.units or ("token" if getattr(model, "generates", False) else "word")
+        return self.units or ("token" if model.generates else "word")
 
 
 def results_of(model: Model, text: Any, method: Method, request: Request) -> Any:
@@ -292,8 +292,8 @@ def predictions(
     model: Model, examples: Sequence[Example], encodings: Sequence[Encoding], request: Request
 ) -> Sequence[Prediction | None]:
     """What the model says about each whole text; not asked where only tokens inside the texts are explained."""
-    inside = [TargetSpec(request.of(example)).inside for example in examples]
-    if getattr(model, "generates", False) and "source" not in encodings[0].segments and all(inside):
+    inside = [TargetSpec(target=request.of(example)).inside for example in examples]
+    if model.generates and "source" not in encodings[0].segments and all(inside):
         return [None] * len(encodings)
     return model.predict(encodings)
 
@@ -304,13 +304,15 @@ def target_spec_of(
     """What is to be explained in one example."""
     wanted = request.of(example)
     if request.generate:
-        if not getattr(model, "generates", False):
+        if not model.generates:
             raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
         wanted = model.write(encoding, request.generate)
     # a search compares log-probabilities, and so do its scores; a plain function has none
     probable = prediction is None or prediction.probable
     searched = "log_prob" if isinstance(method, Search) and probable else None
-    return TargetSpec(wanted, request.contrast, searched or request.output, prediction)
+    return TargetSpec(
+        target=wanted, contrast=request.contrast, output=searched or request.output, prediction=prediction
+    )
 
 
 def about(prediction: Prediction | None, target: Target) -> dict[str, Any]:

@@ -82,10 +82,10 @@ class Search(Method):
 
     def problem(self, model: Model, batch: Batch, index: int) -> Problem:
         target = batch.targets[index]
-        if getattr(model, "probable", False):  # a search climbs log-probabilities, whatever is shown
+        if model.probable:  # a search climbs log-probabilities, whatever is shown
             target = replace(target, output="log_prob")
         rule = rule_of(self.sufficient)
-        tie = float(getattr(model, "rounding", 0.0))
+        tie = model.rounding
         full = batch.whole[index] if batch.whole else None
         said = batch.predicted[index] if batch.predicted and target.kind == "span" else None
         place = batch.encodings[index], target, batch.units[index]

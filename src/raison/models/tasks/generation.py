@@ -82,8 +82,8 @@ class Writer(Adapter):
     def continued(self, encoding: Encoding, target_spec: TargetSpec) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
         ids = self.ids_of(target_spec.target, encoding, len(encoding))
-        if self.limit is not None:
-            surplus = len(streams_of(encoding)[-1]) + len(ids) - self.limit
+        if self.max_tokens is not None:
+            surplus = len(streams_of(encoding)[-1]) + len(ids) - self.max_tokens
             if surplus > 0 and encoding.truncated and len(streams_of(encoding)) == 1:
                 encoding = shortened(encoding, surplus)  # the text was cut already: make room
             self.fit(len(streams_of(encoding)[-1]) + len(ids), truncate=False)
@@ -130,9 +130,9 @@ class Writer(Adapter):
         settings = copy.deepcopy(self.view.generation_config)
         longest = longest or settings.max_new_tokens or LONGEST
         begun = len(streams_of(encoding)[-1])
-        left = (self.limit or begun + longest) - begun
+        left = (self.max_tokens or begun + longest) - begun
         if left < 1:
-            raise TooLong(f"The text fills all {self.limit} tokens that {self.name} can read: nothing can be written.")
+            raise TooLong(f"The text fills all {self.max_tokens} tokens that {self.name} can read: nothing can be written.")
         settings.update(max_length=None, max_new_tokens=min(longest, left), num_beams=1, do_sample=False)
         with torch.inference_mode(), running(Call()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about settings for sampling, which is switched off
