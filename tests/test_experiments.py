@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from raison.api import search_of
+from raison.api import build_search
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Span, Target
 from raison.datasets.agreement import TEMPLATES, Template, fill_templates, word_pairs
@@ -247,7 +247,7 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on the mat and the dog")])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(None, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
     aims = [Aim(longer, target)]
     masked = searched(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
     sparse = searched(trial_of(model), "sparse", "greedy", aims, group=1)
@@ -255,7 +255,7 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
     assert sparse[1][0]["tokens"] < masked[1][0]["tokens"]
     batch = batch_of(trial_of(model), aims, None)
     with metered() as meter:
-        search_of("greedy")(model, batch)
+        build_search("greedy")(model, batch)
     assert meter.tokens == sparse[1][0]["tokens"]
 
 
@@ -267,7 +267,7 @@ def test_a_ranking_goes_on_behind_the_rationale():
     texts = ["the cat sat on the mat and the dog ran", "a film about the sea is a good film"]
     aims = []
     for encoding in model.encode([Example(text) for text in texts]):
-        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(None, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
         aims.append(Aim(longer, target))
     trial = trial_of(model)
     for title, spec in METHODS.items():
@@ -292,7 +292,7 @@ def test_greedy_is_that_of_the_library():
     (one,), _ = searched(trial_of(model), "greedy", "greedy", [Aim(whole.encoding, whole.target)])
     kept = whole.units.keep(whole.selected) & whole.scope
     assert sorted(one.order) == np.flatnonzero(kept).tolist()
-    assert len(one.order) == whole.diagnostics["certificate"]["length"]
+    assert len(one.order) == whole.certificate.kept_tokens
 
 
 def test_settings_are_of_their_kind():
@@ -388,7 +388,7 @@ def test_own_tokens_are_those_of_the_plain_model():
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on")])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(" the mat and the dog", output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=" the mat and the dog", output="log_prob"))
     with torch.no_grad():
         logits = model.hf(torch.tensor(longer.ids[None])).logits[0]
     plain = [int(logits[p - 1].argmax()) == i for i, p in zip(target.ids, target.positions, strict=True)]
@@ -459,7 +459,7 @@ def test_target_words_by_counting_letters():
     model = marian()
     (encoding,) = model.encode([Example("the cat")])
     text = "the film , the cat"
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(text, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=text, output="log_prob"))
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
     found = alignments.owners(longer, target.positions, text, words)
     spelt: dict[int, str] = {}
@@ -591,7 +591,7 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
         given, wanted = {"input_ids": ids}, ids[0, 1:]
     else:
         source = open_dataset(data, split="test", limit=2, data=data_dir).examples[1].text
-        encoding = model.resolve_targets(model.encode([Example(source)])[0], TargetSpec(text))[0][0]
+        encoding = model.resolve_targets(model.encode([Example(source)])[0], TargetSpec(target=text))[0][0]
         sides = [
             torch.tensor(encoding.ids[side][None].copy()) for side in (encoding.segment == 0, encoding.segment > 0)
         ]

@@ -16,10 +16,10 @@ from scipy import stats
 import lightly
 import literal_metrics as literal
 import raison
-from raison.api import once_more
 from raison.core.errors import InputError, RaisonError, Unsupported
 from raison.core.records import Example, Span
 from raison.core.registry import methods, metrics
+from raison.engine import scores_again
 from raison.metrics import runner
 from raison.metrics.base import Share, Subject
 from raison.models.protocol import Budget, Trace
@@ -377,7 +377,7 @@ def subject(model, text, method, seed=0, **known):
     """An explanation by a method that can be asked again."""
     chosen = methods.build(method)
     found = raison.explain(model, text, chosen, seed=seed)
-    again = functools.partial(once_more, method=chosen, explanation=found, seed=seed)
+    again = functools.partial(scores_again, method=chosen, explanation=found, seed=seed)
     return Subject(found, model=model, seed=seed, again=again, **known)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.findings import PredictionSummary
 from raison.core.json_record import Record, plain, records
 
 __all__ = ["Cell", "Column", "Evaluation", "Seen", "likelihood"]
@@ -88,8 +88,10 @@ class Evaluation(Record):
         raise InputError(f"This evaluation has no {key!r} of {method!r}.")
 
 
-def likelihood(found: Mapping[str, Any]) -> float | None:
-    """The probability of the target in a record of the prediction; the prediction's only where they are the same."""
-    known = found.get("target_probability")
-    same = bool(found.get("same", True))
-    return known if known is not None else found.get("probability") if same else None
+def likelihood(prediction: PredictionSummary | None) -> float | None:
+    """The probability of the target, where the prediction tells it."""
+    if prediction is None:
+        return None
+    if prediction.target_probability is not None:
+        return prediction.target_probability
+    return prediction.probability if prediction.is_target else None

@@ -216,17 +216,17 @@ def check_subject(chosen: Metric, subject: Subject) -> None:
         raise Unsupported(
             f"{chosen.name} needs {' and '.join(sorted(missing))}, which {subject.model.name} can't offer."
         )
-    if "probability" in chosen.needs and not getattr(subject.model, "probable", False):
+    if "probability" in chosen.needs and not subject.model.probable:
         raise Unsupported(f"{chosen.name} compares probabilities, and {subject.model.name} gives none.")
     if "choice" in chosen.needs and not chooses(subject.model, subject.explanation):
         raise Unsupported(f"{chosen.name} waits for another decision, and {subject.model.name} tells one number.")
 
 
-def chooses(model: Any, explanation: Explanation) -> bool:
+def chooses(model: Model, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
-    said = explanation.diagnostics.get("prediction")
-    outcomes = said.get("top") if isinstance(said, dict) else None
-    return getattr(model, "problem", "") != "regression" and (outcomes is None or len(outcomes) != 1)
+    prediction = explanation.prediction
+    one_number = prediction is not None and len(prediction.top) == 1
+    return model.problem != "regression" and not one_number
 
 
 def probable(explanation: Explanation) -> Explanation:

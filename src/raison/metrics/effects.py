@@ -13,6 +13,8 @@ from raison.metrics.curves import everything, only_first
 
 __all__ = ["CompletenessGap", "Infidelity", "LeaveOneOutCorrelation", "Monotonicity"]
 
+ROUNDING = 1e-11  # of values whose precision nobody knows
+
 
 @metric("loo_correlation")
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class LeaveOneOutCorrelation(Metric):
     def ask(self, subject: Subject) -> Asking:
         size = len(subject.units)
         said = yield Kept(~np.eye(size + 1, size, dtype=bool), "value")  # the last row keeps all
-        step = getattr(subject.model, "rounding", 1e-11) / 10 * float(np.abs(said.value).max())
+        known = 0.0 if subject.model is None else subject.model.rounding
+        step = (known or ROUNDING) / 10 * float(np.abs(said.value).max())
         effect = said.value[-1] - said.value[:-1]
         if step > 0:
             effect = np.round(effect / step)  # what only rounding tells apart is tied

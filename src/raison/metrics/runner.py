@@ -100,7 +100,7 @@ def answered(
         key: Question(book.question.encoding, book.question.target, np.stack(book.keep)) for key, book in books.items()
     }
     scored: dict[tuple, Scored] = {}
-    able = getattr(model, "packs", False) and (removal or model.removals[0]) == "delete"
+    able = model.shares_prefixes and (removal or model.removals[0]) == "delete"
     for sharing in (False, True):
         members = [key for key, question in questions.items() if (able and shares(question)) == sharing]
         if members:
@@ -113,7 +113,7 @@ def answered(
 def read_as(subject: Subject, output: str) -> Target:
     """The target in the unit that a metric wants."""
     target = subject.explanation.target
-    if output == "value" or not getattr(subject.model, "probable", False):
+    if output == "value" or subject.model is None or not subject.model.probable:
         return target
     return replace(target, output="log_prob")
 

@@ -122,7 +122,7 @@ def with_heads(model: Any, file: Path) -> Any:
     `raison heads -m FOLDER --out FOLDER/heads.json` puts them there; recipes/heads.py makes those of the catalog.
     """
     if file.is_file() and "attention" in model.offers:
-        model.heads, model.offers = str(file), model.offers | {"heads"}
+        model.head_statistics, model.offers = str(file), model.offers | {"heads"}
     return model
 
 
@@ -232,8 +232,8 @@ def auto_class(config: Any, task: str | None, name: str) -> Any:
     if found is None:
         purpose = f"task={task!r}" if task else "explaining"
         raise Unsupported(
-            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {purpose}: fine-tune it for a task "
-            f"({', '.join(TASKS)}) first."
+            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {purpose}: fine-tune it for a "
+            f"task ({', '.join(TASKS)}) first."
         )
     if task is not None and task != found:
         raise Unsupported(

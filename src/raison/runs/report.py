@@ -9,6 +9,7 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.evaluation import Column, Evaluation, Seen, likelihood
 from raison.metrics.base import AveragedF1, Share
+from raison.runs.export import prediction_of
 from raison.runs.plan import header_of
 from raison.runs.storage import Place
 from raison.runs.store import done_shards, records, spec_of
@@ -43,10 +44,10 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
             if len(texts) <= SHOWN:
                 pairs = zip(each["units"]["names"], each["scores"], strict=True)
                 scores[record["method"]] = [[name, round(score, 6)] for name, score in pairs]
-            example, said = record["example"], each["diagnostics"].get("prediction", {})
+            example = record["example"]
             texts[key] = Seen(
                 example["id"], example["text"], example["pair"], example["label"], each["target"]["text"],
-                likelihood(said), scores,
+                likelihood(prediction_of(each)), scores,
             )  # fmt: skip
     keys = sorted(key for key in texts if all(key in numbers[name] for name in methods))
     if not keys:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raison.api import Request, examples_of, explained, load, once_more
+from raison.api import examples_of, load
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
@@ -22,13 +22,13 @@ from raison.core.spec import Spec
 from raison.core.units import group
 from raison.datasets.loading import LoadedData
 from raison.datasets.open import open_dataset
+from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import AveragedF1, Metric, Share, Subject, gold_share
 from raison.metrics.runner import Numbers, measure
 from raison.metrics.statistics import averaged_f1_interval, mean_interval, pooled_interval
 from raison.models.protocol import Model
-from raison.models.runner.meter import Meter, metered
-from raison.models.runner.pass_cache import keeping
+from raison.models.runner.meter import metered
 from raison.models.tasks.function import Function, axis_of_words
 from raison.studies.exchange import Elsewhere, Exporter, Made, read_made
 
@@ -87,7 +87,7 @@ def evaluate(
     for each in chosen:
         check_needs(each, opened)
     examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
-    request = Request(None, None, None, units, removal, seed, True)
+    request = Request(units=units, removal=removal, seed=seed, truncate=True)
     share = rationale_share(opened, examples, request) if any("gold" in each.needs for each in measures) else None
     job = Job(opened, chosen, measures, request, notes=notes, exporter=exporter, share=share)
     try:
@@ -290,20 +290,23 @@ class Job:
     def work(self, examples: Sequence[Example]) -> None:
         """Explain and measure some texts by all methods; all or nothing of them is kept."""
         by_method: list[list[Explanation]] = []
-        encodings = self.model.encode(examples, truncate=True)
-        said = None if all(method.watches for method in self.methods) else self.model.predict(encodings)
-        for method in self.methods:
-            # where a method looks into the pass of the prediction, it is made again, and watched
-            known = None if method.watches or said is None else (encodings, said)
-            with metered() as meter, self.timed(str(method.spec()), meter):
-                by_method.append(self.explanations(method, examples, known))
+        for run in run_methods(self.model, examples, self.methods, self.request):
+            if len(run.explanations) != len(examples):
+                raise InputError(
+                    f"{self.model.name} has several targets in a text: evaluate it on examples that name one target "
+                    "each."
+                )
+            self.add_cost(str(run.method.spec()), run.cost)
+            by_method.append(run.explanations)
         subjects = [
             self.subject(method, explanation, example)
             for method, found in zip(self.methods, by_method, strict=True)
             for explanation, example in zip(found, examples, strict=True)
         ]
-        with metered() as meter, self.timed("metrics", meter):
+        with metered() as meter:
+            clock = time.process_time()
             measured = iter(measure(self.model, subjects, self.metrics, self.request.removal))
+            self.add_cost("metrics", {"cpu_seconds": time.process_time() - clock, **vars(meter)})
         for method, found in zip(self.methods, by_method, strict=True):
             rows = self.numbers.setdefault(str(method.spec()), [])
             rows += [merged(next(measured)) for _ in found]
@@ -316,25 +319,19 @@ class Job:
                 for each in here:
                     self.exporter.add(example, each)
 
-    def explanations(self, method: Method, examples: Sequence[Example], known: Any) -> list[Explanation]:
-        with keeping(method.watches):
-            found = explained(self.model, examples, method, self.request, known)
-        if len(found) != len(examples):
-            raise InputError(
-                f"{self.model.name} has several targets in a text: evaluate it on examples that name one target each."
-            )
-        return found
-
     def subject(self, method: Method, explanation: Explanation, example: Example) -> Subject:
         again = None
         if not isinstance(method, Elsewhere):
-            again = lambda other: once_more(other, method, explanation, self.request.seed)  # noqa: E731
+            again = lambda other: scores_again(other, method, explanation, self.request.seed)  # noqa: E731
         return Subject(
             explanation, example, self.model, self.request.removal, self.request.seed, self.share, again, self.cache
         )
 
-    def timed(self, name: str, meter: Meter) -> Any:
-        return Spent(self.costs.setdefault(name, {}), meter)
+    def add_cost(self, name: str, cost: Mapping[str, float]) -> None:
+        """Add what a method or the metrics took."""
+        total = self.costs.setdefault(name, {})
+        for key, value in cost.items():
+            total[key] = total.get(key, 0) + value
 
     def evaluation(self, name: str, settings: dict[str, Any]) -> Evaluation:
         """Everything that was measured as one record."""
@@ -368,23 +365,6 @@ class Job:
         )  # fmt: skip
 
 
-@dataclass
-class Spent:
-    """Adds what a block takes to a table of costs."""
-
-    costs: dict[str, float]
-    meter: Meter
-    clock: float = 0.0
-
-    def __enter__(self) -> None:
-        self.clock = time.process_time()
-
-    def __exit__(self, *_: Any) -> None:
-        found = {"cpu_seconds": time.process_time() - self.clock, **vars(self.meter)}
-        for name, value in found.items():
-            self.costs[name] = self.costs.get(name, 0) + value
-
-
 def merged(numbers: Iterable[Numbers]) -> dict[str, Any]:
     """The numbers of all metrics by their names."""
     return {key: value for each in numbers for key, value in each.items()}
@@ -407,13 +387,12 @@ def rationale_share(model: Model, examples: Sequence[Example], request: Request)
 
 
 def seen(example: Example, found: Sequence[Explanation]) -> Seen:
-    said = found[0].diagnostics.get("prediction", {})
     scores = {
         each.method: [[name, round(float(score), 6)] for name, score in zip(each.units.names, each.scores, strict=True)]
         for each in found
     }
     text = found[0].target.text
-    return Seen(example.id, example.text, example.pair, example.label, text, likelihood(said), scores)
+    return Seen(example.id, example.text, example.pair, example.label, text, likelihood(found[0].prediction), scores)
 
 
 def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any]) -> Cell:

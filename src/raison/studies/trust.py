@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raison.api import once_more
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.records import Explanation
 from raison.core.registry import methods, metrics, searches
 from raison.core.spec import Spec
+from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Subject
 from raison.metrics.runner import measure
@@ -123,7 +123,7 @@ def method_of(explanation: Explanation) -> Method:
 
 def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
-    scores = once_more(model, methods.build(name), explanation)
+    scores = scores_again(model, methods.build(name), explanation)
     return replace(explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={})
 
 
@@ -156,7 +156,7 @@ def stability_of(model: Model, method: Method, explanation: Explanation) -> floa
     for seed in range(SEEDS):
         progress.report(seed, SEEDS, "seeds")
         with progress.silence():
-            scores.append(once_more(model, method, explanation, seed=seed))
+            scores.append(scores_again(model, method, explanation, seed=seed))
         if seed == 1 and np.array_equal(scores[0], scores[1]):
             return None
     return min(spearman(a, b) for i, a in enumerate(scores) for b in scores[:i])
