@@ -35,9 +35,8 @@ def parse_annotations(value: object, text: TokenizedText) -> list[Annotation]:
         return []
 
     if isinstance(marks, Mapping):
-        if names_of_ends(marks) is None:  # one entry for each annotator
-            people = [decode_marks(entry, text) for entry in marks.values() if entry is not None]
-            return [parse_annotation(entry) for entry in people]
+        if names_of_ends(marks) is None:
+            return parse_people(marks, text)
         marks = split_columns(marks)
 
     if not isinstance(marks, (list, tuple)):
@@ -53,6 +52,16 @@ def parse_annotations(value: object, text: TokenizedText) -> list[Annotation]:
     return [parse_annotation(items)]
 
 
+def parse_people(entries: Mapping[object, object], text: TokenizedText) -> list[Annotation]:
+    """What each person of an object with an entry for each has marked."""
+    annotations = []
+    for entry in entries.values():
+        if entry is not None:
+            marks = decode_marks(entry, text)
+            annotations.append(parse_annotation(marks))
+    return annotations
+
+
 # -- values that are written as text -----------------------------------------------------------------------------
 
 
@@ -60,6 +69,7 @@ def decode_marks(value: object, text: TokenizedText) -> object:
     """A value that may be written as text: JSON, a Python or NumPy list, numbers, ranges, or words of the text."""
     if isinstance(value, float) and math.isnan(value):
         return None
+
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, str):
@@ -129,9 +139,10 @@ def is_pair(value: object) -> bool:
     """Whether a value is two numbers, and perhaps a name behind them."""
     if not isinstance(value, (list, tuple)) or len(value) not in (2, 3):
         return False
-    if len(value) == 3 and not isinstance(value[2], str):
+    start, end, *names = value
+    if names and not isinstance(names[0], str):
         return False
-    return is_number(value[0]) and is_number(value[1])
+    return is_number(start) and is_number(end)
 
 
 def is_number(value: object) -> bool:
@@ -149,12 +160,11 @@ def parse_annotation(items: object) -> Annotation:
     if isinstance(items, tuple) and is_pair(items):
         items = [items]
     if not isinstance(items, (list, tuple)):
-        raise InputError(f"{quote_short(str(items))} is no span: write [start, end].")
+        raise not_a_span(quote_short(str(items)))
 
-    whole = [whole_number(item) for item in items]
-    numbers = [number for number in whole if number is not None]
-    if len(numbers) == len(items):
-        return Annotation(numbers=tuple(numbers))
+    numbers = whole_numbers(items)
+    if numbers is not None:
+        return Annotation(numbers=numbers)
 
     spans: list[WrittenSpan] = []
     words: list[str] = []
@@ -164,10 +174,27 @@ def parse_annotation(items: object) -> Annotation:
         elif isinstance(item, Mapping) and names_of_ends(item) is not None:
             spans.append(span_of_object(item))
         elif is_pair(item):
-            spans.append(WrittenSpan(item[0], item[1]))
+            start, end, *_ = item
+            spans.append(WrittenSpan(start, end))
         else:
-            raise InputError(f"{item!r} is no span: write [start, end].")
+            raise not_a_span(repr(item))
     return Annotation(spans=tuple(spans), words=tuple(words))
+
+
+def not_a_span(shown: str) -> InputError:
+    """What to say about a value that marks nothing."""
+    return InputError(f"{shown} is no span: write [start, end].")
+
+
+def whole_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
+    """The numbers of a list of nothing but whole numbers, else None."""
+    numbers = []
+    for item in items:
+        number = whole_number(item)
+        if number is None:
+            return None
+        numbers.append(number)
+    return tuple(numbers)
 
 
 def whole_number(value: object) -> int | None:

@@ -108,7 +108,12 @@ class Dataset(ABC):
 
     def fault(self, example: Example) -> str:
         """What is wrong with an example of this data set; nothing, mostly."""
-        of_label = label_fault(self.task, self.labels, example.label, needed=self.labelled)
+        of_label = label_fault(
+            self.task,
+            self.labels,
+            example.label,
+            needed=self.labelled,
+        )
         return of_label or gold_fault(self.task, example)
 
 

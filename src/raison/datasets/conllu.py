@@ -136,7 +136,12 @@ def sentence_blocks(numbered_lines: Iterable[tuple[int, str]]) -> Iterator[Block
 def parse_sentence(path: Path, block: Block) -> Sentence:
     """The sentence of a block of lines."""
     lines, tokens = words_and_tokens(path, block)
-    text, places = place_words(path, lines, tokens, text=block.comments.get("text"))
+    text, places = place_words(
+        path,
+        lines,
+        tokens,
+        text=block.comments.get("text"),
+    )
 
     words = []
     for line, (start, end) in zip(lines, places, strict=True):
@@ -185,9 +190,10 @@ def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]
     if not words:
         first = block.lines[0]
         raise NotConllu(path, first.number, "a sentence without words")
+    last = len(words)
     for token in tokens.values():
-        if token.last > len(words):
-            why = f"the token {token.line.id} goes beyond the last word, {len(words)}"
+        if token.last > last:
+            why = f"the token {token.line.id} goes beyond the last word, {last}"
             raise NotConllu(path, token.line.number, why)
     return words, list(tokens.values())
 
@@ -250,7 +256,8 @@ def surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:
 def places_in_token(form: str, words: list[str], start: int) -> Places:
     """The characters of the words of one token: their own where they spell it, else all of them."""
     if "".join(words) != form:
-        return [(start, start + len(form))] * len(words)
+        whole = (start, start + len(form))
+        return [whole for _ in words]
 
     _, places = join_words(words, glue="")
-    return [(start + first, start + last) for first, last in places]
+    return [(start + first, start + end) for first, end in places]

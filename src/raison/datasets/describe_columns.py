@@ -62,12 +62,17 @@ def describe_example(example: Example) -> str:
     """An example with its label and its marks."""
     facts = []
     if example.label is not None:
-        facts.append(f"the label {quote_short(str(example.label))}")
+        label = quote_short(str(example.label))
+        facts.append(f"the label {label}")
     if example.gold:
-        facts.append(f"the marks {quote_marks(example.gold, example)}")
+        marks = quote_marks(example.gold, example)
+        facts.append(f"the marks {marks}")
 
     shown = f"for example {quote_short(example.text)}"
-    return f"{shown} has {' and '.join(facts)}" if facts else shown
+    if not facts:
+        return shown
+    known = " and ".join(facts)
+    return f"{shown} has {known}"
 
 
 def describe_marks(columns: ColumnMapping, marked: Sequence[MarkedRecord]) -> str:
@@ -90,17 +95,21 @@ def describe_marks(columns: ColumnMapping, marked: Sequence[MarkedRecord]) -> st
 
 def kinds_of_marks(annotations: Collection[Annotation], columns: ColumnMapping) -> list[str]:
     """The ways in which people have marked something."""
-    kinds = []
-    if any(annotation.numbers for annotation in annotations):
-        kinds.append(COUNTED[columns.meaning.numbers])
-
+    numbers = words = False
     units: set[str] = set()
     for annotation in annotations:
-        units.update(span.unit or columns.meaning.spans for span in annotation.spans)
-    if units:
-        kinds.append(f"spans of {' and '.join(sorted(units))}")
+        numbers |= bool(annotation.numbers)
+        words |= bool(annotation.words)
+        for span in annotation.spans:
+            units.add(span.unit or columns.meaning.spans)
 
-    if any(annotation.words for annotation in annotations):
+    kinds = []
+    if numbers:
+        kinds.append(COUNTED[columns.meaning.numbers])
+    if units:
+        names = " and ".join(sorted(units))
+        kinds.append(f"spans of {names}")
+    if words:
         kinds.append("words")
     return kinds
 

@@ -133,7 +133,8 @@ class EraserReader:
         if self.labels is None or label is None:
             return label
         if label not in self.labels:
-            raise InputError(f"the label {label!r} is none of {', '.join(self.labels)}.")
+            known = ", ".join(self.labels)
+            raise InputError(f"the label {label!r} is none of {known}.")
         return self.labels[label]
 
     def gold_spans(self, joined: JoinedDocuments, evidence: list[Json]) -> tuple[Span, ...]:
@@ -149,7 +150,12 @@ class EraserReader:
                 raise InputError(f"there is evidence in {name!r}, which is no document of the record.")
 
             text = self.documents[name]
-            start, end = evidence_place(piece, name=name, text=text, tokens=tokens[name])
+            start, end = evidence_place(
+                piece,
+                name=name,
+                text=text,
+                tokens=tokens[name],
+            )
             if self.level == "sentence":
                 start, end = lines_around(text, start, end)
             places.add((offset + start, offset + end))

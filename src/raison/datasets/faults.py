@@ -45,7 +45,8 @@ def label_fault(
     names = label if isinstance(label, (list, tuple)) and task == "tagging" else (label,)
     for name in names:
         if name not in labels:
-            return f"the label {name!r} is none of {', '.join(labels)}"
+            known = ", ".join(labels)
+            return f"the label {name!r} is none of {known}"
     return ""
 
 

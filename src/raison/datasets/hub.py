@@ -54,7 +54,12 @@ def open_hub_dataset(name: str, params: Mapping[str, object], split: str | None 
         examples=[],
     )
     return ExampleSource(
-        rows=read_records(numbered_rows(table, where), columns, file=where, report=report),
+        rows=read_records(
+            numbered_rows(table, where),
+            columns,
+            file=where,
+            report=report,
+        ),
         fault=fault,
         blank=blank,
         finish=lambda loaded: finish_account(loaded, columns, report),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from raison.datasets.annotation_spans import has_repeats, numbers_fit, place_span, runs_of_numbers, spans_of_numbers
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText, WrittenSpan
+from raison.datasets.mark_placement import has_repeats, numbers_fit, place_span, runs_of_numbers, spans_of_numbers
 
 __all__ = ["decide_meaning"]
 

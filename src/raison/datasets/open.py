@@ -84,13 +84,12 @@ def parse_data_spec(text: str) -> tuple[str, Json]:
     if Path(text).exists() or not text.endswith(")") or "(" not in text:
         return text, {}
 
-    cuts = [index for index, char in enumerate(text) if char == "("]
-    name = text[: cuts[0]]
-    for cut in cuts[1:]:  # "data (1).csv(text=review)": brackets that belong to the path
-        if Path(text[:cut]).exists():
+    name, _, _ = text.partition("(")
+    for cut in range(len(name) + 1, len(text)):  # "data (1).csv(text=review)": brackets that belong to the path
+        if text[cut] == "(" and Path(text[:cut]).exists():
             name = text[:cut]
 
-    brackets = text[len(name) :].strip()
+    brackets = text.removeprefix(name).strip()
     try:
         params = Spec.parse(f"x{brackets}", dots=True).params
     except InputError:

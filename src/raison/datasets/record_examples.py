@@ -139,7 +139,12 @@ def marked_texts(
     gold = cells.gold
     original = texts.get(usual)
     if columns.marked and isinstance(gold, str) and original is not None:
-        of_copy = spans_of_copy(gold, original.text, segment=usual, sign=columns.marked)
+        of_copy = spans_of_copy(
+            gold,
+            original.text,
+            segment=usual,
+            sign=columns.marked,
+        )
         return MarkedTexts(texts, usual, spans=of_copy)
     if gold is None or gold == "":
         return MarkedTexts(texts, usual, spans=tuple(spans))
@@ -213,7 +218,7 @@ def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) ->
 def label_of(value: object, columns: ColumnMapping, *, needed: bool) -> object:
     """The label that a cell names, by its name or its number; of a list, all of them."""
     if isinstance(value, list):
-        if any(isinstance(entry, float) and math.isnan(entry) for entry in value):
+        if any(map(is_nan, value)):
             raise InputError("one of its labels is no number.")
         return [label_of(entry, columns, needed=True) for entry in value]
 
@@ -230,7 +235,13 @@ def label_of(value: object, columns: ColumnMapping, *, needed: bool) -> object:
         return columns.labels[place]
     if number == "-1":  # what Hugging Face writes where there is none
         raise InputError("it has no label.")
-    raise InputError(f"the label {value!r} is none of {', '.join(columns.labels)}.")
+    known = ", ".join(columns.labels)
+    raise InputError(f"the label {value!r} is none of {known}.")
+
+
+def is_nan(value: object) -> bool:
+    """Whether a value is the number that is none."""
+    return isinstance(value, float) and math.isnan(value)
 
 
 def meta_of(record: RawRecord, columns: ColumnMapping) -> Json:

@@ -56,7 +56,8 @@ def spans_of_marks(places: Places, marks: Sequence[bool | int], segment: str) ->
         raise InputError("the marks of a rationale are 0 and 1.")
 
     spans = []
-    for first, behind in true_runs(map(bool, marks)):
+    runs = true_runs(map(bool, marks))
+    for first, behind in runs:
         start, _ = places[first]
         _, end = places[behind - 1]
         spans.append(Span(start, end, segment))

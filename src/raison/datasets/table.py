@@ -17,14 +17,20 @@ UNKNOWN = "\ufffd"
 LONGEST = 2**24  # characters of one cell; Python's own limit is too short for books
 
 
-def read_columns(path: Path, count: int, delimiter: str = "\t", *, other: str = "") -> Rows[list[str]]:
+def read_columns(
+    path: Path,
+    count: int,
+    delimiter: str = "\t",
+    *,
+    other: str = "",
+) -> Rows[list[str]]:
     """Rows of `count` columns, one in each line, without quotes; what is left of the last column belongs to it."""
 
     def split_line(row: Row[str]) -> list[str]:
         cells = row.value.split(delimiter, count - 1)
-        full = list(filter(None, cells))
-        if len(full) != count:
-            raise InputError(f"the line has {len(full)} of {count} columns.")
+        full = len(cells) - cells.count("")
+        if full != count:
+            raise InputError(f"the line has {full} of {count} columns.")
         return cells
 
     lines = read_lines(path, other=other)

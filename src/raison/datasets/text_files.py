@@ -65,7 +65,12 @@ def read_lines(path: Path, *, other: str = "", longest: int | None = None) -> Ro
     """The lines of a text file; see `read_lines_of_stream`."""
     try:
         with open_packed(path) as stream:
-            yield from read_lines_of_stream(stream, str(path), other=other, longest=longest)
+            yield from read_lines_of_stream(
+                stream,
+                str(path),
+                other=other,
+                longest=longest,
+            )
     except OSError as error:
         raise open_error(path, error) from None
 

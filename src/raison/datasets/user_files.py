@@ -50,7 +50,12 @@ class UserFile:
     def rows(self, report: ColumnReport) -> Rows[Example]:
         """The examples of the file; what is understood of a table goes to the report."""
         if self.form in TABLES:
-            return read_records(self.records(), self.columns, file=str(self.path), report=report)
+            return read_records(
+                self.records(),
+                self.columns,
+                file=str(self.path),
+                report=report,
+            )
         if self.form == "parallel":
             return self.parallel_rows()
         if self.form == "squad":
@@ -59,7 +64,12 @@ class UserFile:
             return read_treebank(self.path)
         if self.form == "txt":
             return read_prose(self.path, self.settings.level or "line")
-        return read_eraser(self.path, self.split, level=self.settings.level or "span", query=self.settings.query)
+        return read_eraser(
+            self.path,
+            self.split,
+            level=self.settings.level or "span",
+            query=self.settings.query,
+        )
 
     def records(self) -> Iterator[Row[RawRecord] | Broken]:
         """The records of a table with their columns by name, or by number where the mapping has numbers."""
@@ -74,7 +84,12 @@ class UserFile:
         delimiter = "," if self.form == "csv" else "\t"
         numbers = self.columns.numbers_of_columns()
         if numbers:
-            return read_numbered_table(self.path, numbers, delimiter, other=other)
+            return read_numbered_table(
+                self.path,
+                numbers,
+                delimiter,
+                other=other,
+            )
         return read_table(self.path, delimiter, other=other)
 
     def parallel_rows(self) -> Rows[Example]:

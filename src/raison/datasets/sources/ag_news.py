@@ -64,7 +64,8 @@ def training_example(row: Row[list[str]]) -> Example:
 
 def topic_of(number: str, *, first: int) -> str:
     """The topic of a class, whose numbers begin with `first`."""
-    numbers = [str(first + index) for index in range(len(TOPICS))]
-    if number not in numbers:
-        raise InputError(f"the class {number!r} is no number from {numbers[0]} to {numbers[-1]}.")
-    return TOPICS[numbers.index(number)]
+    topics = {str(index): topic for index, topic in enumerate(TOPICS, first)}
+    if number not in topics:
+        *_, last = topics
+        raise InputError(f"the class {number!r} is no number from {first} to {last}.")
+    return topics[number]

@@ -32,13 +32,15 @@ class AlignDeEn(Dataset):
         archive = find_file(place, "German-English_WordAlignment.zip", "German-English_WordAlignment")
         files = [read_archive_lines(archive, name) for name in ("test.de", "test.en", "de-en.wa")]
 
-        for row in map_rows(zip_rows(*files), example_with_links):
+        rows = zip_rows(*files)
+        for row in map_rows(rows, example_with_links):
             if isinstance(row, Row) and "dropped" in row.value.meta:
                 row = replace(row, mended=(*row.mended, "links left out"))
             yield row
 
 
 def example_with_links(row: Row[tuple[str, ...]]) -> Example:
+    """The example of both sentences and their links."""
     german, english, written = row.value
     links = parse_links(written, 0)
     return aligned_example(

@@ -40,6 +40,7 @@ class AlignZhEn(Dataset):
         return map_rows(rows, self.example_with_links)
 
     def example_with_links(self, row: Row[tuple[str, ...]]) -> Example:
+        """The example of a line with both sentences, and one with their links."""
         sentences, written = row.value
         source, between, target = sentences.partition("|||")
         if not between:

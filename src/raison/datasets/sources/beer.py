@@ -72,7 +72,8 @@ class Beer(Dataset):
     def annotated_example(self, row: Row[Json]) -> Example | None:
         """An example with its rationale; None where the aspect is neither good nor bad, or nothing is marked."""
         record = row.value
-        label = self.label_of(required_field(record, "y", list))
+        scores = required_field(record, "y", list)
+        label = self.label_of(scores)
         ranges = required_field(record, str(self.number), list)
         words = list(map(str, required_field(record, "x", list)))
 
@@ -81,23 +82,37 @@ class Beer(Dataset):
         gold = spans_of_marks(places, marks, "text")
         if label is None or not gold:
             return None
-        return Example(text, id=str(row.line), label=label, gold=gold)
+        return Example(
+            text,
+            id=str(row.line),
+            label=label,
+            gold=gold,
+        )
 
     def label_of(self, scores: Sequence[str | float]) -> str | None:
         """The label of the score of the aspect; None where it is neither good nor bad."""
-        if len(scores) <= self.number:
-            raise InputError(f"it has {len(scores)} scores, and that of {self.aspect} is the {self.number + 1}th.")
-        return label_of_score(scores[self.number], self.labels)
+        count = len(scores)
+        number = self.number
+        if count <= number:
+            raise InputError(f"it has {count} scores, and that of {self.aspect} is the {number + 1}th.")
+        return label_of_score(scores[number], self.labels)
 
 
 def marks_of_ranges(ranges: Sequence[object], size: int) -> list[bool]:
     """Whether each of `size` words is in a range."""
     marks = [False] * size
     for ends in ranges:
-        if not isinstance(ends, list) or len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
+        if not isinstance(ends, list) or not is_range(ends):
             raise InputError(f"a range of marked words is two numbers, not {ends!r}.")
-        if ends[1] > size:
+        start, end = ends
+        if end > size:
             raise InputError(f"the range {ends} ends behind the {size} words.")
-        for index in range(*ends):
+
+        for index in range(start, end):
             marks[index] = True
     return marks
+
+
+def is_range(ends: list[int]) -> bool:
+    """Whether these are the ends of a range, which may be empty."""
+    return len(ends) == 2 and 0 <= ends[0] <= ends[1]

@@ -73,8 +73,16 @@ class Hotel(Dataset):
         marks = written.split()
         strange = set(marks) - {"0", "1"}
         if strange:
-            raise InputError(f"the marks of words are 0 and 1, not {min(strange)!r}.")
-        gold = spans_of_marks(find_tokens(text), list(map(int, marks)), "text")
+            least = min(strange)
+            raise InputError(f"the marks of words are 0 and 1, not {least!r}.")
+        numbers = list(map(int, marks))
+        gold = spans_of_marks(find_tokens(text), numbers, "text")
+
         if label is None or not gold:
             return None
-        return Example(text, id=str(row.line), label=label, gold=gold)
+        return Example(
+            text,
+            id=str(row.line),
+            label=label,
+            gold=gold,
+        )

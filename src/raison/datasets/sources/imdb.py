@@ -32,10 +32,10 @@ class Imdb(Dataset):
         archive = find_file(place, "aclImdb_subset10000.tar.gz", "aclImdb_v1.tar.gz", "aclImdb")
         pattern = re.compile(rf"(?:^|/){split}/(neg|pos)/[0-9]+_[0-9]+\.txt$")
         files = filter_rows(read_archive_texts(archive), lambda file: pattern.search(file[0]) is not None)
-        return map_rows(files, review_example)
+        return map_rows(files, starred_review)
 
 
-def review_example(row: Row[tuple[str, str]]) -> Example:
+def starred_review(row: Row[tuple[str, str]]) -> Example:
     """The review of a file such as train/neg/12_3.txt: its class, a number, and its stars."""
     name, text = row.value
     folder, file = name.split("/")[-2:]

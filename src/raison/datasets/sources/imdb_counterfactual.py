@@ -46,8 +46,18 @@ class ImdbCounterfactual(Dataset):
 
             original, edited = pair
             gold_of_original, gold_of_edited = changed_words(original.value["Text"], edited.value["Text"])
-            yield example_row(original, "original", other="edited", gold=gold_of_original)
-            yield example_row(edited, "edited", other="original", gold=gold_of_edited)
+            yield example_row(
+                original,
+                "original",
+                other="edited",
+                gold=gold_of_original,
+            )
+            yield example_row(
+                edited,
+                "edited",
+                other="original",
+                gold=gold_of_edited,
+            )
 
 
 def example_row(

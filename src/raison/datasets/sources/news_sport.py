@@ -48,12 +48,12 @@ class NewsSport(Dataset):
 
     def post_example(self, row: Row[tuple[str, str]]) -> Example:
         """The example of a post, whose file is named by a number, in the folder of its group."""
-        name, post = row.value
+        name, text = row.value
         folder, number = name.split("/")[-2:]
         group = GROUPS[folder]
 
-        _, _, body = post.partition("\n\n")
-        text = post if self.part == "post" else body
+        if self.part == "body":
+            _, _, text = text.partition("\n\n")
         if not text.strip():
             raise InputError("the post has no body.")
         return Example(text, id=f"{group}/{number}", label=group)

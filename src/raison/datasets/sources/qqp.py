@@ -31,11 +31,17 @@ class Qqp(Dataset):
     labels = LABELS
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), question_example)
+        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), pair_example)
 
 
-def question_example(row: Row[list[str]]) -> Example:
+def pair_example(row: Row[list[str]]) -> Example:
+    """The example of a class, two questions and a number."""
     label, first, second, number = row.value
     if label not in ("0", "1"):
         raise InputError(f"the label {label!r} is neither 0 nor 1.")
-    return Example(unquote(first), unquote(second), id=number, label=LABELS[int(label)])
+    return Example(
+        unquote(first),
+        unquote(second),
+        id=number,
+        label=LABELS[int(label)],
+    )

@@ -30,10 +30,10 @@ class Reviews(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_columns(find_file(place, "reviews.tsv"), 2), review_example)
+        return map_rows(read_columns(find_file(place, "reviews.tsv"), 2), marked_review)
 
 
-def review_example(row: Row[list[str]]) -> Example:
+def marked_review(row: Row[list[str]]) -> Example:
     """The example of a label and a text, in which marked words stand between asterisks."""
     label, written = row.value
     text = ""
@@ -42,4 +42,9 @@ def review_example(row: Row[list[str]]) -> Example:
         if number % 2:
             gold.append(Span(len(text), len(text) + len(piece), "text"))
         text += piece
-    return Example(text, id=str(row.line), label=label, gold=tuple(gold))
+    return Example(
+        text,
+        id=str(row.line),
+        label=label,
+        gold=tuple(gold),
+    )

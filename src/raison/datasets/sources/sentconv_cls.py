@@ -71,7 +71,8 @@ class SentenceClasses(Dataset):
     def sentence_example(self, row: Row[list[str]]) -> Example:
         """The example of a class and a text."""
         number, text = row.value
-        numbers = list(map(str, range(len(self.labels))))
-        if number not in numbers:
-            raise InputError(f"the class {number!r} is no number from 0 to {len(self.labels) - 1}.")
-        return Example(text.strip(), id=str(row.line), label=self.labels[int(number)])
+        names = {str(index): name for index, name in enumerate(self.labels)}
+        if number not in names:
+            most = len(names) - 1
+            raise InputError(f"the class {number!r} is no number from 0 to {most}.")
+        return Example(text.strip(), id=str(row.line), label=names[number])

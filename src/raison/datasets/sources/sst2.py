@@ -30,6 +30,7 @@ class Sst2(Dataset):
 
 
 def sentence_example(row: Row[list[str]]) -> Example:
+    """The example of a text and the number of its class."""
     text, label = row.value
     if label not in ("0", "1"):
         raise InputError(f"the label {label!r} is neither 0 nor 1.")

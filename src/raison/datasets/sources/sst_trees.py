@@ -81,10 +81,11 @@ class SstTrees(Dataset):
         """Words of a phrase that are far from neutral, each a span of its own."""
         spans = []
         for leaf in range(node.first, node.last):
-            score = int(tree.labels[leaf])
-            if abs(score - NEUTRAL) >= self.distance:
-                first, end = tree.leaves[leaf]
-                spans.append(Span(first - start, end - start, "text"))
+            distance = abs(int(tree.labels[leaf]) - NEUTRAL)
+            if distance < self.distance:
+                continue
+            first, end = tree.leaves[leaf]
+            spans.append(Span(first - start, end - start, "text"))
         return tuple(spans)
 
 

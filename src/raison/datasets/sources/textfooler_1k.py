@@ -54,12 +54,20 @@ class Textfooler(Dataset):
         """The example of a label, a text and perhaps another."""
         label, first, *second = row.value
         name = self.label_of(label)
-        pair = second[0].strip() if second else None
-        return Example(first.strip(), pair, id=str(row.line), label=name)
+        pair = None
+        if second:
+            pair = second[0].strip()
+        return Example(
+            first.strip(),
+            pair,
+            id=str(row.line),
+            label=name,
+        )
 
     def label_of(self, written: str) -> str:
         """A class by its name or its number."""
         for number, name in enumerate(self.labels):
             if written in (name, str(number)):
                 return name
-        raise InputError(f"the label {written!r} is none of {', '.join(self.labels)}.")
+        known = ", ".join(self.labels)
+        raise InputError(f"the label {written!r} is none of {known}.")
