@@ -15,7 +15,8 @@ from rich.console import Console
 
 from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Explanation, Target
-from raison.core.units import group, words
+from raison.core.text_splitting import split_words
+from raison.core.units import group
 from raison.show import render, render_many, scale, to_html
 from raison.show.html.explanation import MODULES, embedded
 from raison.show.scale import AGAINST, FOR, INKS, LESS, MORE, PAPERS, SILENT, background, contrast, ink, weights
@@ -30,7 +31,7 @@ def encode(*texts, names=None, specials=False, **changes):
     """Every word is a token; `specials` adds a free </s> behind each text, as encoder-decoders have it."""
     rows = []
     for segment, text in enumerate(texts):
-        rows += [(text[a:b], segment, a, b) for a, b in words(text)]
+        rows += [(text[a:b], segment, a, b) for a, b in split_words(text)]
         rows += [("</s>", segment, -1, -1)] * specials
     tokens, segment, start, end = zip(*rows, strict=True)
     names = names or {1: ("text",), 2: ("first", "second")}[len(texts)]
