@@ -4,7 +4,7 @@ import { clean, exact, make, number, soft } from "./wording.js";
 import { flow } from "./flow.js";
 import { TOLD, diagnosticsOf, download, dressed, fold, head, legend, listen, paint, passage, remarks, weighed }
   from "./render.js";
-import { agreement, alike, footnotes, signed, statement, titles, top } from "./agreement.js";
+import { agreement, alike, footnotes, hundredths, signed, statement, titles, top } from "./agreement.js";
 import { differenceOf } from "./difference.js";
 
 const MEASURES = {
@@ -75,7 +75,7 @@ function accordOf(explanations, names, pairs, choose) {
   const meaning = make("p", { class: "note" });
   const draw = (measure) => {
     const figure = (value) => (value === null ? "–" : measure === "shared" ? `${value}`
-      : (value <= -0.005 ? "−" : "+") + Math.abs(value).toFixed(2));
+      : hundredths(value).replace(/^(-?)/, (minus) => (minus ? "−" : "+")));
     const heads = names.map((name) => make("th", { scope: "col", class: "head" }, make("span", {}, name)));
     const cellOf = (name, i) => (other, j) => {
       if (i === j) return make("td");
