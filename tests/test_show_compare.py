@@ -37,10 +37,12 @@ from raison.show.agreement import (
 from raison.show.compare import folded
 from raison.show.consensus import footnotes, listed, statement, titles
 from raison.show.difference import difference, differences
+from raison.show.latex import latex
+from raison.show.typeset import Leaf
 from raison.show.wording import measured
 from raison.types import Explanation, Target
 from test_cli import one_sentence, raison
-from test_show import MOVIE, NASTY, bare, coloured, explain, show
+from test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
 from test_show_rationales import browse, court, rows, size_of
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -444,6 +446,49 @@ def test_a_browser_says_what_the_terminal_says(tmp_path):
                 text = "–" if value is None else f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
                 text = str(value) if measure == "shared" and value is not None else text
                 assert table[i][j] == table[j][i] == text, (measure, i, j)
+
+
+def test_a_selection_beside_scores_is_in_or_out():
+    output = show([selection_of_a_rationalizer(), *methods(LOO)], many=True)
+    table = [line.split() for line in output.splitlines() if line.split()[:1] in (["great"], ["only"], ["film"])]
+    assert table == [["great", "selected", "+2.500"], ["film", "+0.050"], ["only", "-0.300"]]
+
+
+@browsing
+def test_a_browser_shows_a_selection_as_in_or_out(tmp_path):
+    """Alone and beside scores: underlined, without colours of evidence, without numbers."""
+    own = selection_of_a_rationalizer()
+    seen = browse(
+        tmp_path,
+        to_html([own, explain("Between two groups"), own, *methods(LOO)]),
+        """
+        const all = (root, what) => [...root.querySelectorAll(what)].map((e) => e.textContent);
+        const [alone, compared] = [page.querySelector("article"), page.querySelector(".compare")];
+        found.alone = alone.textContent;
+        found.labels = [...alone.querySelectorAll(".unit")].slice(0, 3).map((e) => e.getAttribute("aria-label"));
+        const [row, other] = compared.querySelectorAll(".row");
+        found.marked = [all(alone, ".text .selected"), all(row, ".text .selected"), all(other, ".text .selected")];
+        found.tinted = [all(alone, ".text .tinted"), all(row, ".text .tinted"), all(other, ".text .tinted")];
+        found.ramps = [alone, row, other].map((root) => root.querySelectorAll(".ramp").length);
+        found.cells = [...compared.querySelectorAll(".all tbody tr")].slice(0, 2).map((tr) => all(tr, "td"));
+        """,
+    )
+    assert seen["labels"] == ["A: not selected", "great: selected", ",: not selected"]
+    assert "rationale 3 of 12 words" in seen["alone"]
+    assert not re.search(r"[+−]0\.|logit|score", seen["alone"])
+    assert seen["marked"] == [["great", "moving", "dull"], ["great", "moving", "dull"], []]
+    assert seen["tinted"][:2] == [[], []] and len(seen["tinted"][2]) == 4 and seen["ramps"] == [0, 0, 1]
+    assert seen["cells"] == [["", "+0.000"], ["selected", "+2.500"]]
+
+
+@drawing
+def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
+    own = selection_of_a_rationalizer()
+    written = latex([own])
+    assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
+    leaf = Leaf(own)
+    leaf.texts(own)
+    assert [box.colour for box in leaf.behind] == [scale.SELECTED] * 3
 
 
 @browsing

@@ -10,7 +10,7 @@ from raison.evaluation import Evaluation, likelihood
 from raison.show import scale
 from raison.show.certificate import certificate
 from raison.show.consensus import subject, titles
-from raison.show.flow import Piece, flow
+from raison.show.flow import Piece, flow, selected, selection
 from raison.show.scoreboard import headings, number, winners
 from raison.show.wording import clean
 from raison.types import Explanation
@@ -63,8 +63,9 @@ def box(piece: Piece, explanation: Explanation, weights: Any) -> str:
             return rf" $\rightarrow$ \textbf{{{escaped(piece.text)}}}"
         return escaped(piece.text)
     if certificate(explanation):
-        kept = explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
-        colour = scale.FOR if kept else None
+        colour = scale.FOR if selected(piece, explanation) else None
+    elif selection(explanation):
+        colour = scale.SELECTED if selected(piece, explanation) else None
     else:
         colour = scale.background(float(max((weights[u] for u in piece.units), key=abs)), scale.PAPERS["light"])
     if colour is None:

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
 from raison.show import scale
 from raison.show.difference import Difference
-from raison.show.flow import Passage, Piece, selected
+from raison.show.flow import Passage, Piece, selected, selection
 from raison.show.wording import clean
 from raison.types import Explanation
 
@@ -92,8 +93,9 @@ class Look:
         return Text(blocks, Style(color=hue) if self.coloured else Style.null())
 
     def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
-        """The flowing text in tints; without colours the `marked` units carry their sign."""
-        weights = scale.weights(explanation.scores)
+        """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
+        shades = not selection(explanation)
+        weights = scale.weights(explanation.scores) if shades else np.zeros(len(explanation.units))
 
         def tinted(piece: Piece) -> tuple[str, Style]:
             shown, style = self.dressed(piece, explanation)

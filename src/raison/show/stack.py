@@ -9,6 +9,7 @@ from raison.show import scale
 from raison.show.agreement import agreements
 from raison.show.consensus import statement, titles
 from raison.show.difference import differences
+from raison.show.flow import selection
 from raison.show.paper import SMALL
 from raison.show.typeset import Leaf, Word
 from raison.show.wording import measured, provenance
@@ -33,6 +34,8 @@ def stack(explanations: Sequence[Explanation], difference: bool = False, gold: S
         facts = [*provenance(explanation), *measured(explanation)][explanation.method == name :]
         leaf.words([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
         leaf.texts(explanation)
+        if selection(explanation):
+            leaf.selected(explanation)
     found = differences(explanations) if difference else []
     for each in found:
         leaf.height += SPACE

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raison.evaluation import likelihood
+from raison.show.flow import selection
 from raison.types import Explanation, Target
 
 __all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
@@ -110,7 +111,9 @@ def value_name(target: Target) -> str:
 
 def provenance(explanation: Explanation) -> list[str]:
     """How the scores came about: method, units, removal, and what they explain."""
-    parts = [explanation.method, f"{explanation.units.level} units", f"value: {value_name(explanation.target)}"]
+    parts = [explanation.method, f"{explanation.units.level} units"]
+    if not selection(explanation):  # it is in or out: there is no value behind it
+        parts.append(f"value: {value_name(explanation.target)}")
     if explanation.removal:
         parts.insert(2, f"removal: {explanation.removal}")
     if rule := explanation.diagnostics.get("certificate", {}).get("rule"):
@@ -123,7 +126,7 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
     found = []
     if cut := explanation.encoding.truncated:
         found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the text {unread}.")
-    if not explanation.scores.any() and "certificate" not in explanation.diagnostics:
+    if not explanation.scores.any() and "certificate" not in explanation.diagnostics and not selection(explanation):
         found.append("All scores are zero.")
     extra = explanation.diagnostics.get("notes", ())
     return [clean(str(note)) for note in [*found, *([extra] if isinstance(extra, str) else extra)]]
