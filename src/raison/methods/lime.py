@@ -26,8 +26,8 @@ class Lime(Method):
     how many units go, evenly from 1 to M, then which; the first sample is the whole text. `standard_error` is the
     sampling error of that draw, by linearisation, and `margin_95` half the width of the 95 % interval around each
     score, by Student's t with the degrees of freedom (Σ π)² / Σ π², the effective number of samples (Kish 1965), less
-    what the fit takes. Both tell how far other samples would move the weights. How well these describe the model is told
-    by `fit`, the weighted R² of the linear model: a low one says that they describe it badly.
+    what the fit takes. Both tell how far other samples would move the weights. `fit` is the weighted R² of the linear
+    model: a low one says that the weights describe the model badly.
 
     Unlike the authors' program all units get a weight, not only ten of them, and π is the paper's: the program takes
     its square root.

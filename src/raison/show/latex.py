@@ -11,7 +11,7 @@ from raison.show import scale
 from raison.show.certificate import certificate
 from raison.show.consensus import subject, titles
 from raison.show.flow import Piece, flow, selected, selection
-from raison.show.scoreboard import headings, number, winners
+from raison.show.scoreboard import headings, number, warning_of_few, winners
 from raison.show.wording import clean
 from raison.types import Explanation
 
@@ -97,4 +97,5 @@ def table(evaluation: Evaluation) -> str:
         lines.append(" & ".join(cells) + r" \\")
         if any(below):
             lines.append(" & ".join(below) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    below_table = [rf"\par{{\footnotesize {escaped(note)}\par}}" for note in warning_of_few(len(evaluation.texts))]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below_table, ""])
