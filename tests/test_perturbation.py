@@ -14,6 +14,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import raison
 from raison.core.artifact import Artifact
@@ -25,6 +26,7 @@ from raison.methods import shapley
 from raison.methods.base import Batch
 from raison.methods.idf import SHIPPED, entry
 from raison.methods.lime import Lime
+from raison.methods.margin import t_quantile
 from raison.methods.perturbation import ask, shares
 from raison.methods.shapley import KernelShap, ShapleySampling
 from raison.models.protocol import Budget, Question, TargetSpec
@@ -335,6 +337,57 @@ def test_the_standard_error_of_lime():
     stated = np.array([one.parts["standard_error"] for one in found])
     assert 0.7 < math.sqrt((spread**2).mean() / (stated**2).mean()) < 1.3
     assert all(0 < one.diagnostics["fit"] < 1 for one in found)
+
+
+@pytest.mark.parametrize("method", [
+    "shapley_sampling(permutations=8)", "shapley_sampling(permutations=16)", "kernel_shap(samples=40)",
+    "kernel_shap(samples=40, paired=False)",
+])  # fmt: skip
+def test_margins_of_few_draws_cover_95_percent(method):
+    """Over many seeds the exact values lie inside the margins as often as they say; 1.96 standard errors do not."""
+    words_of_game = "some very good films have a bad and lovely end".split()
+    worth = np.random.default_rng(0).normal(size=2 ** len(words_of_game))  # of every set of words
+
+    def random_game(texts):
+        there = np.array([[word in text.split() for word in words_of_game] for text in texts])
+        return worth[there @ (1 << np.arange(len(words_of_game)))]
+
+    model, text = raison.load(random_game), " ".join(words_of_game)
+    exact = raison.explain(model, text, "kernel_shap(samples=2000)")
+    found = [raison.explain(model, text, method, seed=seed) for seed in range(400)]
+    errors = np.abs([one.scores - exact.scores for one in found])
+    margins = np.array([one.parts["margin_95"] for one in found])
+    stated = np.array([one.parts["standard_error"] for one in found])
+    assert (errors <= margins).mean() > 0.935
+    assert (errors <= 1.96 * stated).mean() < (errors <= margins).mean() - 0.005
+
+
+def test_margins_of_lime_cover_95_percent():
+    """Of what other samples of the same number give on average."""
+    model = raison.load(tangled)
+    text = "some very good films have a bad and lovely end"
+    found = [raison.explain(model, text, "lime(samples=40)", seed=seed) for seed in range(300)]
+    scores = np.array([one.scores for one in found])
+    margins = np.array([one.parts["margin_95"] for one in found])
+    assert (np.abs(scores - scores.mean(0)) <= margins).mean() > 0.94
+
+
+def test_margins_are_standard_errors_times_students_t():
+    model = raison.load(tangled)
+    text = "some very good films have a bad and lovely end"
+    for orders in (2, 8, 16):
+        found = raison.explain(model, text, f"shapley_sampling(permutations={orders})")
+        wanted = stats.t.ppf(0.975, orders - 1) * np.array(found.parts["standard_error"])
+        np.testing.assert_allclose(found.parts["margin_95"], wanted, rtol=1e-9)
+    exact = raison.explain(model, text, "kernel_shap(samples=2000)")
+    assert set(exact.parts["margin_95"]) == {0.0}  # nothing was drawn
+
+
+def test_quantiles_of_students_t_are_scipys():
+    for degrees in (*range(1, 40), 99, 100, 4999, 50_000):
+        for probability in (0.6, 0.9, 0.975, 0.995, 0.9999):
+            wanted = stats.t.ppf(probability, degrees)
+            assert t_quantile(probability, degrees) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_more_samples_err_less():

@@ -119,8 +119,8 @@ def changed_settings(settings: DataclassInstance) -> dict[str, SpecValue]:
 
 def whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Refuse a parameter that is not a whole number from `least` up (to `most`)."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if is_whole and value >= least and (most is None or value <= most):
+    highest = math.inf if most is None else most
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= highest:
         return
     reach = f"{least} up" if most is None else f"{least} to {most}"
     raise InputError(f"{name} is a whole number from {reach}, not {value}.")
@@ -134,8 +134,10 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> None:
 
 def between(name: str, value: object, low: float, high: float = math.inf) -> None:
     """Refuse a parameter that is not a number above `low` and up to `high`."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if is_number and low < value <= high and not math.isinf(value):
+    number = math.nan
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = value
+    if low < number <= high and not math.isinf(number):
         return
     top = "" if math.isinf(high) else f" and at most {high:g}"
     raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
