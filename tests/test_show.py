@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from raison.core.findings import PredictionSummary
+from raison.core.findings import Certificate, PredictionSummary
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.text_splitting import split_words
 from raison.core.units import group
@@ -174,7 +174,7 @@ def test_what_is_a_selection_without_evidence():
     own = selection_of_a_rationalizer()
     assert selection(own)
     assert not selection(replace(own, selected=None))
-    assert not selection(replace(own, diagnostics={"certificate": {"sufficient": True}}))
+    assert not selection(replace(own, certificate=Certificate("argmax", sufficient=True, size=2)))
     assert not selection(replace(own, scores=-own.scores))
     assert not selection(replace(own, scores=own.scores + 0.1))  # what is not selected has scores, too
     assert not selection(CASES["selected"]())
