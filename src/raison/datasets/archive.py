@@ -49,7 +49,7 @@ def member_fault(name: str, content: bytes) -> str:
     if leads_out(name):
         return f"the name {name!r} leads out of the archive; get it again"
     if len(content) > limits.FILE:
-        most = limits.told(limits.FILE)
+        most = limits.format_megabytes(limits.FILE)
         return f"{name!r} is larger than {most}; give a part of it"
     return ""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.registry import datasets, suggest
-from raison.core.spec import Spec
+from raison.core.spec import Spec, changed_settings
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.rows import Rows, labels_in_turn
@@ -56,12 +56,7 @@ class Dataset(ABC):
 
     def spec(self) -> Spec:
         """How to write this data set: its name and what differs from the defaults."""
-        params = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value != item.default:
-                params[item.name] = value
-        return Spec(self.name, params)
+        return Spec(self.name, changed_settings(self))
 
     def split(self, wanted: str | None) -> str:
         """The split that is meant; `dev`, `val`, `valid` and `validation` are the same, and `test` is the default."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from raison.core.errors import InputError
 from raison.core.registry import suggest
-from raison.core.spec import Spec
+from raison.core.spec import Spec, SpecValue
 from raison.datasets.column_mapping import FIELDS, ColumnMapping
 from raison.datasets.file_formats import TABLES
 from raison.datasets.json_files import Json
@@ -55,7 +55,7 @@ class FileSettings:
         return ColumnMapping(self.columns, filled=filled, **settings)
 
 
-def parse_settings(name: str, params: Mapping[str, object]) -> FileSettings:
+def parse_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
     """The settings and columns of a spec; bare words are text."""
     columns: dict[str, object] = {}
     settings: Json = {}

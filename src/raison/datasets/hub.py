@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError, MissingExtra
 from raison.core.records import Example
-from raison.core.spec import Spec
+from raison.core.spec import Spec, SpecValue
 from raison.datasets.faults import gold_fault
 from raison.datasets.file_settings import MAPPED, FileSettings, parse_settings
 from raison.datasets.json_files import Json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["open_hub_dataset"]
 
 
-def open_hub_dataset(name: str, params: Mapping[str, object], split: str | None = None) -> ExampleSource:
+def open_hub_dataset(name: str, params: Mapping[str, SpecValue], split: str | None = None) -> ExampleSource:
     """The examples of a set on the hub, or of a folder written by `save_to_disk`, not read yet.
 
     `split` may stand in the spec as well; labels get the names of the set's ClassLabel.

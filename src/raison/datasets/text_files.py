@@ -95,7 +95,7 @@ def read_lines_of_stream(
     try:
         for number, raw in enumerate(raw_lines(stream, most), 1):
             if raw is None:
-                size = limits.told(most)
+                size = limits.format_megabytes(most)
                 yield Broken(file, number, f"it is longer than {size}: write one record in each line")
                 continue
 

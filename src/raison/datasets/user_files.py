@@ -8,7 +8,7 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.core.spec import Spec, one_of
+from raison.core.spec import Spec, SpecValue, one_of
 from raison.datasets.column_mapping import ColumnMapping
 from raison.datasets.eraser import read_eraser
 from raison.datasets.faults import gold_fault
@@ -115,7 +115,7 @@ class UserFile:
         return gold_fault(self.task or task_of_examples([example]), example)
 
 
-def open_user_file(path: Path, params: Mapping[str, object], split: str | None = None) -> ExampleSource:
+def open_user_file(path: Path, params: Mapping[str, SpecValue], split: str | None = None) -> ExampleSource:
     """The examples of a file or an ERASER folder, not read yet."""
     settings = parse_settings(str(path), params)
     form = settings.format or guess_format(path, settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Span
-from raison.core.units import words
+from raison.core.text_splitting import split_words
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Broken, Row, Rows
 from raison.datasets.spans import Places, spans_of_marks
@@ -114,8 +114,8 @@ def without_partner(row: TableRow) -> Broken:
 
 def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words of either text that the other has not."""
-    places_before = words(before)
-    places_after = words(after)
+    places_before = split_words(before)
+    places_after = split_words(after)
     marks_before = [True] * len(places_before)
     marks_after = [True] * len(places_after)
 
