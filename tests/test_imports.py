@@ -11,38 +11,43 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "raison"
 
-# A room may import from itself and from rooms that stand before it (ARCHITECTURE.md).
-MAY_IMPORT = {
+MODELS = {"core", "models"}
+METHODS = MODELS | {"methods", "rationales"}
+ENGINE = METHODS | {"engine"}
+TRAINING = MODELS | {"datasets", "training"}
+STUDIES = ENGINE | TRAINING | {"metrics", "api", "attention_models", "rationalizers"}
+# A room may import from itself and from these (ARCHITECTURE.md).
+MAY_IMPORT: dict[str, set[str]] = {
     "core": set(),
     "datasets": {"core"},
     "show": {"core"},
     "page": set(),
     "models": {"core"},
-    "methods": {"core", "models"},
-    "rationales": {"core", "models", "methods"},
-    "api": {"core", "models", "methods", "rationales"},
-    "metrics": {"core", "models", "methods"},
-    "training": {"core", "models", "datasets"},
-    "attention_models": {"core", "models", "datasets", "training"},
-    "rationalizers": {"core", "models", "datasets", "training"},
-    "studies": {"core", "models", "methods", "rationales", "metrics", "api", "datasets", "training"}
-    | {"attention_models", "rationalizers"},
-    "runs": {"core", "models", "methods", "rationales", "metrics", "api", "studies", "datasets", "__init__"},
-    "web": {"core", "models", "methods", "rationales", "metrics", "api", "studies", "runs", "show", "__init__"},
-    "testing": {"core", "models", "methods", "rationales", "api"},
-    "cli": {"core", "models", "methods", "rationales", "metrics", "api", "studies", "datasets", "training"}
-    | {"attention_models", "rationalizers", "show", "runs", "web", "__init__"},
+    "methods": MODELS,
+    "rationales": METHODS,
+    "metrics": MODELS | {"methods"},
+    "engine": METHODS,
+    "api": ENGINE,
+    "training": MODELS | {"datasets"},
+    "attention_models": TRAINING,
+    "rationalizers": TRAINING,
+    "studies": STUDIES,
+    "runs": STUDIES | {"studies", "__init__"},
+    "web": STUDIES | {"studies", "runs", "show", "__init__"},
+    "testing": ENGINE | {"api"},
+    "cli": STUDIES | {"studies", "runs", "web", "show", "__init__"},
     "__init__": {"core", "api", "studies", "show"},
     "__main__": {"cli"},
 }
-FILES = sorted(SOURCE.rglob("*.py"))
+USE_TRANSFORMERS = {"models", "attention_models", "rationalizers", "training", "testing"}
+WITHOUT_TORCH = {"core", "show", "datasets", "cli"}
 
 
-def room(path: Path) -> str:
+def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> set[str]:
+def modules_imported_by(path: Path) -> set[str]:
     """Modules named by import statements anywhere in a file."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -50,34 +55,46 @@ def imported(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            inside = node.module == "raison"  # `from raison import progress` is about progress
-            names |= {f"raison.{alias.name}" for alias in node.names} if inside else {node.module or ""}
+            if node.module == "raison":  # `from raison import progress` is about progress
+                names |= {f"raison.{alias.name}" for alias in node.names}
+            else:
+                names.add(node.module or "")
     return names
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_go_one_way(path):
-    own = room(path)
-    for name in imported(path):
-        parts = name.split(".")
-        if parts[0] != "raison":
-            continue
-        target = parts[1] if len(parts) > 1 else "__init__"
-        if target not in MAY_IMPORT and target != own:  # `from raison import name` of something that is no room
-            target = "__init__"
-        assert target == own or target in MAY_IMPORT[own], f"{own} must not import {name}"
+def rooms_imported_by(path: Path) -> set[str]:
+    rooms = set()
+    for name in modules_imported_by(path):
+        package, _, rest = name.partition(".")
+        if package == "raison":
+            room = rest.partition(".")[0] or "__init__"
+            rooms.add(room if room in MAY_IMPORT else "__init__")  # `from raison import load` names no room
+    return rooms
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_libraries_stay_in_their_rooms(path):
-    names = {name.split(".")[0] for name in imported(path)}
-    if room(path) not in ("models", "attention_models", "rationalizers", "training", "testing"):
-        assert "transformers" not in names
-    if room(path) in {"core", "show", "datasets", "cli"}:
-        assert "torch" not in names
+def test_imports_go_one_way():
+    wrong = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        room = room_of(path)
+        strange = rooms_imported_by(path) - {room} - MAY_IMPORT[room]
+        if strange:
+            wrong.append(f"{path.relative_to(SOURCE)} must not import {', '.join(sorted(strange))}")
+    assert not wrong, "\n".join(wrong)
 
 
-def loaded_by(code: str) -> set[str]:
+def test_libraries_stay_in_their_rooms():
+    wrong = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        room = room_of(path)
+        libraries = {name.partition(".")[0] for name in modules_imported_by(path)}
+        if "transformers" in libraries and room not in USE_TRANSFORMERS:
+            wrong.append(f"{path.relative_to(SOURCE)} imports transformers")
+        if "torch" in libraries and room in WITHOUT_TORCH:
+            wrong.append(f"{path.relative_to(SOURCE)} imports torch")
+    assert not wrong, "\n".join(wrong)
+
+
+def libraries_loaded_by(code: str) -> set[str]:
     found = subprocess.run(
         [sys.executable, "-c", f"import sys; {code}; print(' '.join(sys.modules))"],
         capture_output=True,
@@ -97,4 +114,4 @@ def loaded_by(code: str) -> set[str]:
     ],
 )
 def test_light_parts_need_no_torch(code):
-    assert not {"torch", "transformers"} & loaded_by(code)
+    assert not {"torch", "transformers"} & libraries_loaded_by(code)
