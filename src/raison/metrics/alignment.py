@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.metrics.base import Share
+from raison.metrics.numbers import Share
 
 __all__ = [
     "Crossover",
@@ -35,7 +35,8 @@ def aer(found: Links, sure: Links, possible: Links = ()) -> Share:
     a, s = set(found), set(sure)
     p = set(possible) | s
     total = len(a) + len(s)
-    return Share(total - len(a & s) - len(a & p), total)
+    errors = total - len(a & s) - len(a & p)
+    return Share(errors, total)
 
 
 def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]:
@@ -46,18 +47,26 @@ def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]
     instead of twice, so finding exactly the sure links is an error of 1/2. A word with possible links only, for which
     nothing was found, has 1, as in the released code.
     """
-    s = set(sure)
-    p = set(possible) - s
+    only_possible = set(possible) - set(sure)
     rates = []
-    for word in sorted({target for _, target in s | p}):
-        a, sw, pw = (of_word(links, word) for links in (found, s, p))
-        total = len(a) + len(sw)
-        rates.append(1 - (len(a & pw) + len(a & sw)) / total if total else 1.0)
+    for word in sorted(target_words([*sure, *possible])):
+        a = sources_of(found, word)
+        s = sources_of(sure, word)
+        p = sources_of(only_possible, word)
+        total = len(a) + len(s)
+        matches = len(a & p) + len(a & s)
+        rates.append(1 - matches / total if total else 1.0)
     return rates
 
 
-def of_word(links: Links, target: int) -> set[int]:
-    return {i for i, j in links if j == target}
+def target_words(links: Links) -> set[int]:
+    """The target words that have a link."""
+    return {target for _, target in links}
+
+
+def sources_of(links: Links, word: int) -> set[int]:
+    """The source words that are linked to a target word."""
+    return {source for source, target in links if target == word}
 
 
 def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Share]:
@@ -81,8 +90,10 @@ def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Sh
 
 def mean_link_iou(found: Links, gold: Links) -> Share:
     """The IOU of found and gold source words, averaged over the target words that have gold links (P0, Table 4)."""
-    words = {target for _, target in gold}
-    values = [len(of_word(found, w) & of_word(gold, w)) / len(of_word(found, w) | of_word(gold, w)) for w in words]
+    values = []
+    for word in target_words(gold):
+        found_sources, gold_sources = sources_of(found, word), sources_of(gold, word)
+        values.append(len(found_sources & gold_sources) / len(found_sources | gold_sources))
     return Share(sum(values), len(values))
 
 
@@ -91,9 +102,10 @@ def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
 
     `first` gives the best source word of each target word; a word that has none is a miss.
     """
-    words = {target for _, target in gold}
-    links = set(gold)
-    return Share(sum((first[w], w) in links for w in words if w in first), len(words))
+    words = target_words(gold)
+    best_links = {(source, word) for word, source in first.items() if word in words}
+    hits = best_links & set(gold)
+    return Share(len(hits), len(words))
 
 
 def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
@@ -105,11 +117,11 @@ def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
     """
     links = set(gold)
     hits = total = 0
-    for word in {target for _, target in gold}:
-        seen = False
+    for word in target_words(gold):
+        was_hit = False
         for source in first.get(word, ()):
-            seen = seen or (source, word) in links
-            hits += seen
+            was_hit = was_hit or (source, word) in links
+            hits += was_hit
             total += 1
     return Share(hits, total)
 
@@ -146,23 +158,32 @@ def crossover(
     """
     if min(index, source_break, target_break) < 0:
         raise InputError("A target index and the breaks of a pair are counted from 0 on.")
-    kept = {i for i in source if i != end}
+
+    sources = set(source) - {end}
+    sources_in_second = {position for position in sources if position >= source_break}
     if index < target_break:
-        return Crossover(sum(i >= source_break for i in kept), None)
-    seen = {j for j in target if j not in (0, index)}
-    return Crossover(sum(i < source_break for i in kept), sum(j <= target_break for j in seen))
+        return Crossover(len(sources_in_second), None)
+
+    targets = set(target) - {0, index}
+    targets_in_first = {position for position in targets if position <= target_break}
+    return Crossover(len(sources - sources_in_second), len(targets_in_first))
 
 
-def crossover_rates(found: Collection[Crossover]) -> dict[str, Share]:
+def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:
     """Mean number of crossovers, and the share of rationales with at least one, per side (P0, Table 3).
 
     The source side is averaged over all target tokens, the target side over those behind the boundary.
     """
-    sources = [c.source for c in found]
-    targets = [c.target for c in found if c.target is not None]
+    sources = [each.source for each in crossovers]
+    targets = [each.target for each in crossovers if each.target is not None]
     return {
         "mean_source": Share(sum(sources), len(sources)),
         "mean_target": Share(sum(targets), len(targets)),
-        "rate_source": Share(sum(n > 0 for n in sources), len(sources)),
-        "rate_target": Share(sum(n > 0 for n in targets), len(targets)),
+        "rate_source": Share(count_positive(sources), len(sources)),
+        "rate_target": Share(count_positive(targets), len(targets)),
     }
+
+
+def count_positive(counts: Sequence[int]) -> int:
+    """How many counts are above 0."""
+    return sum(count > 0 for count in counts)
