@@ -33,7 +33,7 @@ from measure import HERE, data_option, log, table, verdicts, write
 import raison
 from raison.models.protocol import Question
 from raison.rationales import search as searching
-from raison.rationales.grounded import INSTRUCTION
+from raison.rationales.passages import INSTRUCTION
 from raison.rationales.sufficient import rule_of
 
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -69,8 +69,8 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float]:
 
 def ours(model: Any, text: str, search: str) -> Run:
     found, seconds = timed(lambda: raison.rationalize(model, text, search))
-    told = found.diagnostics["certificate"]
-    return Run(told["length"], told["sufficient"], told["tokens"], seconds, found, told["check_tokens"])
+    told = found.certificate
+    return Run(told.kept_tokens, told.sufficient, told.search_tokens, seconds, found, told.check_tokens)
 
 
 def literally(model: Any, ids: list[int]) -> Run:
@@ -147,9 +147,9 @@ def search_alone() -> Iterator[list[float]]:
 
 def chosen_by(one: Any) -> list[int]:
     """Positions of a greedy rationale in the order they were added, also where it was cut off before it sufficed."""
-    if one.diagnostics["certificate"]["sufficient"] and one.selected.sum() < AT_MOST:
+    if one.certificate.sufficient and one.selected.sum() < AT_MOST:
         return positions_of(one, one.order)
-    return positions_of(one, [unit for step in one.diagnostics["steps"] for unit in step["added"]])
+    return positions_of(one, [unit for step in one.steps for unit in step.added])
 
 
 def gap(one: Any, other: Literal) -> float | None:
@@ -178,7 +178,7 @@ def whole_text(model: Any, ids: list[int]) -> dict[str, Any] | None:
         return [greedy_causal(model.hf, ids, t, **settings) for t in range(1, len(ids))]
 
     literal, literal_seconds = timed(one_by_one)
-    told = [one.diagnostics["certificate"] for one in found]
+    told = [one.certificate for one in found]
     gaps = [gap(one, other) for one, other in zip(found, literal, strict=True)]
     return {
         "targets": len(found),
@@ -421,10 +421,10 @@ def section_3(model: Any, args: argparse.Namespace) -> list[str]:
     runs: list[tuple[Run, Run, Run]] = []
     for number, (_, text, greedy, refined) in enumerate(some[: 5 if args.quick else None]):
         exact = ours(model, text, "exact(evaluations=20000)")
-        proved = exact.found.diagnostics["certificate"]["optimal"]
+        proved = exact.found.certificate.optimal
         log(f"3. {number + 1} of {len(some)}: {greedy.length} {refined.length} {exact.length} proved {proved}")
         runs.append((greedy, refined, exact))
-    proved = [run for run in runs if run[-1].found.diagnostics["certificate"]["optimal"]]
+    proved = [run for run in runs if run[-1].found.certificate.optimal]
     rows = []
     for index, name in enumerate(("greedy", "refined", "exact")):
         one = [run[index] for run in proved]

@@ -59,22 +59,21 @@ def rules_table() -> list[str]:
 
 def metrics_table() -> list[str]:
     from raison.core.registry import metrics
-    from raison.studies.evaluate import direction
 
-    better = {True: "more", False: "less", None: "–"}
-    told = lambda entry: " / ".join(  # noqa: E731
-        dict.fromkeys(better[direction(entry, key)] for key in entry.keys if not key.endswith("_curve"))
-    )
+    better = {"higher": "more", "lower": "less", None: "–"}
     rows = ["| metric | what it says | numbers | better | range | needs | source |", "|---|---|---|---|---|---|---|"]
     for name in metrics:
         entry = metrics[name]
         about = entry.__doc__.strip().splitlines()[0]
-        keys = ", ".join(f"`{key}`" for key in entry.keys)
+        keys = ", ".join(f"`{key.name}`" for key in entry.keys)
+        directions = " / ".join(dict.fromkeys(better[key.direction] for key in entry.scalar_keys()))
         needs = ", ".join(sorted(entry.needs)) or "nothing"
-        span = limits(*entry.span)
-        if entry.probable_span is not None:
-            span = f"{limits(*entry.probable_span)} where the model gives probabilities, else {span}"
-        rows.append(f"| `{name}` | {about} | {keys} | {told(entry)} | {span} | {needs} | {entry.paper or '–'} |")
+        first = entry.keys[0]
+        values = limits(first.range.low, first.range.high)
+        if first.range_of_probabilities is not None:
+            of_probabilities = limits(first.range_of_probabilities.low, first.range_of_probabilities.high)
+            values = f"{of_probabilities} where the model gives probabilities, else {values}"
+        rows.append(f"| `{name}` | {about} | {keys} | {directions} | {values} | {needs} | {entry.paper or '–'} |")
     return rows
 
 
@@ -344,15 +343,15 @@ words. How far its sum is from 1 at any border between blocks and at the words, 
 of the family: through all heads, and through only one head of each block (masked and renormalised). Every result
 shows its own error in `diagnostics["conservation_error"]`."""
 
-CERTIFICATE = """Every rationale carries `diagnostics["certificate"]`: `rule`, `sufficient` (evaluated again: at full
+CERTIFICATE = """Every rationale carries a `certificate`: `rule`, `sufficient` (evaluated again: at full
 length and masked where the search deleted, and nothing remembered), `irreducible` (no unit can be left out),
-`optimal` and `lower_bound` (no sufficient set has fewer units), `size` (units selected) and `length` (context tokens
-that the model reads, those included that can't be removed: P0's length) of `context`, `own` (the target is what the
-model itself predicts), `status` (complete, budget, interrupted, impossible), `value` and `full_value` (with
-`probability` where they are log-probabilities), `evaluations`, `tokens` (token-forwards of the search: tokens pushed
+`optimal` and `lower_bound` (no sufficient set has fewer units), `size` (units selected) and `kept_tokens` (context
+tokens that the model reads, those included that can't be removed: P0's length) of `context_tokens`, `is_prediction` (the
+target is what the model itself predicts), `status` (complete, budget, interrupted, impossible), `value` and `full_value` (with
+`probability` where they are log-probabilities), `evaluations`, `search_tokens` (token-forwards of the search: tokens pushed
 through the blocks, a backward pass counting as two forward passes; the whole context counts only where the prediction
-had not read it) and `check_tokens` (of the certificate). `diagnostics["steps"]` is the path: what was added or
-removed, what was `chosen` then (removing goes on from the best set, which need not be that of the step before), its
+had not read it) and `check_tokens` (of the certificate). `steps` are the path: what was added or
+removed, which `units` there were then (removing goes on from the best set, which need not be that of the step before), its
 value, and the five best candidates. `scores` say how much the value drops when a unit is left out of the rationale."""
 
 OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the

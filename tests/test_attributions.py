@@ -354,7 +354,7 @@ def test_functions_without_a_rule_are_named():
         layer.intermediate.intermediate_act_fn = Odd()
     model = load(hf, tokenizer)
     for name in ("attn_lrp", "cp_lrp", "lrp"):
-        notes = " ".join(raison.explain(model, TEXT, name).diagnostics["notes"])
+        notes = " ".join(raison.explain(model, TEXT, name).notes)
         assert "There is no rule for logaddexp in this model" in notes
 
 
@@ -507,7 +507,7 @@ def test_unknown_functions_are_named():
 
     hf.bert.pooler.activation = Odd()
     found = raison.explain(load(hf, model.tokenizer), TEXT, "lrp")
-    assert any("sinh" in note for note in found.diagnostics["notes"])
+    assert any("sinh" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["masked_lrp"])

@@ -46,10 +46,10 @@ def test_json_is_the_record(critic):
     rule = "probability(tau=0.95)"
     result = raison("rationalize", TEXT, "-m", critic, "--sufficient", rule, "--json")
     found = Explanation.from_json(result.stdout.strip())
-    certificate = found.diagnostics["certificate"]
-    assert found.method == f"refined(sufficient={rule})" and certificate["rule"] == rule
-    assert certificate["sufficient"] and certificate["size"] == found.selected.sum() == len(found.order)
-    assert certificate["probability"] >= 0.95 * certificate["full_probability"]
+    certificate = found.certificate
+    assert found.method == f"refined(sufficient={rule})" and certificate.rule == rule
+    assert certificate.sufficient and certificate.size == found.selected.sum() == len(found.order)
+    assert certificate.probability >= 0.95 * certificate.full_probability
 
 
 def test_the_matrix_of_a_whole_text(writer, tmp_path):
@@ -65,7 +65,7 @@ def test_a_range_of_tokens_and_a_generated_text(writer):
     span = Explanation.from_json(raison("rationalize", TEXT, "-m", writer, "--target", "3:5", "--json").stdout)
     assert span.target.positions == (3, 4) and span.target.kind == "text"
     written = Explanation.from_json(raison("rationalize", TEXT, "-m", writer, "--generate", "3", "--json").stdout)
-    assert len(written.target.ids) == 3 and written.diagnostics["certificate"]["own"]
+    assert len(written.target.ids) == 3 and written.certificate.is_prediction
 
 
 def test_grounded_answers(writer, tmp_path):
@@ -74,7 +74,7 @@ def test_grounded_answers(writer, tmp_path):
     files = ["--context", str(tmp_path / "a.txt"), "--context", str(tmp_path / "b.md")]
     result = raison("rationalize", "-m", writer, "--question", "Where?", *files, "--json", "--generate", "4")
     assert result.returncode == 0, result.stderr
-    grounding = json.loads(result.stdout)["diagnostics"]["grounding"]
+    grounding = json.loads(result.stdout)["grounding"]
     assert [passage["name"] for passage in grounding["passages"]] == ["a.txt", "b.md"]
     assert grounding["question"] == "Where?" and grounding["statement"].endswith(".")
     shown = raison("rationalize", "-m", writer, "--question", "Where?", *files, "--generate", "4")
@@ -129,5 +129,5 @@ def test_ctrl_c_prints_the_best_so_far(writer):
     )
     assert result.returncode == 130, result.stderr
     found = [Explanation.from_json(line) for line in result.stdout.splitlines()]
-    assert {"interrupted"} <= {e.diagnostics["certificate"]["status"] for e in found} <= {"interrupted", "complete"}
+    assert {"interrupted"} <= {e.certificate.status for e in found} <= {"interrupted", "complete"}
     assert "best that was found" in result.stderr and "Traceback" not in result.stderr

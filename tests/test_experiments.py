@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from raison.api import search_of
+from raison.api import build_search
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Span, Target
 from raison.datasets.agreement import TEMPLATES, Template, filled, pairs_of
@@ -255,7 +255,7 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
     assert sparse[1][0]["tokens"] < masked[1][0]["tokens"]
     batch = batch_of(trial_of(model), aims, None)
     with metered() as meter:
-        search_of("greedy")(model, batch)
+        build_search("greedy")(model, batch)
     assert meter.tokens == sparse[1][0]["tokens"]
 
 
@@ -292,7 +292,7 @@ def test_greedy_is_that_of_the_library():
     (one,), _ = searched(trial_of(model), "greedy", "greedy", [Aim(whole.encoding, whole.target)])
     kept = whole.units.keep(whole.selected) & whole.scope
     assert sorted(one.order) == np.flatnonzero(kept).tolist()
-    assert len(one.order) == whole.diagnostics["certificate"]["length"]
+    assert len(one.order) == whole.certificate.kept_tokens
 
 
 def test_settings_are_of_their_kind():

@@ -432,13 +432,13 @@ def test_against_a_contrast_numbers_are_differences():
 def test_a_rationale_of_nothing_is_followed_by_advice_that_helps(sentiment):
     found = raison.rationalize(sentiment, "The pacing is dull, but the ending is wonderful.")
     assert not found.selected.any()
-    (note,) = found.diagnostics["notes"]
+    (note,) = found.notes
     assert note.endswith("It is as sure of it without the text: scores (raison explain) tell what each part adds.")
     found = raison.rationalize(sentiment, "A wonderful, warm and funny film.")
-    assert not found.selected.any() and found.diagnostics["notes"][0].endswith("ask for probability(tau=0.9).")
+    assert not found.selected.any() and found.notes[0].endswith("ask for probability(tau=0.9).")
     found = raison.rationalize(sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)")
     assert found.selected.any()
-    whole = found.diagnostics["certificate"]["full_probability"]
+    whole = found.certificate.full_probability
     assert f"enough from {90 * whole:.1f} % on" in verdict(found)
 
 

@@ -507,7 +507,7 @@ def test_a_text_as_baseline():
     same = explained(model, TEXT, f"integrated_gradients(baseline={'text:' + TEXT!r}, steps=3)")
     assert not same.scores.any()  # a text against itself
     cut = explained(model, "the town", "integrated_gradients(baseline='text:a dull story with actors', steps=3)")
-    assert any("of which only the first" in note for note in cut.diagnostics["notes"])
+    assert any("of which only the first" in note for note in cut.notes)
 
 
 def test_zero_makes_rmsnorm_jump_and_the_note_says_so():
@@ -518,7 +518,7 @@ def test_zero_makes_rmsnorm_jump_and_the_note_says_so():
         found = explained(model, TEXT, f"integrated_gradients(baseline=zero, moved=all, steps={steps})")
         gaps.append(found.diagnostics["completeness_gap"])
     assert min(gaps) > 0.01
-    assert any(note.startswith("The scores miss what they should add up to") for note in found.diagnostics["notes"])
+    assert any(note.startswith("The scores miss what they should add up to") for note in found.notes)
     assert explained(model, TEXT, "integrated_gradients(steps=256)").diagnostics["completeness_gap"] < 0.01
 
 
@@ -533,7 +533,7 @@ def test_notes_about_cancelling_and_unsettled_paths():
     (note,) = method.doubts(quadrature.Integral(np.array([1.0]), 0.0, 1.5, 30))
     assert note.endswith("by 33 %, 0.5: the model computes no more exactly.")
     found = explained(model, TEXT, "integrated_gradients(tolerance=1e-9, most=11)")
-    assert found.diagnostics["points"] <= 11 and len(found.diagnostics["notes"]) == 1
+    assert found.diagnostics["points"] <= 11 and len(found.notes) == 1
 
 
 # -- SmoothGrad --------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def same(ours, others):
     for a, b in zip(ours, others, strict=True):
         np.testing.assert_allclose(a.scores, b.scores, rtol=1e-9, atol=1e-12)
         assert a.target == b.target
-        assert a.diagnostics.get("prediction") == b.diagnostics.get("prediction")
+        assert a.prediction == b.prediction
 
 
 @pytest.mark.parametrize("name", WATCHING)

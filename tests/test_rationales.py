@@ -16,6 +16,7 @@ import torch
 import raison
 from literal import greedy_causal, greedy_labels, greedy_seq2seq
 from raison.core.errors import InputError
+from raison.core.findings import SearchStep
 from raison.core.registry import rules, searches
 from raison.core.units import group
 from raison.methods.base import Batch
@@ -126,9 +127,9 @@ class About:
     def __init__(self, encoding, target, units, answer):
         self.encoding, self.target, self.units = encoding, target, units
         self.selected, self.order, self.scores = answer.selected, answer.order, answer.scores
-        self.certificate = answer.diagnostics["certificate"]
-        self.steps = answer.diagnostics["steps"]
-        self.notes = answer.diagnostics.get("notes", [])
+        self.certificate = answer.certificate
+        self.steps = answer.steps
+        self.notes = answer.notes
         self.levels = answer.diagnostics.get("levels", [])
 
     @property
@@ -191,22 +192,22 @@ def verify(model, about, tolerance: float = 1e-6) -> dict[str, Any]:
     sets = np.concatenate([about.selected[None], np.ones((1, size), bool), np.zeros((1, size), bool), spared])
     scored = asked(model, about, sets)
     full = Scored(*(column[1:2] for column in (scored.value, scored.rank, scored.margin, scored.predicted)))
-    enough = judged(claim["rule"], scored, full)
-    cost = costs(claim["rule"], sets, scored, enough)
+    enough = judged(claim.rule, scored, full)
+    cost = costs(claim.rule, sets, scored, enough)
     value = scored.value.sum(-1)
-    assert claim["sufficient"] == enough[0], claim
-    assert abs(claim["value"] - value[0]) < tolerance and abs(claim["full_value"] - value[1]) < tolerance, claim
-    assert claim["own"] == bool((full.margin > 0).all()) or not full.margin.any()
-    looked = claim["irreducible"] is not None  # where nothing but the whole context was found, nobody looked
+    assert claim.sufficient == enough[0], claim
+    assert abs(claim.value - value[0]) < tolerance and abs(claim.full_value - value[1]) < tolerance, claim
+    assert claim.is_prediction == bool((full.margin > 0).all()) or not full.margin.any()
+    looked = claim.irreducible is not None  # where nothing but the whole context was found, nobody looked
     assert looked or about.selected.all()
     if looked:
-        assert claim["irreducible"] == bool(enough[0] and (cost[3:] >= cost[0] - 1e-12).all())
-    if "probability" in claim:
-        assert abs(claim["probability"] - np.exp(value[0])) < tolerance
-        assert abs(claim["full_probability"] - np.exp(value[1])) < tolerance
-    assert claim["size"] == len(chosen) and sorted(about.order.tolist()) == chosen.tolist()
-    assert 0 <= claim["lower_bound"] <= claim["size"]
-    if claim["lower_bound"] > 0 and not claim["rule"].startswith("penalty"):
+        assert claim.irreducible == bool(enough[0] and (cost[3:] >= cost[0] - 1e-12).all())
+    if claim.probability is not None:
+        assert abs(claim.probability - np.exp(value[0])) < tolerance
+        assert abs(claim.full_probability - np.exp(value[1])) < tolerance
+    assert claim.size == len(chosen) and sorted(about.order.tolist()) == chosen.tolist()
+    assert 0 <= claim.lower_bound <= claim.size
+    if claim.lower_bound > 0 and not claim.rule.startswith("penalty"):
         assert not enough[2]
     expected = np.zeros(size)
     if looked:
@@ -215,9 +216,9 @@ def verify(model, about, tolerance: float = 1e-6) -> dict[str, Any]:
     seen = about.target.scope(len(about.encoding))
     given = about.target.given(about.encoding)
     inside = np.isin(about.units.of, chosen) | given
-    assert claim["length"] == int((inside & seen).sum()) and claim["context"] == int(seen.sum())
-    assert claim["evaluations"] >= 0 and claim["tokens"] >= 0 and claim["check_tokens"] >= 0
-    assert claim["status"] in ("complete", "budget", "interrupted", "impossible")
+    assert claim.kept_tokens == int((inside & seen).sum()) and claim.context_tokens == int(seen.sum())
+    assert claim.evaluations >= 0 and claim.search_tokens >= 0 and claim.check_tokens >= 0
+    assert claim.status in ("complete", "budget", "interrupted", "impossible")
     return claim
 
 
@@ -235,8 +236,8 @@ def brute(model, about) -> tuple[float, np.ndarray]:
     sets = subsets(len(about.units))
     scored = asked(model, about, sets)
     full = Scored(scored.value[-1:], scored.rank[-1:], scored.margin[-1:], scored.predicted[-1:])
-    enough = judged(about.certificate["rule"], scored, full)
-    return float(costs(about.certificate["rule"], sets, scored, enough).min()), sets[enough].sum(1)
+    enough = judged(about.certificate.rule, scored, full)
+    return float(costs(about.certificate.rule, sets, scored, enough).min()), sets[enough].sum(1)
 
 
 # -- A. greedy is the published algorithm ---------------------------------------------------------------------
@@ -258,15 +259,15 @@ def check_greedy_is_literal(model, aims: list, tolerance: float = 1e-6, mode: st
         expected = literal_of(model, about.encoding, about.target, mode)
         last = len(about.encoding) - 1
         assert [last, *about.positions] == expected.order, (last, about.positions, expected.order)
-        assert expected.reached and about.certificate["sufficient"]
+        assert expected.reached and about.certificate.sufficient
         steps = about.steps
         if len(steps) < len(expected.steps):  # all that may be removed is kept: known from the whole context
             assert len(steps) == len(expected.steps) - 1 and about.selected.all()
-            steps = [*steps, {"value": about.certificate["value"], "candidates": []}]
+            steps = [*steps, SearchStep(action="add", size=len(about.units), value=about.certificate.value)]
         for ours, theirs in zip(steps, expected.steps, strict=True):
-            assert abs(ours["value"] - theirs.log_prob) < tolerance
+            assert abs(ours.value - theirs.log_prob) < tolerance
             best = sorted(theirs.candidates.values(), reverse=True)[:5]
-            for (unit, value), other in zip(ours["candidates"], best, strict=False):
+            for (unit, value), other in zip(ours.candidates, best, strict=False):
                 position = int(np.flatnonzero(about.units.of == unit)[0])
                 assert abs(value - theirs.candidates[position]) < tolerance and abs(value - other) < tolerance
 
@@ -305,7 +306,7 @@ def near_ties(model, texts, mode: str = "sparse", tolerance: float = 1e-3) -> in
         ours, theirs = about.positions, expected.order[1:]
         verify(model, about, tolerance)
         if ours == theirs:
-            values = [step["value"] for step in about.steps]
+            values = [step.value for step in about.steps]
             wanted = [step.log_prob for step in expected.steps][: len(values)]
             np.testing.assert_allclose(values, wanted, atol=tolerance)
             continue
@@ -339,9 +340,9 @@ def test_a_bigram_model_needs_the_previous_token_only(search):
     found = rationale(model, TEXT, search, target="all")
     assert len(found) == len(found[0].encoding) - 1
     assert not any(about.selected.any() for about in found)
-    assert all(about.certificate["length"] == 2 for about in found[1:])  # the start of the text is always there
+    assert all(about.certificate.kept_tokens == 2 for about in found[1:])  # the start of the text is always there
     own = rationale(model, TEXT, search)
-    assert own.certificate["rule"] == "argmax" and own.size == 0 and own.certificate["optimal"]
+    assert own.certificate.rule == "argmax" and own.size == 0 and own.certificate.optimal
 
 
 def copier(place: int):
@@ -378,9 +379,9 @@ def test_a_copy_model_needs_two_tokens(place):
     assert target.ids[0] == ids[place]
     for search in ("greedy", "refined", "exact", "by_order"):
         (about,) = found_by(search, model, [(encoding, target)])
-        assert about.positions == [place] and about.certificate["length"] == 2
+        assert about.positions == [place] and about.certificate.kept_tokens == 2
         assert verify(model, about)["irreducible"]
-    assert found_by("exact", model, [(encoding, target)])[0].certificate["optimal"]
+    assert found_by("exact", model, [(encoding, target)])[0].certificate.optimal
 
 
 def test_a_function_that_reads_one_word():
@@ -389,8 +390,8 @@ def test_a_function_that_reads_one_word():
 
     for search in ("greedy", "refined", "exact", "by_order", "hierarchical"):
         about = rationale(third, TEXT, search)
-        assert [about.units.names[u] for u in about.order] == ["lies"] and about.certificate["irreducible"]
-    assert rationale(third, TEXT, "refined").certificate["optimal"]
+        assert [about.units.names[u] for u in about.order] == ["lies"] and about.certificate.irreducible
+    assert rationale(third, TEXT, "refined").certificate.optimal
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact(evaluations=300)", "by_order", "hierarchical"])
@@ -418,7 +419,7 @@ def test_no_prefix_of_a_greedy_rationale_is_enough(family, precise):
             growing[row, about.order[:row]] = True
         enough = (asked(model, about, growing).margin > 0).all(-1)
         assert enough[-1] and not enough[:-1].any()
-        assert [step["size"] for step in about.steps] == list(range(len(about.steps)))
+        assert [step.size for step in about.steps] == list(range(len(about.steps)))
 
 
 @pytest.mark.parametrize("family", ["gpt2", "qwen", "gemma", "bart"])
@@ -431,12 +432,12 @@ def test_exact_is_brute_force_and_nobody_is_shorter(family, precise):
         least, sizes = brute(model, exact)
         assert len(exact.units) <= 8 and least == sizes.min() == exact.size
         claim = verify(model, exact)
-        assert claim["optimal"] and claim["lower_bound"] == exact.size and claim["irreducible"]
+        assert claim.optimal and claim.lower_bound == exact.size and claim.irreducible
         for other in (refined, greedy):
             claim = verify(model, other)
-            assert claim["sufficient"] and exact.size <= other.size
-            assert claim["lower_bound"] <= least and (not claim["optimal"] or other.size == least)
-        assert refined.certificate["irreducible"]  # verified above by leaving out each unit
+            assert claim.sufficient and exact.size <= other.size
+            assert claim.lower_bound <= least and (not claim.optimal or other.size == least)
+        assert refined.certificate.irreducible  # verified above by leaving out each unit
     assert sum(about.size for about in found["refined"]) <= sum(about.size for about in found["greedy"])
 
 
@@ -445,10 +446,10 @@ def test_exact_that_runs_out_says_how_far_it_came(precise):
     aims = [drawn(model, generator, 12, 14) for _ in range(6)]
     for whole, cut in zip(found_by("exact", model, aims), found_by("exact(evaluations=100)", model, aims), strict=True):
         claim = verify(model, cut)
-        assert claim["sufficient"] and claim["lower_bound"] <= whole.size <= cut.size
-        assert claim["evaluations"] <= 100
-        if claim["status"] == "budget":
-            assert not claim["optimal"] or cut.size == whole.size
+        assert claim.sufficient and claim.lower_bound <= whole.size <= cut.size
+        assert claim.evaluations <= 100
+        if claim.status == "budget":
+            assert not claim.optimal or cut.size == whole.size
 
 
 def test_a_lower_bound_is_never_too_high():
@@ -464,12 +465,12 @@ def test_a_lower_bound_is_never_too_high():
     for budget in range(20, 400, 20):
         about = rationale(score, " ".join(words), f"exact(evaluations={budget})")
         claim = verify(raison.load(score), about)
-        assert claim["lower_bound"] <= 3 and (claim["status"] == "budget" or claim["size"] == 3)
-        assert claim["optimal"] == (claim["status"] == "complete")
-        seen.add(claim["lower_bound"])
+        assert claim.lower_bound <= 3 and (claim.status == "budget" or claim.size == 3)
+        assert claim.optimal == (claim.status == "complete")
+        seen.add(claim.lower_bound)
     assert 3 in seen
     whole = rationale(score, " ".join(words), "exact").certificate
-    assert whole["size"] == whole["lower_bound"] == 3 and whole["optimal"]
+    assert whole.size == whole.lower_bound == 3 and whole.optimal
 
 
 def test_refined_removes_what_has_become_superfluous():
@@ -481,8 +482,8 @@ def test_refined_removes_what_has_become_superfluous():
 
     greedy, refined = (rationale(score, "x a y b z c", search) for search in ("greedy", "refined"))
     names = lambda about: [about.units.names[u] for u in about.order]  # noqa: E731
-    assert names(greedy) == ["a", "b", "c"] and not greedy.certificate["irreducible"]
-    assert names(refined) == ["b", "c"] and refined.certificate["optimal"]
+    assert names(greedy) == ["a", "b", "c"] and not greedy.certificate.irreducible
+    assert names(refined) == ["b", "c"] and refined.certificate.optimal
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact"])
@@ -508,7 +509,7 @@ def test_all_targets_together_or_one_by_one(precise):
     for place, about in enumerate(together, start=1):
         if len(about.units):
             alone = rationale(model, TEXT, target=place)
-            assert alone.positions == about.positions and alone.certificate["rule"] == about.certificate["rule"]
+            assert alone.positions == about.positions and alone.certificate.rule == about.certificate.rule
         verify(model, about)
 
 
@@ -552,14 +553,14 @@ def test_every_rule_holds_for_what_it_certifies(rule, search, precise):
     for about in found_by(search, model, [drawn(model, generator, 7, 9) for _ in range(4)], sufficient=rule):
         claim = verify(model, about)
         least, _ = brute(model, about)
-        assert claim["sufficient"] and rules.build(claim["rule"]) == rules.build(rule)
+        assert claim.sufficient and rules.build(claim.rule) == rules.build(rule)
         weight = rules.build(rule).weight if rule.startswith("penalty") else None
-        cost = weight * about.size - claim["value"] if weight else about.size
+        cost = weight * about.size - claim.value if weight else about.size
         assert cost >= least - 1e-9
-        if search == "exact" or claim["optimal"]:
-            assert cost == pytest.approx(least, abs=1e-9) and claim["optimal"]
+        if search == "exact" or claim.optimal:
+            assert cost == pytest.approx(least, abs=1e-9) and claim.optimal
         if not weight:
-            assert claim["lower_bound"] <= least
+            assert claim.lower_bound <= least
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact", "by_order", "hierarchical"])
@@ -572,8 +573,8 @@ def test_nothing_is_called_optimal_that_is_not(search):
 
     about = rationale(score, "a b c d e f", search, sufficient="penalty(weight=0.5)")
     least, _ = brute(raison.load(score), about)
-    assert not about.certificate["optimal"] or 0.5 * about.size - about.certificate["value"] == pytest.approx(least)
-    assert search != "exact" or about.certificate["optimal"]
+    assert not about.certificate.optimal or 0.5 * about.size - about.certificate.value == pytest.approx(least)
+    assert search != "exact" or about.certificate.optimal
 
 
 def test_a_penalty_on_values_above_zero():
@@ -584,7 +585,7 @@ def test_a_penalty_on_values_above_zero():
 
     about = rationale(score, "a b c d e f", "exact", sufficient="penalty(weight=0.5)")
     least, _ = brute(raison.load(score), about)
-    assert not about.certificate["optimal"] or 0.5 * about.size - about.certificate["value"] == pytest.approx(least)
+    assert not about.certificate.optimal or 0.5 * about.size - about.certificate.value == pytest.approx(least)
 
 
 @pytest.mark.parametrize(
@@ -633,7 +634,7 @@ def test_a_contrast_asks_what_makes_one_beat_the_other(search, precise):
     for better, worse in ((ranked[3], ranked[20]), (ranked[1], ranked[2]), (ranked[0], ranked[300])):
         about = rationale(model, "The old town", search, target=[better], contrast=[worse])
         claim = verify(model, about)
-        assert claim["rule"] == "argmax" and claim["own"] and claim["sufficient"] and "probability" not in claim
+        assert claim.rule == "argmax" and claim.is_prediction and claim.sufficient and "probability" not in claim
         kept = [*np.flatnonzero(np.isin(about.units.of, np.flatnonzero(about.selected))), len(encoding) - 1]
         row = logits_of(model, encoding.ids, kept)
         assert row[better] > row[worse]
@@ -663,7 +664,7 @@ def test_targets_of_a_language_model(search, precise):
     assert len(several.target.ids) > 1 and verify(model, several)["rule"].startswith("probability")
     written = rationale(model, TEXT, search, generate=4)
     claim = verify(model, written)
-    assert 1 <= len(written.target.ids) <= 4 and claim["own"] and claim["rule"] == "argmax"
+    assert 1 <= len(written.target.ids) <= 4 and claim.is_prediction and claim.rule == "argmax"
     assert (np.flatnonzero(written.units.of >= 0) < len(written.encoding) - len(written.target.ids)).all()
 
 
@@ -676,7 +677,7 @@ def test_targets_of_an_encoder_decoder(family, precise):
     assert len(whole.target.ids) > 1 and verify(model, whole)["own"]
     for place, about in enumerate(rationale(model, "an old town", "greedy", target="all")):
         claim = verify(model, about)
-        assert claim["own"] and claim["sufficient"] and about.target.ids[0] == whole.target.ids[place]
+        assert claim.is_prediction and claim.sufficient and about.target.ids[0] == whole.target.ids[place]
     assert verify(model, rationale(model, "an old town", target=1))["own"]
     assert verify(model, rationale(model, "an old town", "greedy", target="dull"))["sufficient"]
 
@@ -705,9 +706,9 @@ def test_functions_with_labels_and_with_one_number():
 
     model = raison.load(mood, labels=["fine", "awful"])
     about = rationale(model, "a good film and not a bad one, good", "exact")
-    assert about.target.text == "fine" and about.certificate["rule"] == "argmax" and about.size == 1
+    assert about.target.text == "fine" and about.certificate.rule == "argmax" and about.size == 1
     awful = rationale(model, "a good film and not a bad one, good", "exact", target="awful")
-    assert awful.certificate["rule"] == "share(tau=0.9)" and awful.notes and not awful.certificate["own"]
+    assert awful.certificate.rule == "share(tau=0.9)" and awful.notes and not awful.certificate.is_prediction
     assert [awful.units.names[u] for u in awful.order] == ["bad"]
 
     def length(texts):
@@ -717,7 +718,7 @@ def test_functions_with_labels_and_with_one_number():
     for search in ("greedy", "refined", "exact"):
         about = rationale(length, words, search)
         claim = verify(raison.load(length), about)
-        assert claim["rule"] == "share(tau=0.9)" and about.size == 9 and not about.notes
+        assert claim.rule == "share(tau=0.9)" and about.size == 9 and not about.notes
 
 
 @pytest.mark.parametrize("level", ["token", "word", "sentence", "passage", "slot"])
@@ -794,7 +795,7 @@ def test_windows_of_long_contexts(level, precise):
     model = raison.load(hf, tokenizer)
     about = rationale(model, "The old town lies on a hill and nobody expected it. " * 4, units=level)
     claim = verify(model, about)
-    assert claim["sufficient"] and claim["irreducible"]
+    assert claim.sufficient and claim.irreducible
     short = rationale(model, "The old town lies on a hill", "refined(short=2)", units=level)
     assert verify(model, short)["irreducible"]
 
@@ -802,7 +803,7 @@ def test_windows_of_long_contexts(level, precise):
 def test_a_target_without_anything_to_remove():
     """The second token follows one token only, which can't be removed."""
     first = rationale(tiny("gpt2"), TEXT, target="all")[0]
-    assert len(first.units) == 0 and first.certificate["sufficient"] and first.certificate["optimal"]
+    assert len(first.units) == 0 and first.certificate.sufficient and first.certificate.optimal
 
 
 def test_explanations_of_rationales_read_back():
@@ -819,8 +820,8 @@ def test_a_spent_budget_is_said(search):
     model = tiny("qwen")
     about = rationale(model, "The film is a lovely surprise", f"{search}(evaluations=3)")
     claim = verify(model, about)
-    assert claim["status"] == "budget" and claim["evaluations"] <= 3 and claim["sufficient"]
-    assert rationale(model, "The film is a lovely surprise", search).certificate["status"] == "complete"
+    assert claim.status == "budget" and claim.evaluations <= 3 and claim.sufficient
+    assert rationale(model, "The film is a lovely surprise", search).certificate.status == "complete"
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact", "by_order", "hierarchical"])
@@ -832,22 +833,22 @@ def test_what_is_impossible_is_said(search, precise):
 
     about = rationale(never, TEXT, search, target=0, sufficient="argmax")
     claim = about.certificate
-    assert claim["status"] == "impossible" and not claim["sufficient"] and not claim["optimal"] and not claim["own"]
-    assert not claim["irreducible"]
+    assert claim.status == "impossible" and not claim.sufficient and not claim.optimal and not claim.is_prediction
+    assert not claim.irreducible
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example(TEXT)])
     last = int(model.logits([encoding], [model.next_target(encoding, 0)])[0][0].argmin())
     about = rationale(model, TEXT, search, target=[last], sufficient="argmax")
     claim = verify(model, about)
-    if not claim["sufficient"]:
-        assert claim["status"] == "impossible" and not claim["optimal"]
+    if not claim.sufficient:
+        assert claim.status == "impossible" and not claim.optimal
 
 
 def test_a_target_that_is_not_the_models_choice():
     model = tiny("gpt2")
     about = rationale(model, TEXT, target=[9])
     claim = verify(model, about)
-    assert not claim["own"] and claim["rule"] == "probability(tau=0.9)" and claim["status"] == "complete"
+    assert not claim.is_prediction and claim.rule == "probability(tau=0.9)" and claim.status == "complete"
     assert "is not the model's own choice" in about.notes[0]
     assert not any("own choice" in note for note in rationale(model, TEXT).notes)
 
@@ -887,7 +888,7 @@ def test_an_interrupted_search_gives_what_it_has(search, turn):
     for found, text in zip(stopped.value.partial, texts, strict=True):
         assert isinstance(found, raison.Explanation) and found.encoding.texts[0] == text
         claim = verify(model, About(found.encoding, found.target, found.units, found))
-        assert claim["status"] == "interrupted" and claim["sufficient"]
+        assert claim.status == "interrupted" and claim.sufficient
 
 
 def test_an_interruption_does_not_lose_finished_texts(monkeypatch):
@@ -900,7 +901,7 @@ def test_an_interruption_does_not_lose_finished_texts(monkeypatch):
     with pytest.raises(Interrupted) as stopped:
         raison.rationalize(interrupted_at(model, len(alone) + 2), ["The film is good", "She said it was bad"], "greedy")
     assert [found.encoding.texts[0] for found in stopped.value.partial] == ["The film is good", "She said it was bad"]
-    assert stopped.value.partial[0].diagnostics["certificate"]["status"] == "complete"
+    assert stopped.value.partial[0].certificate.status == "complete"
 
 
 def counted(model):
@@ -919,10 +920,10 @@ def test_an_interruption_behind_the_search_does_not_lose_what_was_found(behind):
     with pytest.raises(Interrupted) as stopped:
         raison.ground(interrupted_at(model, len(calls) - behind), *asked, answer="film")
     (found,) = stopped.value.partial
-    assert found.selected.tolist() == whole.selected.tolist() and "grounding" not in found.diagnostics
-    told = {name: found.diagnostics["certificate"][name] for name in ("status", "sufficient", "size", "irreducible")}
-    assert told == {name: whole.diagnostics["certificate"][name] for name in told}
-    assert behind or "It was interrupted" in found.diagnostics["notes"][-1]
+    assert found.selected.tolist() == whole.selected.tolist() and found.grounding is None
+    told = {name: getattr(found.certificate, name) for name in ("status", "sufficient", "size", "irreducible")}
+    assert told == {name: getattr(whole.certificate, name) for name in told}
+    assert behind or "It was interrupted" in found.notes[-1]
 
 
 def test_an_interruption_between_texts_does_not_lose_finished_ones(monkeypatch):
@@ -962,7 +963,7 @@ def test_what_the_check_refutes_is_not_certified(search, words):
     model = Doubtful(lambda texts: [[1.0, 0.0]] * len(texts), "doubtful")
     about = rationale(model, "word " * words, search)
     claim = about.certificate
-    assert about.selected.all() and claim["sufficient"] and claim["size"] == words
+    assert about.selected.all() and claim.sufficient and claim.size == words
 
 
 def test_a_certificate_has_its_fields():
@@ -994,24 +995,24 @@ def reader():
 def test_an_answer_names_its_passages(precise):
     passages = {"town": "It lies on a hill. It is old.", "film": "The film is good.", "river": "It begins there."}
     found = raison.ground(reader(), "Where is it?", passages, generate=3)
-    about = found.diagnostics["grounding"]
+    about = found.grounding
     assert verify(reader(), About(found.encoding, found.target, found.units, found))["sufficient"]
-    assert [passage["name"] for passage in about["passages"]] == list(passages)
+    assert [passage.name for passage in about.passages] == list(passages)
     kept = found.units.keep(found.selected)
-    for passage, text in zip(about["passages"], passages.values(), strict=True):
-        assert found.encoding.texts[0][passage["start"] : passage["end"]] == text
-        inside = (found.encoding.start >= passage["start"]) & (found.encoding.end <= passage["end"])
-        assert passage["selected"] == bool((inside & kept & (found.units.of >= 0)).any())
-        assert isinstance(passage["necessary"], bool)
-    assert about["needs_context"] == bool(found.selected.any()) and about["question"] == "Where is it?"
-    assert about["statement"].endswith(".") and found.units.level == "sentence"
+    for passage, text in zip(about.passages, passages.values(), strict=True):
+        assert found.encoding.texts[0][passage.start : passage.end] == text
+        inside = (found.encoding.start >= passage.start) & (found.encoding.end <= passage.end)
+        assert passage.selected == bool((inside & kept & (found.units.of >= 0)).any())
+        assert isinstance(passage.necessary, bool)
+    assert about.needs_context == bool(found.selected.any()) and about.question == "Where is it?"
+    assert about.statement.endswith(".") and found.units.level == "sentence"
     assert raison.Explanation.from_json(found.to_json()) == found
 
 
 def test_an_answer_may_be_given(precise):
     found = raison.ground(reader(), "Where is it?", ["It lies on a hill.", "It is old."], answer="on a hill")
     assert found.target.text.strip() == "on a hill"
-    assert [passage["name"] for passage in found.diagnostics["grounding"]["passages"]] == ["1", "2"]
+    assert [passage.name for passage in found.grounding.passages] == ["1", "2"]
 
 
 def test_a_passage_stands_where_it_stands():
@@ -1049,22 +1050,22 @@ def test_a_classifier_does_not_answer():
 @pytest.mark.registry
 def test_an_answer_rests_on_one_sentence(smollm2):
     found = raison.ground(smollm2, "What colour is the lighthouse?", LIGHTHOUSE)
-    about = found.diagnostics["grounding"]
+    about = found.grounding
     assert [name for name, kept in zip(found.units.names, found.selected, strict=True) if kept] == [
         "It is painted red and white."
     ]
-    assert [passage["selected"] for passage in about["passages"]] == [True, False, False]
-    assert about["passages"][0]["necessary"] and about["needs_context"]
-    assert "red and white" in about["answer"] and about["statement"].startswith("The answer rests on 1 ")
+    assert [passage.selected for passage in about.passages] == [True, False, False]
+    assert about.passages[0].necessary and about.needs_context
+    assert "red and white" in about.answer and about.statement.startswith("The answer rests on 1 ")
     assert verify(smollm2, About(found.encoding, found.target, found.units, found), 1e-3)["sufficient"]
 
 
 @pytest.mark.registry
 def test_an_answer_that_needs_no_context(smollm2):
     found = raison.ground(smollm2, "What is the capital of France?", LIGHTHOUSE)
-    about = found.diagnostics["grounding"]
-    assert "Paris" in about["answer"] and not about["needs_context"] and not found.selected.any()
-    assert "no context" in about["statement"]
+    about = found.grounding
+    assert "Paris" in about.answer and not about.needs_context and not found.selected.any()
+    assert "no context" in about.statement
 
 
 # -- I. the example everybody sees ----------------------------------------------------------------------------------
@@ -1075,7 +1076,7 @@ def test_the_supreme_court(smollm2):
     text = "The Supreme Court on Tuesday rejected a challenge to the"
     greedy, refined = (rationale(smollm2, text, search) for search in ("greedy", "refined"))
     names = lambda about: {about.units.names[u] for u in about.order}  # noqa: E731
-    assert names(greedy) == {"The", "Supreme", "Court", "challenge"} and greedy.certificate["length"] == 5
-    assert names(refined) == {"The", "Court", "challenge"} and refined.certificate["length"] == 4
-    assert greedy.encoding.tokens[-1].strip() == "the" and not greedy.certificate["irreducible"]
+    assert names(greedy) == {"The", "Supreme", "Court", "challenge"} and greedy.certificate.kept_tokens == 5
+    assert names(refined) == {"The", "Court", "challenge"} and refined.certificate.kept_tokens == 4
+    assert greedy.encoding.tokens[-1].strip() == "the" and not greedy.certificate.irreducible
     assert verify(smollm2, refined, 1e-3)["irreducible"]

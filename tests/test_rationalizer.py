@@ -484,7 +484,7 @@ def check_selection(model, hf):
         assert hf(ids).rationale[0].bool().tolist() == kept.tolist()
     other = model.labels[1 - model.predict([encoding])[0].target.ids[0]]
     greedy = raison.rationalize(model, TEXTS[0], "greedy", target=other, sufficient="probability(tau=0.5)")
-    assert greedy.diagnostics["certificate"]
+    assert greedy.certificate
 
 
 def test_removing_what_was_not_read_by_the_predictor_alone_changes_nothing():
@@ -674,7 +674,7 @@ def test_a_regression_learns_numbers_of_any_size(tmp_path):
         assert dev["error of the mean"] == pytest.approx(spread**2, rel=0.1) and not report["troubles"]
         shares.append(dev["error"] / dev["error of the mean"])
         found = raison.explain(raison.load(str(place)), data[0].text)
-        said = found.diagnostics["prediction"]["value"]
+        said = found.prediction.value
         assert abs(said - middle) < 2 * spread
         assert headline(found) == [f"value {said:.4g}"]
     assert shares[0] < 0.95 and shares == pytest.approx([shares[0]] * 3, rel=1e-3)

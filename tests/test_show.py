@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.units import group, words
 from raison.show import render, render_many, scale, to_html
@@ -54,7 +55,8 @@ def explain(*texts, scores=None, target=None, level="word", encoding=None, **fie
     units = group(encoding, level, target.free(encoding))
     if scores is None:
         scores = np.sin(np.arange(len(units)) * 2.4) * 3
-    diagnostics = {"prediction": {"text": "positive", "probability": 0.987, "top": [["positive", 0.987]]}}
+    top = (("positive", 0.987),)
+    prediction = PredictionSummary("positive", is_target=target.text == "positive", probability=0.987, top=top)
     made = {
         "encoding": encoding,
         "units": units,
@@ -63,7 +65,7 @@ def explain(*texts, scores=None, target=None, level="word", encoding=None, **fie
         "method": "occlusion(width=1)",
         "model": "tiny-sentiment",
         "removal": "mask",
-        "diagnostics": diagnostics,
+        "prediction": prediction,
     }
     return Explanation(**{**made, **fields})
 
@@ -161,7 +163,7 @@ def test_target_that_is_not_the_prediction_is_said_so():
 def test_language_model_shows_its_outcome_behind_the_text():
     encoding = encode("We wrote a new")
     target = Target("token", (7,), (len(encoding),), " constitution", "log_prob")
-    output = show(explain(encoding=encoding, target=target, scores=[1, 2, -1], diagnostics={}))
+    output = show(explain(encoding=encoding, target=target, scores=[1, 2, -1], prediction=None))
     assert 'new → " constitution"' in output
 
 

@@ -234,8 +234,8 @@ def test_methods_get_names_that_differ():
 
 def test_telling_diagnostics_are_shown_in_one_line():
     gaps = {"completeness_gap": {"absolute": 0.25, "relative": 0.01234}, "evaluations": 2048, "sampling_error": 0.5}
-    extra = {"value": 3.0, "gaping": 1, "error": float("nan"), "converged": True, "notes": ["Raise the steps."]}
-    told = four(diagnostics={**gaps, **extra})[0]
+    extra = {"value": 3.0, "gaping": 1, "error": float("nan"), "converged": True}
+    told = four(diagnostics={**gaps, **extra}, notes=("Raise the steps.",))[0]
     assert measured(told) == [
         "completeness gap absolute 0.25",
         "completeness gap relative 0.0123",
@@ -408,7 +408,7 @@ def test_a_browser_says_what_the_terminal_says(tmp_path):
 @browsing
 def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
     chosen = [u == 1 for u in range(12)]
-    found = four(diagnostics={"completeness_gap": 0.0125, "notes": ["A </b> note."], "aggregation": "sum"})
+    found = four(notes=("A </b> note.",), diagnostics={"completeness_gap": 0.0125, "aggregation": "sum"})
     found[1] = replace(found[1], selected=chosen)
     seen = browse(
         tmp_path,
@@ -492,7 +492,7 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
 @browsing
 def test_a_browser_keeps_many_methods_on_the_page(tmp_path):
     text = " ".join(f"word{i}" for i in range(80))
-    plain = replace(court(), method="lime", diagnostics={}, selected=None, order=None)
+    plain = replace(court(), method="lime", certificate=None, steps=(), selected=None, order=None)
     seen = browse(
         tmp_path,
         to_html([*twelve(text), *rows(), court(), replace(court(), method="greedy"), plain]),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from raison.core.errors import InputError
+from raison.core.findings import Certificate
 from raison.core.records import Encoding, Explanation, Span, Target
 from raison.core.units import group, words
 from raison.show import to_figure
@@ -34,10 +35,17 @@ def explain(encoding, target, chosen, level="token"):
     """A rationale of the units with these numbers."""
     units = group(encoding, level, target.free(encoding))
     selected = np.isin(np.arange(len(units)), chosen)
-    certificate = {"rule": "argmax", "sufficient": True, "irreducible": True, "own": True, "status": "complete"}
-    certificate |= {"size": len(chosen), "length": len(chosen) + 1, "context": len(units) + 1, "optimal": False}
+    certificate = Certificate(
+        rule="argmax",
+        sufficient=True,
+        size=len(chosen),
+        irreducible=True,
+        is_prediction=True,
+        kept_tokens=len(chosen) + 1,
+        context_tokens=len(units) + 1,
+    )
     made = (selected.astype(float), "refined", "tiny", "delete", selected, np.array(chosen))
-    return Explanation(encoding, units, target, *made, diagnostics={"certificate": certificate})
+    return Explanation(encoding, units, target, *made, certificate=certificate)
 
 
 def barked(level="token", chosen=(1, 2)):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import xml.dom.minidom
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from raison.core.errors import InputError, MissingExtra
+from raison.core.findings import Certificate, Grounding, PassageFinding, SearchStep
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.units import group, words
 from raison.show import certificate as proof
@@ -40,7 +42,7 @@ def encode(*texts, names=("text",), start=(), fixed=()):
     return Encoding(size, tokens, names, texts, segment, first, last, size, kept)
 
 
-def explain(encoding, target, chosen, level="token", extra=None, likely=True, **claims):
+def explain(encoding, target, chosen, level="token", grounding=None, likely=True, **claims):
     """A rationale that was found by adding `chosen`, names of units, one by one."""
     units = group(encoding, level, target.free(encoding))
     order = [units.names.index(name) if isinstance(name, str) else name for name in chosen]
@@ -56,7 +58,7 @@ def explain(encoding, target, chosen, level="token", extra=None, likely=True, **
                 "removed": [],
                 "size": size,
                 "value": math.log(probability),
-                "enough": size == len(order),
+                "sufficient": size == len(order),
                 "candidates": [[u, math.log(probability / 2)] for u in [order[size - 1], *others]] if size else [],
                 **({"probability": probability} if likely else {}),
             }
@@ -68,14 +70,14 @@ def explain(encoding, target, chosen, level="token", extra=None, likely=True, **
         "optimal": False,
         "lower_bound": 2,
         "size": len(order),
-        "length": len(order) + 1,
-        "context": int(target.scope(len(encoding)).sum()),
-        "own": True,
+        "kept_tokens": len(order) + 1,
+        "context_tokens": int(target.scope(len(encoding)).sum()),
+        "is_prediction": True,
         "status": "complete",
         "value": math.log(0.5),
         "full_value": math.log(0.8),
         "evaluations": 120,
-        "tokens": 560,
+        "search_tokens": 560,
         "check_tokens": 0,
         **({"probability": 0.5, "full_probability": 0.8} if likely else {}),
         **claims,
@@ -90,7 +92,9 @@ def explain(encoding, target, chosen, level="token", extra=None, likely=True, **
         "delete",
         selected,
         np.array(order, dtype=int),
-        diagnostics={"certificate": certificate, "steps": steps, **(extra or {})},
+        certificate=Certificate(**certificate),
+        steps=tuple(SearchStep(**step) for step in steps),
+        grounding=grounding,
     )
 
 
@@ -128,22 +132,22 @@ PASSAGES = {
 def grounded(**changes):
     prompt, passages = "Read this.\n\n", []
     for name, text in PASSAGES.items():
-        needed = name != "b.txt"
-        place = {"name": name, "start": len(prompt), "end": len(prompt) + len(text.rstrip())}
-        passages.append({**place, "selected": needed, "necessary": name[0] == "c"})
+        end = len(prompt) + len(text.rstrip())
+        selected, necessary = name != "b.txt", name[0] == "c"
+        passages.append(PassageFinding(name, len(prompt), end, selected=selected, necessary=necessary))
         prompt += text.rstrip() + "\n\n"
-    ends = [(0, passages[0]["start"]), (len(prompt), len(prompt) + 99)]
+    ends = [(0, passages[0].start), (len(prompt), len(prompt) + 99)]
     encoding = encode(prompt + "Where was the builder born?", fixed=ends)
-    grounding = {
-        "question": "Where was the builder born?",
-        "answer": "Oslo",
-        "needs_context": True,
-        "passages": passages,
-        "statement": "The answer rests on a.txt and c.txt.",
-    }
+    grounding = Grounding(
+        question="Where was the builder born?",
+        answer="Oslo",
+        needs_context=True,
+        statement="The answer rests on a.txt and c.txt.",
+        passages=tuple(passages),
+    )
     target = Target("token", (1,), (len(encoding),), " Oslo", "log_prob")
     chosen = ["It was built by Ada Lund.", "Ada Lund was born in Oslo."]
-    return explain(encoding, target, chosen, "sentence", {"grounding": grounding}, **changes)
+    return explain(encoding, target, chosen, "sentence", grounding, **changes)
 
 
 def show(what, width=100, **options):
@@ -189,9 +193,8 @@ def test_path_has_a_row_for_each_step():
 
 def test_swaps_and_values_that_are_no_probabilities():
     plain = court(likely=False)
-    steps = [*plain.diagnostics["steps"]]
-    steps.append({"action": "swap", "added": [1, 2], "removed": [0], "size": 3, "value": -7.25, "enough": True})
-    plain.diagnostics["steps"] = steps
+    swap = SearchStep(action="swap", size=3, added=(1, 2), removed=(0,), value=-7.25, sufficient=True)
+    plain = replace(plain, steps=(*plain.steps, swap))
     output = show(plain)
     assert re.search(r"\+ Supreme, Court  − The +3 +-7.25 +✓", output) and "█" not in output
     assert [step.weight for step in path(plain)] == [None] * 6
@@ -212,7 +215,7 @@ def test_long_paths_are_cut_short():
         ({"status": "interrupted"}, "it was interrupted"),
         ({"status": "impossible", "sufficient": False}, "Not even the whole context is sufficient by argmax"),
         ({"sufficient": False}, "What is marked is not sufficient by argmax"),
-        ({"own": False}, "the model prefers something else: this target is not its own"),
+        ({"is_prediction": False}, "the model prefers something else: this target is not its own"),
     ],
 )
 def test_what_must_be_known_first_is_said_first(claims, said):
@@ -277,16 +280,18 @@ def test_grounded_answer_goes_by_passage():
 
 def test_passages_are_cut_where_they_end():
     explanation = grounded()
-    first, last = explanation.diagnostics["grounding"]["passages"][::2]
-    first["end"] -= len(" Lund. It is red.")
-    last["start"] += len("Ada ")
+    first, unneeded, last = explanation.grounding.passages
+    first = replace(first, end=first.end - len(" Lund. It is red."))
+    last = replace(last, start=last.start + len("Ada "))
+    moved = replace(explanation.grounding, passages=(first, unneeded, last))
+    explanation = replace(explanation, grounding=moved)
     output = show(explanation)
     assert "The tower is old. *It was built by Ada*\n" in re.sub(" +\n", "\n", output)
     assert re.search(r"^   \*Lund was born in Oslo\.\*", output, re.MULTILINE)
 
 
 def test_poor_and_narrow_terminals():
-    for what in (court(), grounded(), long_path(), rows(), court(status="budget", own=False)):
+    for what in (court(), grounded(), long_path(), rows(), court(status="budget", is_prediction=False)):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
         console = Console(file=stream, width=70, _environ={})
         (render_many if isinstance(what, list) else render)(what, console)
@@ -347,12 +352,12 @@ def test_lists_become_matrices():
     assert [[e.method for e in sheet] for sheet in sheets(mixed)] == [["refined"] * 5, ["greedy"] * 5]
     assert [len(sheet) for sheet in sheets(five[:2])] == [1, 1]
     assert [len(sheet) for sheet in sheets([*five, five[0]])] == [1] * 6  # one target twice is no matrix
-    bare = [Explanation(**{**vars(e), "diagnostics": {}}) for e in five]
+    bare = [Explanation(**{**vars(e), "certificate": None, "steps": ()}) for e in five]
     assert [len(sheet) for sheet in sheets(bare)] == [1] * 5
 
 
 def test_terminal_shows_the_matrix_instead_of_each_one():
-    output = show(rows(p3={"sufficient": False, "own": False}, p4={"status": "budget"}))
+    output = show(rows(p3={"sufficient": False, "is_prediction": False}, p4={"status": "budget"}))
     lines = [line.rstrip() for line in output.splitlines()]
     assert "5 rationales of one text" in output and "checked anew" not in output
     assert " cat    0 ░░" in lines and " sat    1 ██░░" in lines
@@ -447,14 +452,16 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
     cases = [
         court(),
         court(status="budget", irreducible=None, lower_bound=0),
-        court(sufficient=False, own=False),
+        court(sufficient=False, is_prediction=False),
         court(optimal=True, rule="penalty(weight=0.1)", irreducible=False),
         grounded(),
         long_path(),
         explain(nasty, Target("token", (1,), (len(nasty),), "</script>", "log_prob"), [2, 3], likely=False),
     ]
-    for case, likely in ((cases[1], {"probability": 0.0}), (cases[-1], {})):
-        case.diagnostics["steps"][0].update(likely, value=-math.inf)  # JSON has no infinity
+    for number, likely in ((1, {"probability": 0.0}), (-1, {})):
+        first, *others = cases[number].steps
+        first = replace(first, value=-math.inf, **likely)  # JSON has no infinity
+        cases[number] = replace(cases[number], steps=(first, *others))
     found = browse(
         tmp_path,
         to_html(cases),
@@ -496,7 +503,7 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page is checked as text only")
 def test_a_browser_draws_the_matrix_and_its_rows_can_be_chosen(tmp_path):
-    five = rows(" ".join(["A cat sat on the mat", *(f"word{i}" for i in range(30))]), p3={"own": False})
+    five = rows(" ".join(["A cat sat on the mat", *(f"word{i}" for i in range(30))]), p3={"is_prediction": False})
     found = browse(
         tmp_path,
         to_html([*five, court()]),
@@ -567,7 +574,7 @@ def size_of(path):
 
 @drawing
 def test_picture_of_one_rationale(tmp_path):
-    texts = drawn(court(own=False), tmp_path / "a.svg")
+    texts = drawn(court(is_prediction=False), tmp_path / "a.svg")
     for word in ("Supreme", "Court", "challenge", "start", "+", "✓", "probability", "12.5 %", "80.0 %"):
         assert any(word == text or word in text.split() or word in text for text in texts)
     assert "+ Court" in texts and "the whole context" in texts and "constitution" in " ".join(texts)
@@ -580,7 +587,7 @@ def test_picture_of_one_rationale(tmp_path):
 
 @drawing
 def test_picture_of_a_matrix(tmp_path):
-    texts = drawn(rows(p3={"own": False}), tmp_path / "a.svg")
+    texts = drawn(rows(p3={"is_prediction": False}), tmp_path / "a.svg")
     assert texts.count("cat") == 2 and "on ≠" in texts and "≠  not the model's own prediction" in texts
     svg = (tmp_path / "a.svg").read_text("utf-8")
     chosen = int((matrix(rows()).cells == CHOSEN).sum())

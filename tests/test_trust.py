@@ -58,7 +58,7 @@ def test_curves_are_what_is_left_of_the_sum(model):
 def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     rng = np.random.default_rng(0)
     made = [rng.normal(size=len(WORDS)) for _ in range(study.SEEDS)]
-    monkeypatch.setattr(study, "once_more", lambda model, method, explanation, seed=0: made[seed])
+    monkeypatch.setattr(study, "scores_again", lambda model, method, explanation, seed=0: made[seed])
     found = study.stability_of(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
     assert found == pytest.approx(min(each)) and found < max(each)
@@ -86,7 +86,7 @@ def test_an_order_that_other_seeds_change_is_never_supported(model, monkeypatch)
     result = trust(model, found)
     assert result.numbers["order"]["chance"] < BEATS_CHANCE
     assert result.verdict == "unsteady" and result.stability < 0.9
-    monkeypatch.setattr(study, "once_more", lambda model, method, explanation, seed=0: WEIGHTS)
+    monkeypatch.setattr(study, "scores_again", lambda model, method, explanation, seed=0: WEIGHTS)
     assert trust(model, found).verdict == "supported"
 
 

@@ -14,6 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raison.core.errors import InputError
+from raison.core.findings import (
+    STATUSES,
+    Certificate,
+    Grounding,
+    PassageFinding,
+    PredictionSummary,
+    SearchStep,
+)
 from raison.core.records import Encoding, Example, Explanation, Record, Slot, Span, Target, Units
 
 fuzz = settings(max_examples=80, deadline=None, derandomize=True)
@@ -338,6 +346,27 @@ def targets(draw):
     return Target(kind, ids, positions, draw(texts), output, rival, draw(texts))
 
 
+def tuples_of(values):
+    return st.lists(values, max_size=2).map(tuple)
+
+
+maybe_real, maybe_count = st.none() | reals, st.none() | st.integers(0, 99)
+predictions = st.builds(
+    PredictionSummary, texts, st.booleans(), maybe_real, maybe_real, maybe_real, tuples_of(st.tuples(texts, reals))
+)
+certificates = st.builds(
+    Certificate, texts, st.booleans(), st.integers(0, 9), st.none() | st.booleans(), st.booleans(), st.integers(0, 9),
+    maybe_count, maybe_count, st.none() | st.booleans(), st.sampled_from(STATUSES), maybe_real, maybe_real, maybe_real,
+    maybe_real, maybe_count, maybe_count, maybe_count,
+)  # fmt: skip
+steps = st.builds(
+    SearchStep, texts, st.integers(0, 9), tuples_of(numbers), tuples_of(numbers), tuples_of(numbers), maybe_real,
+    maybe_real, st.booleans(), tuples_of(st.tuples(numbers, reals)), texts,
+)  # fmt: skip
+passages = st.builds(PassageFinding, texts, st.integers(0, 9), st.integers(0, 9), st.booleans(), st.booleans())
+groundings = st.builds(Grounding, texts, texts, st.booleans(), texts, tuples_of(passages), tuples_of(numbers))
+
+
 @st.composite
 def explanations(draw):
     size = draw(st.integers(0, 4))
@@ -346,8 +375,15 @@ def explanations(draw):
     return Explanation(
         draw(encodings(size)), grouped, draw(targets()), draw(per_unit(reals)), draw(texts), draw(texts),
         draw(st.none() | texts), draw(st.none() | per_unit(st.booleans())),
-        draw(st.none() | st.permutations(range(len(grouped)))), draw(st.dictionaries(texts, free_json, max_size=2)),
-        draw(st.dictionaries(texts, texts, max_size=2)), draw(st.dictionaries(texts, free_json, max_size=2)),
+        draw(st.none() | st.permutations(range(len(grouped)))),
+        prediction=draw(st.none() | predictions),
+        certificate=draw(st.none() | certificates),
+        steps=tuple(draw(st.lists(steps, max_size=2))),
+        grounding=draw(st.none() | groundings),
+        notes=tuple(draw(st.lists(texts, max_size=2))),
+        parts=draw(st.dictionaries(texts, free_json, max_size=2)),
+        artifacts=draw(st.dictionaries(texts, texts, max_size=2)),
+        diagnostics=draw(st.dictionaries(texts, free_json, max_size=2)),
     )  # fmt: skip
 
 
@@ -358,6 +394,10 @@ RANDOM = {
     "Encoding": encodings(),
     "Units": groupings(),
     "Target": targets(),
+    "PredictionSummary": predictions,
+    "Certificate": certificates,
+    "SearchStep": steps,
+    "Grounding": groundings,
     "Explanation": explanations(),
 }
 

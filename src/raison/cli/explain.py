@@ -60,8 +60,9 @@ def explain(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.api import Request, default_method, explanations
+        from raison.api import build_method
         from raison.core.registry import methods
+        from raison.engine import Request, run_methods
         from raison.methods.base import check_needs
         from raison.models.load import load
 
@@ -69,17 +70,26 @@ def explain(
         chosen = [methods.build(name) for name in method or ()]
         wait(f"opening {model}")
         opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        request = Request(number_or_text(target), contrast, output, units, removal, seed, truncate)
-        chosen = chosen or [methods.build(default_method(opened))]
+        request = Request(
+            target=number_or_text(target),
+            contrast=contrast,
+            output=output,
+            units=units,
+            removal=removal,
+            seed=seed,
+            truncate=truncate,
+        )
+        chosen = chosen or [build_method(None, opened)]
         for each in chosen:
             check_needs(each, opened)
         by_method, failed = [], []
-        for each in chosen:
-            wait(each.name)
-            try:
-                by_method.append(list(explanations(opened, [example], each, request)))
-            except MethodFailed as error:  # the others are not lost
-                failed.append(error)
+        for run in run_methods(
+            opened, [example], chosen, request, keep_going=True, before_method=lambda each: wait(each.name)
+        ):
+            if run.failure is None:
+                by_method.append(run.explanations)
+            else:  # the others are not lost
+                failed.append(run.failure)
         if not by_method:
             raise failed[0]
         results = [result for same in zip(*by_method, strict=True) for result in same]  # methods beside each other

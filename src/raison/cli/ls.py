@@ -31,9 +31,9 @@ def ls(
     for row in rows:
         print(f"{row['name']:<{width}}  {row['about']}")
     if what != "models":
-        from raison.api import SHELVES
+        from raison.api import LISTED
 
-        for sentence in SHELVES[what].broken:
+        for sentence in LISTED[what].broken:
             print(sentence, file=sys.stderr)
 
 
@@ -44,9 +44,9 @@ def describe(what: str, name: str) -> dict[str, Any]:
 
         entry = catalog.entries()[name]
         return {"name": name, "about": entry.description}
-    from raison.api import SHELVES
+    from raison.api import LISTED
 
-    entry = SHELVES[what][name]
+    entry = LISTED[what][name]
     about = (entry.__doc__ or "").strip().splitlines()[0] if entry.__doc__ else ""
-    needs = ", ".join(sorted(SHELVES[what].build(name).needs)) if what in ("methods", "searches") else ""
+    needs = ", ".join(sorted(LISTED[what].build(name).needs)) if what in ("methods", "searches") else ""
     return {"name": name, "about": f"{about} (needs {needs})" if needs else about}

@@ -65,14 +65,22 @@ def rationalize(
 
     results: list[Any] = []
     with waiting("loading the libraries") as wait:
-        from raison.api import DEFAULT_SEARCH, Request, explanations, ground, search_of
+        from raison.api import DEFAULT_SEARCH, build_search, explain_until_interrupted, ground
+        from raison.engine import Request
         from raison.methods.base import check_needs
         from raison.models.load import load
         from raison.rationales.search import Interrupted
 
         # misspelt names are cheaper to refuse before a model is loaded
-        chosen = search_of(search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient)
-        request = Request(number_or_text(target), contrast, None, units, removal, 0, truncate, generate)
+        chosen = build_search(search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient)
+        request = Request(
+            target=number_or_text(target),
+            contrast=contrast,
+            units=units,
+            removal=removal,
+            truncate=truncate,
+            generate=generate,
+        )
         wait(f"opening {model}")
         opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         check_needs(chosen, opened)
@@ -95,7 +103,7 @@ def rationalize(
                     )
                 )
             else:
-                results += explanations(opened, [example], chosen, request)  # type: ignore[list-item]
+                results += explain_until_interrupted(opened, [example], chosen, request)
         except Interrupted as stop:
             if not stop.partial:
                 raise

@@ -101,7 +101,7 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     pictures = [
         (f"{suite.name}.{each.run.name}", each.run.name, each.evaluation)
         for each in done
-        if all(key in each.evaluation.curves for key in suite.figures if key.endswith("_curve"))
+        if all(each.evaluation.has_key(key) for key in suite.figures)
     ]
     if suite.together:
         pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]

@@ -12,7 +12,7 @@ import numpy as np
 
 from raison.core.errors import InputError
 
-__all__ = ["Record", "array", "plain", "records"]
+__all__ = ["Record", "array", "plain", "record", "records"]
 
 R = TypeVar("R", bound="Record")
 
@@ -20,6 +20,11 @@ R = TypeVar("R", bound="Record")
 def array(dtype: str, **kwargs: Any) -> Any:
     """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
     return field(metadata={"dtype": dtype}, **kwargs)
+
+
+def record(kind: str, **kwargs: Any) -> Any:
+    """A dataclass field that holds one record of the class named `kind`, or None where that is allowed."""
+    return field(metadata={"record": kind}, **kwargs)
 
 
 def records(kind: str, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ No torch and no rendering here: the terminal, the page, the store and the metric
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.json_record import Record, array, plain, records
+from raison.core.findings import Certificate, Grounding, PredictionSummary, SearchStep
+from raison.core.json_record import Record, array, plain, record, records
 from raison.core.spec import Spec
 
 __all__ = ["Encoding", "Example", "Explanation", "Record", "Slot", "Span", "Spec", "Target", "Units"]
@@ -183,6 +185,7 @@ class Units(Record):
 
 KINDS = ("label", "tag", "span", "token", "text")
 OUTPUTS = ("logit", "log_prob", "prob")
+FORMAT = 2  # of explanations in JSON; 1 was that of 0.1.0, before its release
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,19 +270,34 @@ class Target(Record):
 class Explanation(Record):
     """The one result: why this target, in these units, by this method, with this meaning of absence."""
 
-    encoding: Encoding = field(metadata={"record": "Encoding"})
-    units: Units = field(metadata={"record": "Units"})
-    target: Target = field(metadata={"record": "Target"})
+    encoding: Encoding = record("Encoding")
+    units: Units = record("Units")
+    target: Target = record("Target")
     scores: np.ndarray = array("float64")  # [u]
     method: str  # the spec, e.g. integrated_gradients(steps=64)
     model: str  # its name
     removal: str | None = None  # what absence means; None where nothing was removed
     selected: np.ndarray | None = array("bool", default=None)  # [u] the rationale
     order: np.ndarray | None = array("int64", default=None)  # units in the order they were chosen
+    prediction: PredictionSummary | None = record("PredictionSummary", default=None)
+    certificate: Certificate | None = record("Certificate", default=None)  # of a rationale
+    steps: tuple[SearchStep, ...] = records("SearchStep", default=())  # how a search found its rationale
+    grounding: Grounding | None = record("Grounding", default=None)  # what an answer over passages rests on
+    notes: tuple[str, ...] = ()  # sentences that a reader needs before believing the picture
     parts: dict[str, Any] = field(default_factory=dict)  # named arrays: per token, per layer, ...
     artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
-    diagnostics: dict[str, Any] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)  # numbers of the method's own
     cost: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
+    format: int = field(default=FORMAT, metadata={"apart": True})  # of this record in JSON
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
+        if isinstance(data, Mapping) and "encoding" in data and data.get("format") != FORMAT:
+            raise InputError(
+                f"This explanation has format {data.get('format', 1)}, and this raison reads format {FORMAT}: make it "
+                "again with this version, or read it with the version that wrote it."
+            )
+        return super().from_dict(data)
 
     def validate(self) -> None:
         if len(self.scores) != len(self.units):

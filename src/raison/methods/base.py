@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from raison.core.errors import Unsupported
+from raison.core.findings import Certificate, SearchStep
 from raison.core.records import Encoding, Target, Units
 from raison.core.registry import methods
 from raison.core.spec import Spec
@@ -48,6 +49,9 @@ class Answer:
     scores: np.ndarray  # [t] or [u]
     order: np.ndarray | None = None
     selected: np.ndarray | None = None
+    certificate: Certificate | None = None
+    steps: tuple[SearchStep, ...] = ()
+    notes: tuple[str, ...] = ()
     parts: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
     artifacts: dict[str, str] = field(default_factory=dict)  # fitted things that were used: name -> content hash

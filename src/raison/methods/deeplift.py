@@ -80,8 +80,6 @@ class DeepLIFT(Method):
                     f"The scores miss {told['completeness_gap']:.0%} of the change"
                     + (", since gradients do not add up to it." if notes else ": the dtype is too narrow."),
                 ]
-            if notes:
-                told["notes"] = notes
-            return Answer(scores, diagnostics=told)
+            return Answer(scores, diagnostics=told, notes=tuple(notes))
 
         return read_traces(model, batch, frozenset(), answer, rules=RESCALE, embeddings=pairs)

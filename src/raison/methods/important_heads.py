@@ -51,10 +51,11 @@ def attributed(model: Model, batch: Batch, heads: Heads | None, **said: Any) -> 
     factor = 2.0 if heads is not None and heads.released else 1.0
     want = frozenset({"relevance", "attention"})
     for index, trace in model.trace(batch.encodings, batch.targets, want=want, rules=rules):
-        told = conservation(trace)
-        if heads is not None and heads.released:
-            told = {"relevance_sum": told["relevance_sum"]}  # it does not conserve, and does not claim to
-        answers[index] = Answer(rollout(trace, plain.pop(index), factor), diagnostics={**told, **said})
+        diagnostics, notes = conservation(trace)
+        if heads is not None and heads.released:  # it does not conserve, and does not claim to
+            diagnostics, notes = {"relevance_sum": diagnostics["relevance_sum"]}, []
+        scores = rollout(trace, plain.pop(index), factor)
+        answers[index] = Answer(scores, diagnostics={**diagnostics, **said}, notes=tuple(notes))
     return answers  # type: ignore[return-value]
 
 
@@ -135,12 +136,13 @@ class MaskedLRP(Method):
         if self.random or self.corruption:  # the same heads for all texts: the seed decides, as in P4's five masks
             masks = self.varied(masks, np.random.default_rng(batch.seed))
         answers = attributed(model, batch, Heads(*masks, self.variant == "released"))
-        told = said(masks)
+        notes = notes_on_heads(masks)
         if artifact.model and artifact.model != model.name:
-            told["notes"].append(f"The heads were measured on {artifact.model!r}, not on {model.name!r}.")
+            notes.append(f"The heads were measured on {artifact.model!r}, not on {model.name!r}.")
         for answer in answers:
             answer.artifacts["heads"] = artifact.content()
-            answer.diagnostics |= told | {"notes": answer.diagnostics.get("notes", []) + told["notes"]}
+            answer.diagnostics["heads"] = {"syntactic": int(masks[0].sum()), "positional": int(masks[1].sum())}
+            answer.notes = (*answer.notes, *notes)
         return answers
 
     def varied(
@@ -155,9 +157,10 @@ class MaskedLRP(Method):
         return masks
 
 
-def said(masks: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
-    """How many heads relevance may pass, and which blocks have none."""
+def notes_on_heads(masks: tuple[np.ndarray, np.ndarray]) -> list[str]:
+    """A sentence where a block has no head that relevance may pass."""
     either = masks[0] | masks[1]
     empty = np.flatnonzero(~either.any(1)).tolist()
-    notes = [f"No head was chosen in block {', '.join(map(str, empty))}: relevance goes around it."] if empty else []
-    return {"heads": {"syntactic": int(masks[0].sum()), "positional": int(masks[1].sum())}, "notes": notes}
+    if not empty:
+        return []
+    return [f"No head was chosen in block {', '.join(map(str, empty))}: relevance goes around it."]

@@ -89,10 +89,9 @@ class IntegratedGradients(Method):
                 "completeness_gap": integral.gap,
                 "completeness_error": integral.error,
                 "points": integral.places,
-                **({"notes": notes} if notes else {}),
             }
             cost = {"forwards": asked, "tokens": asked * read}
-            answers.append(Answer(integral.scores, diagnostics=diagnostics, cost=cost))
+            answers.append(Answer(integral.scores, diagnostics=diagnostics, notes=tuple(notes), cost=cost))
         return answers
 
     def doubts(self, integral: Integral) -> list[str]:

@@ -70,15 +70,14 @@ CP_LRP = {
 LOST = 1e-3  # relevance that may get lost on the way before a result says so
 
 
-def conservation(trace: Trace) -> dict[str, Any]:
-    """Diagnostics of a pass under ALPHA_BETA: how much of the relevance reached the words."""
+def conservation(trace: Trace) -> tuple[dict[str, Any], list[str]]:
+    """Diagnostics and notes of a pass under ALPHA_BETA: how much of the relevance reached the words."""
     whole = 0.0 if trace.target.contrast is not None else 1.0  # a contrast is one pass minus another
     total = float(trace.relevance.sum())  # type: ignore[union-attr]
     notes = strange(trace)
     if abs(total - whole) > LOST:
         notes.append(f"Relevance was not conserved (it adds up to {total:.3g}, not {whole:g}): don't rely on it.")
-    told: dict[str, Any] = {"relevance_sum": total, "conservation_error": abs(total - whole)}
-    return told | ({"notes": notes} if notes else {})
+    return {"relevance_sum": total, "conservation_error": abs(total - whole)}, notes
 
 
 def strange(trace: Trace) -> list[str]:
@@ -102,7 +101,9 @@ class LRP(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
-            return Answer(numpy(trace.relevance), diagnostics=conservation(trace))  # type: ignore[arg-type]
+            diagnostics, notes = conservation(trace)
+            scores = numpy(trace.relevance)  # type: ignore[arg-type]
+            return Answer(scores, diagnostics=diagnostics, notes=tuple(notes))
 
         return read_traces(model, batch, frozenset({"relevance"}), answer, rules=ALPHA_BETA)
 
@@ -132,12 +133,13 @@ class PartialLRP(Method):
             for last in last_of_each(trace.maps):
                 seen = numpy(last.relevance.clamp_min(0).mean(0))  # type: ignore[union-attr]
                 scores[last.cols] += plain[index].readout[last.rows] @ seen  # type: ignore[index]
-            answers[index] = Answer(scores, diagnostics=conservation(trace))
+            diagnostics, notes = conservation(trace)
+            answers[index] = Answer(scores, diagnostics=diagnostics, notes=tuple(notes))
         return answers  # type: ignore[return-value]
 
 
-def shares_of_logit(trace: Trace, breaks: str) -> dict[str, Any]:
-    """Diagnostics of a pass under gradient rules: how the logit is shared among words, constants and what is lost.
+def shares_of_logit(trace: Trace, breaks: str) -> tuple[dict[str, Any], list[str]]:
+    """Diagnostics and notes of a pass under gradient rules: who gets which part of the logit, and what is lost.
 
     `breaks` names the rules that do not conserve; without any, words and constants must add up to the logit.
     """
@@ -154,12 +156,14 @@ def shares_of_logit(trace: Trace, breaks: str) -> dict[str, Any]:
         shares = f"Of the logit {trace.logit:.3g} words got {words:.3g} and biases {trace.constants:.3g}"
         why = f"the rule for {breaks} does not conserve the rest" if breaks else "the rest was lost: don't rely on it"
         notes.append(f"{shares}; {why}.")
-    return told | ({"notes": notes} if notes else {})
+    return told, notes
 
 
 def by_gradients(model: Model, batch: Batch, rules: Rules, breaks: str) -> list[Answer]:
     def answer(trace: Trace) -> Answer:
-        return Answer(numpy(trace.relevance), diagnostics=shares_of_logit(trace, breaks))  # type: ignore[arg-type]
+        diagnostics, notes = shares_of_logit(trace, breaks)
+        scores = numpy(trace.relevance)  # type: ignore[arg-type]
+        return Answer(scores, diagnostics=diagnostics, notes=tuple(notes))
 
     return read_traces(model, batch, frozenset({"relevance"}), answer, rules=rules)
 

@@ -106,6 +106,5 @@ def decides(model: Model, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
     if getattr(model, "problem", "") == "regression":
         return False
-    prediction = explanation.diagnostics.get("prediction")
-    outcomes = prediction.get("top") if isinstance(prediction, dict) else None
-    return outcomes is None or len(outcomes) != 1
+    prediction = explanation.prediction
+    return prediction is None or len(prediction.top) != 1

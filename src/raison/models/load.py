@@ -232,8 +232,8 @@ def auto_class(config: Any, task: str | None, name: str) -> Any:
     if found is None:
         purpose = f"task={task!r}" if task else "explaining"
         raise Unsupported(
-            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {purpose}: fine-tune it for a task "
-            f"({', '.join(TASKS)}) first."
+            f"{name!r} was saved as {saved or 'a bare encoder'}, which has no head for {purpose}: fine-tune it for a "
+            f"task ({', '.join(TASKS)}) first."
         )
     if task is not None and task != found:
         raise Unsupported(

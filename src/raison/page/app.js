@@ -247,7 +247,7 @@ function grouped(explanations) {
 // A group as what it is: rationales of several targets, several methods, or one explanation, which is returned.
 function draw(group, box) {
   if (group.length === 1) return renderExplanation(group[0], box, story(group[0]));
-  if (group[0].diagnostics.certificate)
+  if (group[0].certificate)
     renderMatrix(group, box, (each, below) => renderExplanation(each, below, story(each, false)));
   else renderComparison(group, box);
   return null;
@@ -262,9 +262,9 @@ function show({ explanations, python }, asked) {
     const box = make("div", { class: "box" });
     result.append(box);
     const article = draw(group, box);
-    if (article && body && !group[0].diagnostics.grounding)
+    if (article && body && !group[0].grounding)
       whatIf(group[0], article, (removed) => ask("/api/remove", { ...body, removed }));
-    if (body && !(group.length > 1 && group[0].diagnostics.certificate) && !group[0].diagnostics.grounding)
+    if (body && !(group.length > 1 && group[0].certificate) && !group[0].grounding)
       box.append(make("div", { class: "asks" }, ...group.map((each) => {
         const button = trustButton(each, box, body);
         if (group.length > 1) button.textContent = `Can I trust ${nameOf(each.method)}?`;

@@ -17,7 +17,7 @@ const MEASURES = {
 // The same lists in the same order, but neighbours of one explanation each that explain the same thing are joined.
 export function besides(sheets) {
   const subject = ({ model, units, target }) => JSON.stringify([model, units, target]);
-  const same = (one, other) => !one.diagnostics.certificate && !other.diagnostics.certificate
+  const same = (one, other) => !one.certificate && !other.certificate
     && one.encoding === other.encoding && subject(one) === subject(other); // html.py made equal encodings the same
   return sheets.reduce((groups, [first, ...others]) => {
     const last = groups[groups.length - 1];
@@ -131,7 +131,7 @@ export function renderComparison(explanations, container) {
   const pairs = names.flatMap((_, i) => names.slice(i + 1).map((_, after) => (
     { i, j: i + 1 + after, ...agreement(explanations[i].scores, explanations[i + 1 + after].scores) })));
   const { section: differ, choose } = differenceOf(explanations, names);
-  const diagnosed = explanations.flatMap(({ diagnostics: { prediction, ...own } }, at) => (
+  const diagnosed = explanations.flatMap(({ diagnostics: own }, at) => (
     Object.keys(own).every((name) => TOLD.includes(name)) ? [] : [make("h4", {}, names[at]), diagnosticsOf(own)]));
   const two = explanations.some(({ scores }) => signed(scores));
   const colours = two ? "Orange speaks for the target, blue against it" : "The deeper the orange, the higher the score";

@@ -36,7 +36,7 @@ export function given({ encoding, target, units }) {
 export const inScope = (target, t) => !generated(target) || t < target.positions[0];
 
 function kinds(explanation, index, size) {
-  const { encoding, target, diagnostics } = explanation;
+  const { encoding, target, certificate } = explanation;
   const kind = new Array(size).fill(encoding.truncated ? "unread" : "plain");
   const here = encoding.ids.map((_, t) => t).filter((t) => encoding.segment[t] === index && encoding.start[t] >= 0);
   const mark = (tokens, name) => {
@@ -45,7 +45,7 @@ function kinds(explanation, index, size) {
     kind.fill(name, low, tokens.reduce((m, t) => Math.max(m, encoding.end[t]), 0));
   };
   mark(here, "plain");
-  if (diagnostics.certificate) { // what is kept besides the rationale
+  if (certificate) { // what is kept besides the rationale
     const text = Array.from(encoding.texts[index]);
     const kept = given(explanation);
     for (const t of here.filter((t) => kept[t]))
@@ -88,7 +88,7 @@ function pieces(explanation, index, low = 0, high = Infinity) {
 }
 
 // The passages that an answer was looked for in, each a part of the first text, without the prompt around them.
-export const grounded = (explanation) => explanation.diagnostics.grounding.passages.map((passage) => (
+export const grounded = (explanation) => explanation.grounding.passages.map((passage) => (
   { ...passage, pieces: pieces(explanation, 0, passage.start, passage.end) }));
 
 export function flow(explanation) {

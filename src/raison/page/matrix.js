@@ -15,9 +15,9 @@ export function sheets(explanations) {
   const found = new Map();
   const encodings = [];
   explanations.forEach((explanation, place) => {
-    const { model, method, removal, encoding, target, diagnostics, selected } = explanation;
+    const { model, method, removal, encoding, target, certificate, selected } = explanation;
     if (!encodings.includes(encoding)) encodings.push(encoding); // html.py made equal ones the same
-    const row = diagnostics.certificate && selected && target.positions.length;
+    const row = certificate && selected && target.positions.length;
     const key = row ? JSON.stringify([model, method, removal, encodings.indexOf(encoding)]) : String(place);
     found.set(key, [...(found.get(key) ?? []), explanation]);
   });
@@ -54,8 +54,8 @@ function nameOf({ tokens, texts, segment, start, end }, column) {
   return Array.from(texts[segment[first]]).slice(start[first], end[last]).join("") || tokens[first];
 }
 
-function alarmsOf({ diagnostics: { certificate: proof } }) {
-  return [!proof.sufficient && "insufficient", proof.own === false && "foreign",
+function alarmsOf({ certificate: proof }) {
+  return [!proof.sufficient && "insufficient", proof.is_prediction === false && "foreign",
     ["budget", "interrupted"].includes(proof.status) && "early"].filter(Boolean);
 }
 
@@ -72,7 +72,7 @@ function told(explanation, name, token, state) {
   return [...said, summary(explanation)];
 }
 
-function summary({ units, selected, diagnostics: { certificate: proof } }) {
+function summary({ units, selected, certificate: proof }) {
   const likely = proof.probability == null ? "" : `, probability ${share(proof.probability)}`;
   const whole = likely && proof.full_probability != null ? ` (${share(proof.full_probability)} from all)` : "";
   return `row: ${selected.filter(Boolean).length} of ${count(units.names.length, units.level)}${likely}${whole}`;
@@ -135,7 +135,7 @@ export function renderMatrix(explanations, container, draw) {
   const states = rows.map(statesOf);
   const columns = columnsOf(rows, states);
   const [first] = rows;
-  const rules = [...new Set(rows.map((row) => row.diagnostics.certificate.rule).filter(Boolean))];
+  const rules = [...new Set(rows.map((row) => row.certificate.rule).filter(Boolean))];
   const facts = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries({ model: first.model, method: first.method, units: first.units.level,
     removal: first.removal, [rules.length > 1 ? "rules" : "rule"]: rules.join(", ") }))

@@ -12,7 +12,7 @@ const chosen = ({ selected, order }) => {
   return first.concat(selected.map((_, u) => u).filter((u) => selected[u] && !first.includes(u)));
 };
 
-function warnings({ target, diagnostics: { certificate: proof } }) {
+function warnings({ target, certificate: proof }) {
   const rival = target.contrast ? "the contrast" : "something else";
   const rule = clean(proof.rule ?? "this rule");
   const ended = { budget: "its budget was spent", interrupted: "it was interrupted" }[proof.status];
@@ -21,11 +21,11 @@ function warnings({ target, diagnostics: { certificate: proof } }) {
     ended && `The search ended because ${ended}: this is the best found, and a smaller rationale may exist.`,
     !proof.sufficient && proof.status !== "impossible"
       && `What is marked is not sufficient by ${rule}: the prediction rests on more than this.`,
-    proof.own === false && `From the whole context the model prefers ${rival}: this target is not its own.`,
+    proof.is_prediction === false && `From the whole context the model prefers ${rival}: this target is not its own.`,
   ].filter(Boolean);
 }
 
-function verdict({ diagnostics: { certificate: proof } }) {
+function verdict({ certificate: proof }) {
   if (!proof.sufficient) return ["not sufficient"];
   const soft = String(proof.rule ?? "").startsWith("penalty");
   const spared = proof.irreducible ? "nothing can be spared" : "something may be spared";
@@ -38,13 +38,13 @@ function verdict({ diagnostics: { certificate: proof } }) {
     proof.irreducible == null ? "" : spared, smallest].filter(Boolean);
 }
 
-function effort({ diagnostics: { certificate: proof, steps } }) {
+function effort({ certificate: proof, steps }) {
   const whole = proof.full_probability == null ? "" : ` (${share(proof.full_probability)} from the whole context)`;
   const work = [proof.evaluations == null ? "" : count(proof.evaluations, "evaluation"),
-    proof.tokens == null ? "" : count(proof.tokens, "token-forward"),
+    proof.search_tokens == null ? "" : count(proof.search_tokens, "token-forward"),
     proof.check_tokens ? `${proof.check_tokens} more to check` : ""].filter(Boolean).join(", ");
-  const read = proof.length == null || proof.context == null ? ""
-    : `the model reads ${proof.length} of ${count(proof.context, "context token")}`;
+  const read = proof.kept_tokens == null || proof.context_tokens == null ? ""
+    : `the model reads ${proof.kept_tokens} of ${count(proof.context_tokens, "context token")}`;
   const likely = proof.probability == null || steps?.length ? "" : `probability ${share(proof.probability)}${whole}`;
   return [read, likely, work].filter(Boolean);
 }
@@ -55,7 +55,7 @@ function line(explanation) {
   const names = found.slice(0, 12).map((u) => short(units.names[u], LONG)).concat(found.length > 12 ? ["…"] : []);
   const kept = given(explanation).flatMap((on, t) => (on ? [`“${short(encoding.tokens[t], LONG)}”`] : []));
   const also = kept.length && kept.length <= 3 ? `${names.length ? ", and" : ": only"} the given ${kept.join(", ")}`
-    : names.length || !explanation.diagnostics.certificate.sufficient ? "" : ": nothing of it is needed";
+    : names.length || !explanation.certificate.sufficient ? "" : ": nothing of it is needed";
   return make("p", { class: "found" }, make("span", { class: "quiet" }, "rationale "),
     make("strong", {}, `${found.length} of ${count(units.names.length, units.level)}`),
     names.length ? `: ${names.join(" → ")}` : "", make("span", { class: "quiet" }, also));
@@ -75,11 +75,11 @@ function reading(steps) {
 }
 
 function walked(explanation) {
-  const { units, diagnostics: { steps, certificate: proof } } = explanation;
+  const { units, steps, certificate: proof } = explanation;
   const read = reading(steps);
   const names = (some) => (some.length > NAMED ? count(some.length, units.level)
     : some.map((u) => short(units.names[u], 28)).join(", "));
-  const found = steps.map(({ added = [], removed = [], size, value, probability, enough, candidates = [] }, place) => ({
+  const found = steps.map(({ added = [], removed = [], size, value, probability, sufficient: enough, candidates = [] }, place) => ({
     place, size, enough, probability, figure: figure(value, probability),
     change: [added.length ? `+ ${names(added)}` : "", removed.length ? `− ${names(removed)}` : ""]
       .filter(Boolean).join("  ") || "start",
@@ -106,7 +106,7 @@ function excerpt(steps) {
 }
 
 function path(explanation, steps, highest) {
-  const likely = explanation.diagnostics.steps.some((step) => step.probability != null);
+  const likely = explanation.steps.some((step) => step.probability != null);
   const rivals = steps.some((step) => step.rivals?.length);
   const output = valueName(explanation.target);
   const rows = steps.map((step) => {
@@ -122,7 +122,7 @@ function path(explanation, steps, highest) {
     if (rivals) cells.push(make("td", { class: "quiet rivals" }, step.rivals.slice(0, 2).join(", ")));
     return make("tr", step.place === "" ? { class: "quiet whole" } : {}, ...cells);
   });
-  const led = explanation.method.startsWith("refined") && explanation.diagnostics.certificate.rule?.startsWith("argmax");
+  const led = explanation.method.startsWith("refined") && explanation.certificate.rule?.startsWith("argmax");
   const others = led ? "runners-up, by lead" : "runners-up"; // `refined` ranks by the lead over other predictions too
   const titles = ["step", "change", "size", likely ? "probability" : output, ...(likely ? [""] : []), "",
     ...(rivals ? [others] : [])];
@@ -131,13 +131,13 @@ function path(explanation, steps, highest) {
 }
 
 function paths(explanation) {
-  if (!explanation.diagnostics.steps?.length) return [];
+  if (!explanation.steps?.length) return [];
   const steps = walked(explanation);
   const highest = steps.reduce((most, step) => Math.max(most, step.probability ?? 0), 0);
   const some = excerpt(steps);
   const found = [path(explanation, some, highest)];
   if (some.length < steps.length)
-    found.push(make("details", {}, make("summary", {}, `All ${explanation.diagnostics.steps.length} steps`),
+    found.push(make("details", {}, make("summary", {}, `All ${explanation.steps.length} steps`),
       path(explanation, steps, highest)));
   return found;
 }
@@ -155,7 +155,7 @@ const stand = ({ selected, necessary }) => (selected
 
 // Above and below the text of an explanation; nothing where it is no rationale. Without its `text`, no key to it.
 export function story(explanation, text = true) {
-  const { selected, diagnostics: { certificate: proof, grounding } } = explanation;
+  const { selected, certificate: proof, grounding } = explanation;
   if (!proof || !selected) return {};
   const key = make("p", { class: "legend" }, make("span", { class: "kept" }, "in the rationale"));
   if (given(explanation).some(Boolean)) key.append(make("span", { class: "given" }, "given: read anyway"));

@@ -26,7 +26,7 @@ export function head(explanation, shared = false) {
   const title = make("h2", {}, make("span", { class: "what" }, what));
   if (probability) title.append(" ", make("span", { class: "share" }, probability));
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
-  const { model, method, removal, diagnostics: { certificate } } = explanation;
+  const { model, method, removal, certificate } = explanation;
   const facts = { predicted, model, method: !shared && method, units: explanation.units.level,
     removal: !shared && removal, value: valueName(explanation.target), rule: certificate?.rule };
   const list = make("dl", { class: "facts" });
@@ -67,7 +67,7 @@ export function passage({ name, mark, folded, pieces: found }, many, dress) {
 
 // The colours and the label of a piece, by the scores of one explanation.
 export function dressed(explanation, weights, ranks) {
-  const { selected, diagnostics: { certificate: proof } } = explanation;
+  const { selected, certificate: proof } = explanation;
   return (piece, units) => {
     piece.classList.toggle(proof ? "kept" : "selected", units.some((unit) => selected?.[unit]));
     if (!proof) paint(piece, strongest(weights, units)); // a rationale is in or out and has no shades
@@ -127,7 +127,7 @@ function table({ units, scores, selected }, weights, ranked, largest) {
   return make("table", { class: "scores" }, make("thead", {}, top), make("tbody", {}, ...rows));
 }
 
-export const TOLD = ["certificate", "steps", "grounding", "notes"]; // said above in words
+export const TOLD = []; // diagnostics that are said above in words
 
 export function diagnosticsOf(diagnostics) {
   const list = make("dl", { class: "diagnostics" });
@@ -159,9 +159,8 @@ export function weighed(scores) {
 // `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
 // `named`. `text: false` leaves the text out where it stands on the page already.
 export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
-  const { scores, diagnostics, selected } = explanation;
+  const { scores, diagnostics, selected, certificate: proof } = explanation;
   const { largest, weights, ranked, ranks } = weighed(scores);
-  const proof = diagnostics.certificate;
   const passages = named ? grounded(explanation).map((each) => ({ ...each, ...named(each) })) : flow(explanation);
   const text = make("section", { class: "passages", "aria-label": "the explained text" },
     ...passages.map((each) => passage(each, passages.length > 1, dressed(explanation, weights, ranks))));

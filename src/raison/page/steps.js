@@ -13,7 +13,7 @@ export function draw(tag, attributes, ...children) {
 }
 
 // The units that were in at each step; null where the steps do not tell.
-export function setsOf({ diagnostics: { steps = [] } }) {
+export function setsOf({ steps = [] }) {
   const now = new Set();
   const sets = [];
   for (const { added = [], removed = [], size } of steps) {
@@ -39,7 +39,7 @@ function chart(steps) {
 
 // The slider of one rationale; it marks the text of the article that it stands in.
 export function stepper(explanation) {
-  const { units, diagnostics: { steps } } = explanation;
+  const { units, steps } = explanation;
   const sets = steps?.length > 1 ? setsOf(explanation) : null;
   if (!sets) return "";
   const last = sets.length - 1;
@@ -49,10 +49,10 @@ export function stepper(explanation) {
   const names = (some) => some.slice(0, 3).map((u) => short(units.names[u], 24)).join(", ") + (some.length > 3 ? " …" : "");
   const show = () => {
     const k = Number(slider.value);
-    const { added = [], removed = [], probability, enough } = steps[k];
+    const { added = [], removed = [], probability, sufficient } = steps[k];
     const change = [added.length ? `+ ${names(added)}` : "", removed.length ? `− ${names(removed)}` : ""].filter(Boolean);
     said.textContent = [`step ${k} of ${last}`, ...change, count(sets[k].length, units.level),
-      probability == null ? "" : share(probability), enough ? "enough" : "not enough yet"].filter(Boolean).join(" · ");
+      probability == null ? "" : share(probability), sufficient ? "enough" : "not enough yet"].filter(Boolean).join(" · ");
     slider.setAttribute("aria-valuetext", said.textContent);
     drawn?.move(k);
     const here = new Set(sets[k]);

@@ -46,11 +46,9 @@ export function valueName({ output, contrast }) {
   return contrast ? `${plain} difference` : plain;
 }
 
-export function headline({ target, diagnostics }) {
-  let found = diagnostics.prediction ?? {};
-  if (typeof found === "string") found = { text: found };
-  // outcomes are compared by their ids where the record was made: two may read the same
-  const same = found.same ?? (found.text == null || found.text === target.text);
+export function headline({ target, prediction }) {
+  const found = prediction ?? { is_target: true };
+  const same = found.is_target;
   const known = found.target_probability ?? (same ? found.probability : null);
   const sure = found.probability ? ` ${share(found.probability)}` : "";
   return {
@@ -61,18 +59,18 @@ export function headline({ target, diagnostics }) {
   };
 }
 
-export function notes({ encoding, scores, diagnostics }) {
+export function notes({ encoding, scores, certificate, notes: own }) {
   const found = [];
   const cut = encoding.truncated;
   if (cut) found.push(`${cut} token${cut > 1 ? "s were" : " was"} cut off: the model did not read the text in grey.`);
-  if (!scores.some((s) => s !== 0) && !diagnostics.certificate) found.push("All scores are zero.");
-  return found.concat(diagnostics.notes ?? []).map(clean);
+  if (!scores.some((s) => s !== 0) && !certificate) found.push("All scores are zero.");
+  return found.concat(own).map(clean);
 }
 
 // The most telling diagnostics, such as `completeness gap 0.0012`.
 const [TELLING, WORK] = [["gap", "error", "fit", "r2"], ["samples", "evaluations", "steps"]];
-export function measured({ diagnostics }) {
-  if (diagnostics.certificate) return []; // it says more
+export function measured({ diagnostics, certificate }) {
+  if (certificate) return []; // it says more
   const flat = Object.entries(diagnostics).flatMap(([name, value]) => (
     value && typeof value === "object" && !Array.isArray(value)
       ? Object.entries(value).map(([key, each]) => [`${name} ${key}`, each]) : [[name, value]]));

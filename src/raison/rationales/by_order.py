@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.registry import methods
+from raison.core.spec import Spec
 from raison.methods.base import Batch, Method, check_needs
 from raison.models.protocol import Model
 from raison.rationales.problem import Policy, Problem
@@ -25,7 +25,7 @@ BLOCK = 8  # prefixes asked about together
 class ByOrder(Search):
     """Add units in the order of an attribution method until what is there is enough (P0, section 8)."""
 
-    method: Any = "leave_one_out"  # any method of `raison ls methods`
+    method: str | Spec | Method = "leave_one_out"  # any method of `raison ls methods`
 
     paper = "Vafa et al. 2021 (P0)"
 
@@ -38,11 +38,11 @@ class ByOrder(Search):
         if not isinstance(self.built, Method):
             raise InputError("by_order needs an attribution method: see `raison ls methods`.")
 
-    def hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
+    def add_hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
         check_needs(self.built, model)
         for problem, (scores, tokens) in zip(problems, scores_of(self.built, model, batch), strict=True):
             problem.hint = scores
-            problem.tokens += tokens
+            problem.search_tokens += tokens
 
     def policy(self, problem: Problem) -> Policy:
         return follow(problem)
@@ -50,7 +50,8 @@ class ByOrder(Search):
 
 def follow(problem: Problem) -> Policy:
     """Ask about growing prefixes of the hinted order, a block at a time, until one is enough."""
-    order = np.argsort(-problem.hint, kind="stable")  # type: ignore[operator]
+    hint = problem.nothing.astype(float) if problem.hint is None else problem.hint
+    order = np.argsort(-hint, kind="stable")
     before = problem.nothing
     for start in range(0, problem.size + 1, BLOCK):
         sizes = range(start, min(start + BLOCK, problem.size + 1))
@@ -61,9 +62,17 @@ def follow(problem: Problem) -> Policy:
         for row, size in enumerate(sizes[: len(judged)]):
             if problem.settled(size):
                 return
-            problem.step("add" if size else "start", judged, row, before)
-            problem.offer(judged, row)
+            action = "add" if size else "start"
+            problem.record_step(action, judged, row, before)
+            problem.consider(judged, row)
             before = sets[row]
+
+
+def forwards_of(method: Method) -> int:
+    """Forward passes of a text that a method costs which does not say so itself."""
+    if "gradients" in method.needs:
+        return 3
+    return 1 if method.needs else 0
 
 
 def scores_of(method: Method, model: Model, batch: Batch) -> list[tuple[np.ndarray, int]]:
@@ -71,8 +80,7 @@ def scores_of(method: Method, model: Model, batch: Batch) -> list[tuple[np.ndarr
     found = []
     for index, answer in enumerate(method(model, batch)):
         size = len(batch.encodings[index])
-        passes = 3 if "gradients" in method.needs else 1 if method.needs else 0
-        tokens = int(answer.cost.get("tokens", passes * size))
+        tokens = int(answer.cost.get("tokens", forwards_of(method) * size))
         scores = answer.scores
         if method.axis == "token":
             scores = method.gathered(scores, batch.units[index])

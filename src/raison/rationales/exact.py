@@ -42,34 +42,43 @@ def prove(problem: Problem) -> Policy:
     for size in range(problem.size + 1):
         if problem.settled(size):
             break
-        for sets in blocks(problem.size, size):
+        for sets in blocks_of_sets(problem.size, size):
             judged = yield sets
             if len(judged) < len(sets):  # the budget ended here, so nothing is ruled out
-                problem.offer(judged, judged.cheapest())
+                problem.consider(judged, judged.cheapest())
                 return
             tried += len(sets)
-            problem.share = min(1.0, tried / ahead(problem))
+            problem.progress = min(1.0, tried / sets_ahead(problem))
+
             row = judged.cheapest()
-            before = problem.best.chosen if problem.best is not None else None
-            if judged.enough[row] and problem.offer(judged, row):
-                problem.step("swap", judged, row, before)
+            before = problem.best.units
+            if judged.enough[row] and problem.consider(judged, row):
+                problem.record_step("swap", judged, row, before)
                 if problem.settled(size):
                     problem.proved = True
                     return
         problem.lower_bound = max(problem.lower_bound, size + 1)
-    problem.proved = problem.best is not None and problem.best.enough
+    problem.proved = problem.best.enough
 
 
-def ahead(problem: Problem) -> int:
+def sets_ahead(problem: Problem) -> int:
     """How many sets there are to rule out, as far as the budget reaches."""
-    every = sum(comb(problem.size, size) for size in range(problem.size + 1) if not problem.settled(size))
-    return max(1, every if problem.budget is None else min(every, problem.budget))
+    count = 0
+    for size in range(problem.size + 1):
+        if not problem.settled(size):
+            count += comb(problem.size, size)
+    if problem.budget is not None:
+        count = min(count, problem.budget)
+    return max(1, count)
 
 
-def blocks(units: int, size: int) -> Iterator[np.ndarray]:
+def blocks_of_sets(units: int, size: int) -> Iterator[np.ndarray]:
     """All sets of a size in reading order, some at a time."""
     every = combinations(range(units), size)
-    while part := list(islice(every, BLOCK)):
+    while True:
+        part = list(islice(every, BLOCK))
+        if not part:
+            return
         sets = np.zeros((len(part), units), bool)
         for row, chosen in enumerate(part):
             sets[row, list(chosen)] = True

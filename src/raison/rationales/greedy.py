@@ -39,10 +39,12 @@ def grow(problem: Problem, largest: int | None = None) -> Policy:
     """Add the best unit until no larger set can cost less than the best found."""
     judged = yield problem.nothing[None]
     chosen = problem.nothing
-    problem.offer(judged, 0)
-    problem.step("start", judged, 0)
-    problem.lower_bound = max(problem.lower_bound, 0 if judged.enough[0] else 1)
+    problem.consider(judged, 0)
+    problem.record_step("start", judged, 0)
+    if not judged.enough[0]:
+        problem.lower_bound = max(problem.lower_bound, 1)
     limit = problem.size if largest is None else min(largest, problem.size)
+
     while chosen.sum() < limit:
         size = int(chosen.sum()) + 1
         if problem.settled(size):
@@ -50,9 +52,11 @@ def grow(problem: Problem, largest: int | None = None) -> Policy:
         judged = yield with_each(chosen, np.flatnonzero(~chosen))
         if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
+
         row = judged.best()
-        problem.step("add", judged, row, chosen)
-        problem.offer(judged, row)
+        problem.record_step("add", judged, row, chosen)
+        problem.consider(judged, row)
         chosen = judged.sets[row]
+
     if limit < problem.size and not problem.improved:
         problem.status = "budget"

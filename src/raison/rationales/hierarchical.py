@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raison.core import units as grouping
 from raison.core.errors import InputError
+from raison.core.findings import SearchStep
 from raison.core.records import Units
 from raison.core.registry import searches
+from raison.core.spec import Spec
 from raison.methods.base import Batch
 from raison.models.protocol import Model
-from raison.rationales.problem import Judged, Policy, Problem
+from raison.rationales.problem import JudgedSets, Policy, Problem, indices, set_of
 from raison.rationales.search import Search, search
 
 __all__ = ["Hierarchical"]
@@ -31,11 +32,14 @@ class Hierarchical(Search):
     asked for. A level at which the text has a single unit is skipped.
     """
 
-    search: Any = "refined"  # what searches each level
+    search: str | Spec | Search = "refined"  # what searches each level
 
     @property
     def inner(self) -> Search:
-        return self.search if isinstance(self.search, Search) else searches.build(self.search)
+        if isinstance(self.search, Search):
+            return self.search
+        inner: Search = searches.build(self.search)
+        return inner
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,8 +48,8 @@ class Hierarchical(Search):
         if self.sufficient is None:
             object.__setattr__(self, "sufficient", self.inner.sufficient)
 
-    def hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
-        self.inner.hints(model, batch, problems)
+    def add_hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
+        self.inner.add_hints(model, batch, problems)
 
     def policy(self, problem: Problem) -> Policy:
         return descend(problem, self.inner)
@@ -54,21 +58,22 @@ class Hierarchical(Search):
 def descend(problem: Problem, inner: Search) -> Policy:
     """Search each level among the units that the level before has kept."""
     if not problem.size:
-        return (yield from inner.policy(problem))
+        yield from inner.policy(problem)
+        return
+
     alive = problem.everything
-    found = []
-    for level in levels_of(problem):
+    problem.levels = []
+    for name in levels_of(problem):
         if not alive.any():
             break
-        level_of = Level(problem, level, alive)
-        if len(level_of.groups) < 2 and level != problem.units.level:
+        level = Level(problem, name, alive)
+        if len(level.groups) < 2 and name != problem.units.level:
             continue
-        kept = yield from level_of.searched(inner)
+        kept = yield from level.run(inner)
         if kept is None:
             break
-        found.append({"level": level, "kept": int(kept.sum()), "of": len(level_of.groups)})
-        alive = level_of.behind(kept[None])[0]
-    problem.facts["levels"] = found
+        problem.levels.append({"level": name, "kept": int(kept.sum()), "of": len(level.groups)})
+        alive = level.units_behind(kept[None])[0]
 
 
 def levels_of(problem: Problem) -> list[str]:
@@ -77,77 +82,118 @@ def levels_of(problem: Problem) -> list[str]:
     if last in ("slot", "passage"):
         return [last]
     names = list(LEVELS[: LEVELS.index(last) + 1])
-    return ["slot", *names[1:]] if problem.encoding.slots else names
+    if problem.encoding.slots:
+        names[0] = "slot"
+    return names
 
 
 class Level:
     """A search on groups of units, asked about the units behind them."""
 
-    def __init__(self, problem: Problem, level: str, alive: np.ndarray):
-        self.problem, self.alive, self.level = problem, alive, level
-        self.of = coarse_of(problem, level)  # [u]
-        self.groups = np.unique(self.of[alive])
+    def __init__(self, problem: Problem, name: str, alive: np.ndarray):
+        self.problem = problem
+        self.name = name
+        self.alive = alive  # [u] what the level before has kept
+        self.group_of = coarse_of(problem, name)  # [u]
+        self.groups = np.unique(self.group_of[alive])
 
-    def behind(self, sets: np.ndarray) -> np.ndarray:
+    def units_behind(self, sets: np.ndarray) -> np.ndarray:
         """[n u] the living units of the groups in each set [n g]."""
-        chosen = np.zeros((len(sets), int(self.of.max()) + 1), bool)
-        chosen[:, self.groups] = sets
-        return chosen[:, self.of] & self.alive
+        selected = np.zeros((len(sets), int(self.group_of.max()) + 1), bool)
+        selected[:, self.groups] = sets
+        return selected[:, self.group_of] & self.alive
 
-    def searched(self, inner: Search) -> Policy:
-        """Run a search on the groups; returns those it kept."""
+    def run(self, inner: Search) -> Generator[np.ndarray, JudgedSets, np.ndarray | None]:
+        """Run a search on the groups; returns those it kept, or None where nothing was enough."""
         problem = self.problem
-        part = Problem(problem.encoding, problem.target, self.units(), problem.rule, full=problem.full, tie=problem.tie)
-        if problem.hint is not None:  # a group is as good as its best unit
-            part.hint = np.array([problem.hint[(self.of == group) & self.alive].max() for group in self.groups])
+        part = Problem(
+            encoding=problem.encoding,
+            target=problem.target,
+            units=self.units(),
+            full=problem.full,
+            rule=problem.rule,
+            tie=problem.tie,
+            hint=self.best_hints(),
+        )
         every = part.everything[None]
-        part.offer(self.seen(part, every, (yield self.behind(every))), 0)
-        running = inner.policy(part)
+        judged = yield self.units_behind(every)
+        part.best = set_of(self.judged_as_groups(part, every, judged), 0)
+
+        yield from self.follow(inner, part)
+        problem.lower_bound = max(problem.lower_bound, min(1, part.lower_bound))
+        problem.steps += [self.step_in_units(step) for step in part.steps]
+        problem.order = self.order_in_units(part.order)
+        return part.best.units if part.best.enough else None
+
+    def follow(self, inner: Search, part: Problem) -> Policy:
+        """Hand the sets of the inner policy on as sets of units, and the answers back as answers about groups."""
+        problem = self.problem
+        policy = inner.policy(part)
         judged = None
         while True:
             try:
-                sets = next(running) if judged is None else running.send(judged)
+                sets = next(policy) if judged is None else policy.send(judged)
             except StopIteration:
-                break
+                return
             part.evaluations += len(sets)
             if inner.evaluations is not None and part.evaluations > inner.evaluations:
                 problem.status = "budget"
-                break
-            answered = yield self.behind(sets)
-            if answered.enough.any():
-                problem.offer(answered, answered.cheapest())
-            judged = self.seen(part, sets[: len(answered)], answered)
-        problem.lower_bound = max(problem.lower_bound, min(1, part.lower_bound))
-        problem.steps += [self.translated(step) for step in part.steps]
-        problem.order = [int(u) for g in part.order for u in np.flatnonzero(self.of == self.groups[g]) if self.alive[u]]
-        return part.best.chosen if part.best is not None and part.best.enough else None
+                return
 
-    def seen(self, part: Problem, sets: np.ndarray, judged: Judged) -> Judged:
+            answered = yield self.units_behind(sets)
+            if answered.enough.any():
+                problem.consider(answered, answered.cheapest())
+            judged = self.judged_as_groups(part, sets[: len(answered)], answered)
+
+    def best_hints(self) -> np.ndarray | None:
+        """[g] a group is as good as its best unit."""
+        hint = self.problem.hint
+        if hint is None:
+            return None
+        return np.array([hint[(self.group_of == group) & self.alive].max() for group in self.groups])
+
+    def judged_as_groups(self, part: Problem, sets: np.ndarray, judged: JudgedSets) -> JudgedSets:
         """What the answers mean for the groups: a set costs as many groups as it has."""
-        cost = part.rule.cost(sets.sum(1), judged.value, judged.enough)  # type: ignore[union-attr]
-        return Judged(sets, judged.value, judged.climb, judged.enough, cost, judged.tie)
+        cost = part.rule.cost(sets.sum(1), judged.value, judged.enough)
+        return JudgedSets(sets, judged.value, judged.climb, judged.enough, cost, judged.tie)
 
     def units(self) -> Units:
         """The groups as units of their own, over what is alive."""
-        place = np.full(int(self.of.max()) + 2, -1)
-        place[self.groups] = np.arange(len(self.groups))
         fine = self.problem.units
+        place = np.full(int(self.group_of.max()) + 2, -1)
+        place[self.groups] = np.arange(len(self.groups))
         living = (fine.of >= 0) & np.append(self.alive, False)[fine.of]
-        of = np.where(living, place[np.append(self.of, -1)[fine.of]], -1)
-        first = [int(np.flatnonzero((self.of == group) & self.alive)[0]) for group in self.groups]
-        return Units(self.level, of, tuple(fine.names[u] for u in first), tuple(fine.spans[u] for u in first))
+        of = np.where(living, place[np.append(self.group_of, -1)[fine.of]], -1)
 
-    def translated(self, step: dict[str, Any]) -> dict[str, Any]:
-        """A step on groups in terms of units."""
+        first = [int(np.flatnonzero((self.group_of == group) & self.alive)[0]) for group in self.groups]
+        names = tuple(fine.names[unit] for unit in first)
+        spans = tuple(fine.spans[unit] for unit in first)
+        return Units(self.name, of, names, spans)
 
-        def units(groups: list[int]) -> list[int]:
-            sets = np.zeros((1, len(self.groups)), bool)
-            sets[0, groups] = True
-            return [int(u) for u in np.flatnonzero(self.behind(sets)[0])]
+    def units_of(self, groups: Sequence[int]) -> list[int]:
+        sets = np.zeros((1, len(self.groups)), bool)
+        sets[0, list(groups)] = True
+        return indices(self.units_behind(sets)[0])
 
-        changed = {key: units(step[key]) for key in ("added", "removed", "chosen")}
-        candidates = [[units([group])[0], value] for group, value in step["candidates"]]
-        return {**step, **changed, "candidates": candidates, "size": len(changed["chosen"]), "level": self.level}
+    def order_in_units(self, order: Sequence[int]) -> list[int]:
+        units: list[int] = []
+        for group in order:
+            members = np.flatnonzero(self.group_of == self.groups[group])
+            units += [int(unit) for unit in members if self.alive[unit]]
+        return units
+
+    def step_in_units(self, step: SearchStep) -> SearchStep:
+        units = self.units_of(step.units)
+        candidates = tuple((self.units_of([group])[0], value) for group, value in step.candidates)
+        return replace(
+            step,
+            level=self.name,
+            added=tuple(self.units_of(step.added)),
+            removed=tuple(self.units_of(step.removed)),
+            units=tuple(units),
+            size=len(units),
+            candidates=candidates,
+        )
 
 
 def coarse_of(problem: Problem, level: str) -> np.ndarray:
@@ -156,8 +202,8 @@ def coarse_of(problem: Problem, level: str) -> np.ndarray:
     if level == fine.level:
         return np.arange(len(fine))
     of = grouping.group(problem.encoding, level, fine.of >= 0).of
-    joined = np.arange(int(of.max()) + 1)
+    merged = np.arange(int(of.max()) + 1)
     touched = [np.unique(of[fine.of == unit]) for unit in range(len(fine))]
     for groups in touched:
-        joined[np.isin(joined, joined[groups])] = joined[groups].min()
-    return np.array([joined[groups[0]] for groups in touched])
+        merged[np.isin(merged, merged[groups])] = merged[groups].min()
+    return np.array([merged[groups[0]] for groups in touched])

@@ -1,4 +1,4 @@
-"""One rationale to be found: which sets may be asked about, and what the answers mean.
+"""One rationale to be found: which sets may be asked about, what the answers mean, and the best set so far.
 
 A set is a Boolean vector over units. What is no unit is always there: fixed tokens, and the token that the model reads
 its answer from.
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.findings import SearchStep
 from raison.core.records import Encoding, Target, Units
 from raison.models.protocol import Question, Scored
 from raison.rationales.sufficient import Argmax, Probability, Rule, Share
 
-__all__ = ["Found", "Judged", "Policy", "Problem"]
+__all__ = ["BestSet", "JudgedSets", "Policy", "Problem", "with_each"]
 
-BEST = 5  # candidates remembered at each step (P0, Figure 2)
+CANDIDATES = 5  # kept of each step (P0, Figure 2)
 
 
 @dataclass
-class Judged:
+class JudgedSets:
     """Answers about n sets, as a search reads them."""
 
     sets: np.ndarray  # [n u]
@@ -38,65 +38,68 @@ class Judged:
 
     def best(self) -> int:
         """The set of the highest value; of equal ones the first, which changes the lowest position."""
-        return first_of_the_highest(self.value, self.tie)
+        return first_of_highest(self.value, self.tie)
 
     def steepest(self) -> int:
         """The set that promises most."""
-        return first_of_the_highest(self.climb, self.tie)
+        return first_of_highest(self.climb, self.tie)
 
     def cheapest(self) -> int:
         """The set of the lowest cost; of equal ones the one that promises most."""
         least = np.flatnonzero(self.cost <= self.cost.min())
-        return int(least[first_of_the_highest(self.climb[least], self.tie)])
+        return int(least[first_of_highest(self.climb[least], self.tie)])
 
 
-def first_of_the_highest(values: np.ndarray, tie: float) -> int:
+def first_of_highest(values: np.ndarray, tie: float) -> int:
     return int(np.argmax(values >= values.max() - tie))
 
 
 @dataclass
-class Found:
-    """A set that was evaluated."""
+class BestSet:
+    """The best set that was evaluated."""
 
-    chosen: np.ndarray  # [u]
+    units: np.ndarray  # [u]
     value: float
     enough: bool
     cost: float
 
 
 # A policy yields sets [n u] to be asked about and is sent what they are worth; it ends when it has nothing to ask.
-Policy = Generator[np.ndarray, Judged, Any]
+Policy = Generator[np.ndarray, JudgedSets, None]
 
 
 @dataclass
 class Problem:
-    """The state of one search: the sets asked, the best found, the steps taken, and what it cost."""
+    """The state of one search: what is asked for, the best set, the steps taken, and what they cost."""
 
     encoding: Encoding
     target: Target
     units: Units
-    rule: Rule | None = None  # None: chosen when the whole context has been seen
+    full: Scored  # the answer for the whole context
+    rule: Rule
+    tie: float = 0.0
     budget: int | None = None  # evaluations
     hint: np.ndarray | None = None  # [u] scores of an attribution method
-    tie: float = 0.0
-    predicted: bool | None = None  # a span is chosen as a whole: only the model can say whether it is its own
-    full: Scored | None = None
-    best: Found | None = None
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    is_prediction: bool = True  # the target is what the model predicts from the whole context
+
+    steps: list[SearchStep] = field(default_factory=list)
     order: list[int] = field(default_factory=list)  # units in the order they joined
     lower_bound: int = 0  # no set of fewer units is enough
     proved: bool = False  # nothing costs less than the best
     improved: bool = False  # something better than the whole context was found
     finished: bool = False  # the policy has come to its end
     notes: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)  # what else a policy has to say
+    levels: list[dict[str, str | int]] | None = None  # what a hierarchical search kept at each level
     refuted: set[bytes] = field(default_factory=set)  # sets that an independent evaluation found not to be enough
-    share: float = 0.0  # of the work that is done, where a policy knows it
+    progress: float = 0.0  # share of the work that is done, where a policy knows it
     evaluations: int = 0
-    tokens: int = 0  # pushed through the blocks by the search
+    search_tokens: int = 0  # pushed through the blocks by the search
     check: Scored | None = None  # the best set, evaluated anew
     check_tokens: int = 0
     status: str = "complete"  # complete | budget | interrupted | impossible (neither all nor a part that was tried)
+
+    def __post_init__(self) -> None:
+        self.restart()
 
     @property
     def size(self) -> int:
@@ -111,7 +114,7 @@ class Problem:
         return np.ones(self.size, bool)
 
     @property
-    def probable(self) -> bool:
+    def has_probabilities(self) -> bool:
         """Values are log-probabilities of the target."""
         return self.target.output == "log_prob" and self.target.contrast is None
 
@@ -120,100 +123,89 @@ class Problem:
     def question(self, sets: np.ndarray) -> Question:
         return Question(self.encoding, self.target, self.units.keep(sets))
 
-    def judge(self, sets: np.ndarray, scored: Scored) -> Judged:
+    def judge(self, sets: np.ndarray, scored: Scored) -> JudgedSets:
+        """What the answers mean under the rule."""
         value = scored.value.sum(-1)
-        enough = self.rule.enough(scored, self.full)  # type: ignore[union-attr, arg-type]
+        enough = self.rule.enough(scored, self.full)
         if self.refuted:
-            enough = enough & np.array([row.tobytes() not in self.refuted for row in sets], bool)
-        cost = self.rule.cost(sets.sum(1), value, enough)  # type: ignore[union-attr]
-        return Judged(sets, value, self.rule.climb(scored), enough, cost, self.tie)  # type: ignore[union-attr]
+            standing = [row.tobytes() not in self.refuted for row in sets]
+            enough = enough & np.array(standing, bool)
 
-    def floor(self, size: int) -> float:
-        """No set of this size or larger costs less."""
-        return self.rule.floor(size, self.probable)  # type: ignore[union-attr]
+        cost = self.rule.cost(sets.sum(1), value, enough)
+        climb = self.rule.climb(scored)
+        return JudgedSets(sets, value, climb, enough, cost, self.tie)
 
     def settled(self, size: int) -> bool:
-        """Nothing of this size or larger can be better than what was found."""
-        return self.best is not None and self.floor(size) >= self.best.cost
-
-    def open(self) -> None:
-        """With the whole context known: is the target the model's own choice, and what will be enough?"""
-        full = self.full
-        assert full is not None
-        if self.rule is None:
-            contrast = self.target.contrast is not None
-            several = contrast or bool((full.margin != 0).any())  # one outcome alone is always the first choice
-            probable = self.target.output == "log_prob"
-            self.rule = Argmax() if self.own and several else Probability() if probable else Share()
-            if several and not self.own and self.predicted:
-                self.notes.append(
-                    "Start and end of this answer are not each the first choice, only together: a context is enough "
-                    "that keeps 90 % of their probability."
-                )
-            elif several and not self.own:
-                choice = f"does not beat {self.target.contrast_text!r}" if contrast else "is not the model's own choice"
-                kept = "value" if not probable else "odds" if contrast else "probability"
-                self.notes.append(
-                    f"Since {self.target.text!r} {choice}, a context is enough that keeps 90 % of its {kept}."
-                )
-        elif isinstance(self.rule, Probability) and self.target.output != "log_prob":
-            raise InputError("This model gives values, not probabilities: use share(tau=0.9) instead of probability.")
+        """Nothing of this size or larger can cost less than what was found."""
+        return self.rule.floor(size, self.has_probabilities) >= self.best.cost
 
     def restart(self) -> None:
         """Begin with the whole context as the best known; what was refuted stays refuted."""
-        self.best, self.check, self.steps, self.order = None, None, [], []
-        self.offer(self.judge(self.everything[None], self.full), 0)  # type: ignore[arg-type]
+        self.check = None
+        self.steps = []
+        self.order = []
+        whole = self.judge(self.everything[None], self.full)
+        self.best = set_of(whole, 0)
         self.proved = self.improved = self.finished = False
 
     @property
-    def own(self) -> bool:
-        """The target is what the model predicts from the whole context (or beats its contrast there)."""
-        return bool(Argmax().enough(self.full, self.full)[0])  # type: ignore[arg-type]
-
-    @property
-    def holds(self) -> bool:
+    def passes_check(self) -> bool:
         """The best set is enough by an evaluation of its own."""
-        return self.check is not None and bool(self.rule.enough(self.check, self.full)[0])  # type: ignore[union-attr, arg-type]
+        return self.check is not None and bool(self.rule.enough(self.check, self.full)[0])
 
     # -- taking note --------------------------------------------------------------------------------------
 
-    def offer(self, judged: Judged, row: int) -> bool:
-        """Remember a set if it is the best so far."""
-        if self.best is not None and not judged.cost[row] < self.best.cost:
+    def consider(self, judged: JudgedSets, row: int) -> bool:
+        """Remember a set if it is the best so far, and tell whether it is."""
+        if not judged.cost[row] < self.best.cost:
             return False
-        self.improved = self.best is not None
-        self.best = Found(
-            judged.sets[row].copy(), float(judged.value[row]), bool(judged.enough[row]), float(judged.cost[row])
-        )
+        self.improved = True
+        self.best = set_of(judged, row)
         return True
 
-    def step(self, action: str, judged: Judged, row: int, before: np.ndarray | None = None) -> None:
+    def record_step(self, action: str, judged: JudgedSets, row: int, before: np.ndarray | None = None) -> None:
         """Put a step on record, with the best candidates that it was chosen from."""
-        chosen = judged.sets[row]
+        units = judged.sets[row]
         before = self.nothing if before is None else before
-        added = [int(u) for u in np.flatnonzero(chosen & ~before)]
-        removed = [int(u) for u in np.flatnonzero(before & ~chosen)]
-        self.order = [u for u in self.order if chosen[u]] + [u for u in added if u not in self.order]
-        entry: dict[str, Any] = {
-            "action": action,
-            "added": added,
-            "removed": removed,
-            "chosen": [int(u) for u in np.flatnonzero(chosen)],
-            "size": int(chosen.sum()),
-            "value": float(judged.value[row]),
-            "enough": bool(judged.enough[row]),
-            "candidates": self.candidates(judged, before),
-        }
-        if self.probable:
-            entry["probability"] = float(np.exp(judged.value[row]))
-        self.steps.append(entry)
+        added = indices(units & ~before)
+        removed = indices(before & ~units)
+        staying = [unit for unit in self.order if units[unit]]
+        self.order = staying + [unit for unit in added if unit not in self.order]
 
-    def candidates(self, judged: Judged, before: np.ndarray) -> list[list[Any]]:
-        """The best sets of a step, each by the one unit in which it differs from the set before."""
-        changed = judged.sets != before
-        single = np.flatnonzero(changed.sum(1) == 1)
-        ranked = single[np.argsort(-judged.value[single], kind="stable")[:BEST]]
-        return [[int(np.flatnonzero(changed[row])[0]), float(judged.value[row])] for row in ranked]
+        value = float(judged.value[row])
+        step = SearchStep(
+            action=action,
+            size=int(units.sum()),
+            added=tuple(added),
+            removed=tuple(removed),
+            units=tuple(indices(units)),
+            value=value,
+            probability=float(np.exp(judged.value[row])) if self.has_probabilities else None,
+            sufficient=bool(judged.enough[row]),
+            candidates=best_single_changes(judged, before),
+        )
+        self.steps.append(step)
+
+
+def set_of(judged: JudgedSets, row: int) -> BestSet:
+    return BestSet(
+        units=judged.sets[row].copy(),
+        value=float(judged.value[row]),
+        enough=bool(judged.enough[row]),
+        cost=float(judged.cost[row]),
+    )
+
+
+def indices(units: np.ndarray) -> list[int]:
+    return [int(unit) for unit in np.flatnonzero(units)]
+
+
+def best_single_changes(judged: JudgedSets, before: np.ndarray) -> tuple[tuple[int, float], ...]:
+    """The best sets of a step, each by the one unit in which it differs from the set before."""
+    changed = judged.sets != before
+    single = np.flatnonzero(changed.sum(1) == 1)
+    ranked = single[np.argsort(-judged.value[single], kind="stable")[:CANDIDATES]]
+    return tuple((int(np.flatnonzero(changed[row])[0]), float(judged.value[row])) for row in ranked)
 
 
 def with_each(chosen: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -222,3 +214,52 @@ def with_each(chosen: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarr
     sets = np.repeat(chosen[None], len(units), axis=0)
     sets[np.arange(len(units)), units] ^= True
     return sets
+
+
+# -- which rule, where the user names none -----------------------------------------------------------------
+
+
+def is_own_prediction(full: Scored) -> bool:
+    """The target is what the model predicts from the whole context (or beats its contrast there)."""
+    return bool(Argmax().enough(full, full)[0])
+
+
+def rule_for(target: Target, full: Scored, *, predicted: bool | None) -> tuple[Rule, list[str]]:
+    """The rule that suits a target when the user names none, and a note where that needs an explanation.
+
+    `predicted` tells of a span whether the model predicts it: a span is chosen as a whole, so only the model knows.
+    """
+    gives_log_probs = target.output == "log_prob"
+    # one outcome alone is always the first choice
+    has_rivals = target.contrast is not None or bool((full.margin != 0).any())
+    own = is_own_prediction(full)
+    if own and has_rivals:
+        return Argmax(), []
+
+    rule: Rule = Probability() if gives_log_probs else Share()
+    if not has_rivals:
+        return rule, []
+    if predicted:
+        return rule, [
+            "Start and end of this answer are not each the first choice, only together: a context is enough that keeps "
+            "90 % of their probability."
+        ]
+    return rule, [note_on_foreign_target(target)]
+
+
+def note_on_foreign_target(target: Target) -> str:
+    """Why a target that the model does not predict has another rule."""
+    reason = "is not the model's own choice"
+    quantity = "probability"
+    if target.contrast is not None:
+        reason = f"does not beat {target.contrast_text!r}"
+        quantity = "odds"
+    if target.output != "log_prob":
+        quantity = "value"
+    return f"Since {target.text!r} {reason}, a context is enough that keeps 90 % of its {quantity}."
+
+
+def check_rule(rule: Rule, target: Target) -> None:
+    """Refuse a rule about probabilities for a model that gives none."""
+    if isinstance(rule, Probability) and target.output != "log_prob":
+        raise InputError("This model gives values, not probabilities: use share(tau=0.9) instead of probability.")

@@ -8,13 +8,14 @@ needs mostly stands in what it has just read, so growing windows are tried befor
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from raison.core.spec import whole
-from raison.rationales.problem import Judged, Policy, Problem, with_each
+from raison.rationales.problem import JudgedSets, Policy, Problem, with_each
 from raison.rationales.search import Search, search
 
 __all__ = ["Refined", "refine"]
@@ -51,7 +52,7 @@ class Gains:
     def __init__(self, size: int):
         self.best = np.full(size, -np.inf)
 
-    def note(self, judged: Judged, before: np.ndarray, level: float) -> None:
+    def note(self, judged: JudgedSets, before: np.ndarray, level: float) -> None:
         units = (judged.sets ^ before).argmax(1)
         self.best[units] = np.maximum(self.best[units], judged.climb - level)
 
@@ -65,20 +66,23 @@ def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
     """The whole policy; every phase works on `problem.best` and leaves it better or as it was."""
     gains = Gains(problem.size)
     judged = yield problem.nothing[None]
-    problem.step("start", judged, 0)
-    if problem.offer(judged, 0) and problem.settled(1):
+    problem.record_step("start", judged, 0)
+    if problem.consider(judged, 0) and problem.settled(1):
         problem.proved = True
         return
-    problem.lower_bound = max(problem.lower_bound, 0 if judged.enough[0] else 1)
+    if not judged.enough[0]:
+        problem.lower_bound = max(problem.lower_bound, 1)
+
     level = float(judged.climb[0])
     pool = np.arange(problem.size)
     if problem.size > short:
-        pool = yield from near(problem, gains, level)
+        pool = yield from choose_pool(problem, gains, level)
+
     yield from grow(problem, gains, level, pool)
     yield from condense(problem)
     yield from shrink(problem)
     for _ in range(ROUNDS):
-        if problem.best is None or problem.best.chosen.sum() < 3:  # pairs of units are known from growing
+        if problem.best.units.sum() < 3:  # pairs of units are known from growing
             return
         cost = problem.best.cost
         yield from exchange(problem, gains, exchanges)
@@ -87,33 +91,35 @@ def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
         yield from shrink(problem)
 
 
-def near(problem: Problem, gains: Gains, level: float) -> Policy:
+def choose_pool(problem: Problem, gains: Gains, level: float) -> Generator[np.ndarray, JudgedSets, np.ndarray]:
     """The units to choose among: the best of the smallest window at the end of the context that is enough."""
     size, width = problem.size, WINDOW
     while width < size:
         judged = yield np.arange(size)[None] >= size - width
-        if problem.offer(judged, 0):
-            problem.step("add", judged, 0)
+        if problem.consider(judged, 0):
+            problem.record_step("add", judged, 0)
             break
         width *= 2
     window = np.arange(max(0, size - width), size)
     if len(window) <= POOL:
-        return window  # type: ignore[return-value]
+        return window
+
     judged = yield with_each(problem.nothing, window)
     gains.note(judged, problem.nothing, level)
     row = judged.cheapest()
-    if problem.offer(judged, row):
-        problem.step("add", judged, row)
+    if problem.consider(judged, row):
+        problem.record_step("add", judged, row)
+
     ranked = window[np.argsort(-judged.climb, kind="stable")]
     count = POOL
     while count < len(window):
         judged = yield np.isin(np.arange(size), ranked[:count])[None]
-        if problem.offer(judged, 0):
-            problem.step("add", judged, 0)
+        if problem.consider(judged, 0):
+            problem.record_step("add", judged, 0)
         if judged.enough[0]:
             break
         count *= 2
-    return np.sort(ranked[:count])  # type: ignore[return-value]
+    return np.sort(ranked[:count])
 
 
 def grow(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Policy:
@@ -127,63 +133,66 @@ def grow(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Poli
         if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
         gains.note(judged, chosen, level)
-        row = judged.cheapest() if np.isfinite(judged.cost).any() else judged.steepest()
-        problem.step("add", judged, row, chosen)
-        problem.offer(judged, row)
+
+        any_is_enough = np.isfinite(judged.cost).any()
+        row = judged.cheapest() if any_is_enough else judged.steepest()
+        problem.record_step("add", judged, row, chosen)
+        problem.consider(judged, row)
         chosen, level = judged.sets[row], float(judged.climb[row])
 
 
 def condense(problem: Problem) -> Policy:
     """Where growing did not get there: remove ever smaller blocks, as long as the rest costs less."""
     parts = PARTS
-    while problem.best is not None and problem.best.chosen.sum() > CAP:
-        kept = np.flatnonzero(problem.best.chosen)
+    while problem.best.units.sum() > CAP:
+        kept = np.flatnonzero(problem.best.units)
         if parts > len(kept) // 2:
             return
         for block in np.array_split(kept, parts):
-            before = problem.best.chosen
+            before = problem.best.units
             rest = before.copy()
             rest[block] = False
             judged = yield rest[None]
-            if problem.offer(judged, 0):
-                problem.step("remove", judged, 0, before)
-        if problem.best.chosen.sum() == len(kept):
+            if problem.consider(judged, 0):
+                problem.record_step("remove", judged, 0, before)
+        if problem.best.units.sum() == len(kept):
             parts *= 2
 
 
 def shrink(problem: Problem) -> Policy:
     """Remove, one at a time, the unit that is missed least, as long as the rest costs less."""
-    while problem.best is not None and problem.best.chosen.any():
-        before = problem.best.chosen
+    while problem.best.units.any():
+        before = problem.best.units
         judged = yield with_each(before, np.flatnonzero(before))
         row = judged.cheapest()
-        if not problem.offer(judged, row):
+        if not problem.consider(judged, row):
             return
-        problem.step("remove", judged, row, before)
+        problem.record_step("remove", judged, row, before)
 
 
 def exchange(problem: Problem, gains: Gains, exchanges: int) -> Policy:
     """Take out the pairs that are missed least, and try the most promising others in the place of each pair."""
-    assert problem.best is not None
-    before = problem.best.chosen
+    before = problem.best.units
     units = np.flatnonzero(before)
     judged = yield with_each(before, units)  # remembered from shrinking, so free
     least = units[np.argsort(-judged.climb, kind="stable")[:LEAST]]
+
     pairs = list(combinations(np.sort(least), 2))
     sets = np.repeat(before[None], len(pairs), axis=0)
     for row, pair in enumerate(pairs):
         sets[row, list(pair)] = False
     judged = yield sets
     row = judged.cheapest()
-    if problem.offer(judged, row):
-        problem.step("remove", judged, row, before)
+    if problem.consider(judged, row):
+        problem.record_step("remove", judged, row, before)
         return
+
     others = gains.shortlist(before)
     if not len(others):
         return
     for row in np.argsort(-judged.climb, kind="stable")[:exchanges]:
         tried = yield with_each(sets[row], others)
         best = tried.cheapest()
-        if problem.offer(tried, best):
-            problem.step("swap", tried, best, before)
+        if problem.consider(tried, best):
+            problem.record_step("swap", tried, best, before)
             return

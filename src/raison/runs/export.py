@@ -6,13 +6,14 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.evaluation import likelihood
+from raison.core.evaluation import target_probability
+from raison.core.findings import PredictionSummary
 from raison.core.outputs import check_folder, check_outputs, replacing
 from raison.runs.lines import plain
 from raison.runs.storage import Local, Place, Unwritten
@@ -44,13 +45,13 @@ def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         return
     numbers = record.get("numbers") or [{} for _ in record["explanations"]]
     for place, (each, told) in enumerate(zip(record["explanations"], numbers, strict=True)):
-        said = each["diagnostics"].get("prediction", {})
+        prediction = prediction_of(each)
         yield {
             **head,
             "place": place,
             "target": each["target"]["text"],
-            "predicted": said.get("text"),
-            "probability": likelihood(said),
+            "predicted": None if prediction is None else prediction.text,
+            "probability": target_probability(prediction),
             "removal": each["removal"],
             "units": each["units"]["level"],
             "names": each["units"]["names"],
@@ -59,6 +60,12 @@ def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "order": each["order"],
             "numbers": told,
         }
+
+
+def prediction_of(explanation: Mapping[str, Any]) -> PredictionSummary | None:
+    """The prediction in the JSON of an explanation."""
+    found = explanation["prediction"]
+    return None if found is None else PredictionSummary.from_dict(found)
 
 
 EMPTY = ("place", "target", "predicted", "probability", "removal", "units", "names", "scores", "selected", "order")

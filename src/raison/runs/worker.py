@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from raison.api import Request, explained, load, once_more
+from raison.api import load
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Explanation
+from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
 from raison.metrics.base import AveragedF1, Metric, Share, Subject
 from raison.metrics.runner import measure
-from raison.models.runner.pass_cache import keeping
 from raison.runs import lines
 from raison.runs.identity import key_of, method_identity, model_identity
 from raison.runs.plan import Header, Planned, header_of, shard_of
@@ -91,7 +91,11 @@ class Worker:
         self.identity = model_identity(model)
         self.known = [method_identity(each) for each in self.methods]
         self.request = Request(
-            "all" if spec.target == "all" else None, None, None, spec.units, spec.removal, spec.seed, True
+            target="all" if spec.target == "all" else None,
+            units=spec.units,
+            removal=spec.removal,
+            seed=spec.seed,
+            truncate=True,
         )
         self._header: Header | None = None
 
@@ -188,14 +192,9 @@ class Worker:
         by_method: list[dict[str, list[Explanation]]] = []
         forget_failures(self.model)
         with progress.silence():
-            encodings = self.model.encode(examples, truncate=True)
-            said = None if all(method.watches for method in self.methods) else self.model.predict(encodings)
-            for method in self.methods:
-                known = None if method.watches or said is None else (encodings, said)
-                with keeping(method.watches):
-                    found = explained(self.model, examples, method, self.request, known)
+            for run in run_methods(self.model, examples, self.methods, self.request):
                 grouped: dict[str, list[Explanation]] = {example.id: [] for example in examples}
-                for each in found:
+                for each in run.explanations:
                     grouped[each.encoding.id].append(each)
                 by_method.append(grouped)
             numbers = self.measured(texts, by_method) if self.metrics else None
@@ -217,7 +216,7 @@ class Worker:
         for method, grouped in zip(self.methods, by_method, strict=True):
             for text in texts:
                 for each in grouped[str(text.index)]:
-                    again = lambda other, m=method, e=each: once_more(other, m, e, self.spec.seed)  # noqa: E731
+                    again = lambda other, m=method, e=each: scores_again(other, m, e, self.spec.seed)  # noqa: E731
                     every.append(each)
                     share = self.header.gold_share
                     given = (self.model, self.spec.removal, self.spec.seed, share, again, cache)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Evaluation, likelihood
+from raison.core.evaluation import Evaluation, target_probability
 from raison.core.records import Explanation
 from raison.show import scale
-from raison.show.certificate import certificate
+from raison.show.certificate import is_rationale
 from raison.show.consensus import subject, titles
 from raison.show.scoreboard import headings, number, winners
 from raison.show.spans import Piece, flow
@@ -43,9 +43,8 @@ def texts(found: Sequence[Explanation]) -> str:
     several = len(found) > 1 and len({subject(each) for each in found}) == 1
     names = titles(found) if several else [each.method for each in found]
     for name, each in zip(names, found, strict=True):
-        told = each.diagnostics.get("prediction", {})
-        likely = likelihood(told if isinstance(told, dict) else {})
-        share = f" ({100 * likely:.1f}\\,\\%)" if isinstance(likely, float) else ""
+        likely = target_probability(each.prediction)
+        share = f" ({100 * likely:.1f}\\,\\%)" if likely is not None else ""
         lines.append(rf"\textbf{{{escaped(name)}}}: {escaped(each.target.text)}{share}\par")
         weights = scale.weights(each.scores)
         for passage in flow(each):
@@ -62,7 +61,7 @@ def box(piece: Piece, explanation: Explanation, weights: Any) -> str:
         if piece.kind == "outcome":
             return rf" $\rightarrow$ \textbf{{{escaped(piece.text)}}}"
         return escaped(piece.text)
-    if certificate(explanation):
+    if is_rationale(explanation):
         kept = explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
         colour = scale.FOR if kept else None
     else:

@@ -59,7 +59,7 @@ def sheets(explanations: Sequence[Explanation], least: int = LEAST) -> list[list
     known: dict[int, str] = {}  # many rows hold one and the same encoding: hash it once
     for place, explanation in enumerate(explanations):
         key: tuple[object, ...] = (place,)
-        if proof.certificate(explanation) and explanation.target.positions:
+        if proof.is_rationale(explanation) and explanation.target.positions:
             content = known.get(id(explanation.encoding)) or explanation.encoding.content()
             known[id(explanation.encoding)] = content
             key = (explanation.model, explanation.method, explanation.removal, content)
@@ -142,11 +142,11 @@ def column(explanation: Explanation, tokens: tuple[int, ...]) -> Column:
 
 def signs(explanation: Explanation) -> list[str]:
     """Which alarms a row needs."""
-    found = proof.certificate(explanation)
+    certificate = proof.certificate_of(explanation)
     alarms = {
-        "insufficient": not found.get("sufficient"),
-        "foreign": found.get("own") is False,
-        "early": found.get("status") in ("budget", "interrupted"),
+        "insufficient": not certificate.sufficient,
+        "foreign": certificate.is_prediction is False,
+        "early": certificate.status in ("budget", "interrupted"),
     }
     return [name for name, on in alarms.items() if on]
 
@@ -154,7 +154,7 @@ def signs(explanation: Explanation) -> list[str]:
 def facts(matrix: Matrix) -> list[str]:
     """How the rationales came about; their rules may differ, since a target need not be the model's own choice."""
     parts = provenance(matrix.rows[0])
-    rules = list(dict.fromkeys(str(proof.certificate(row).get("rule", "")) for row in matrix.rows))
+    rules = list(dict.fromkeys(proof.certificate_of(row).rule for row in matrix.rows))
     return parts if len(rules) < 2 else [*parts[:-1], f"rules: {', '.join(map(clean, filter(None, rules)))}"]
 
 

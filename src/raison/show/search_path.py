@@ -1,18 +1,14 @@
-"""The path of a search for a rationale, step by step, ready to be printed or drawn.
-
-`diagnostics["steps"]` is a list of {"action": start | add | remove | swap, "added", "removed": units, "size", "value",
-"probability", "enough", "candidates": [[unit, value], ...]}.
-"""
+"""The path of a search for a rationale, step by step, ready to be printed or drawn."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from raison.core.findings import SearchStep
 from raison.core.records import Explanation
-from raison.show.certificate import certificate, count
+from raison.show.certificate import certificate_of, count
 from raison.show.wording import share, short, value_name
 
 __all__ = ["Step", "excerpt", "measure", "path", "runners_up"]
@@ -43,64 +39,86 @@ class Step:
 
 def measure(explanation: Explanation) -> str:
     """What the figures of the path are."""
-    if any("probability" in step for step in explanation.diagnostics.get("steps", ())):
+    if any(step.probability is not None for step in explanation.steps):
         return "probability"
     return value_name(explanation.target)
 
 
 def runners_up(explanation: Explanation) -> str:
     """What the others of a step are called; `refined` ranks by the lead over other predictions as well."""
-    proof = certificate(explanation)
-    led = explanation.method.startswith("refined") and str(proof.get("rule", "")).startswith("argmax")
+    led = explanation.method.startswith("refined") and certificate_of(explanation).rule.startswith("argmax")
     return "runners-up, by lead" if led else "runners-up"
 
 
 def path(explanation: Explanation, dots: str = "…") -> list[Step]:
     """All steps, and at the end what the whole context gives; `dots` end names that are cut."""
-    steps, proof = explanation.diagnostics.get("steps", []), certificate(explanation)
-    if not steps:
+    certificate = certificate_of(explanation)
+    if not explanation.steps:
         return []
-    likely = [p for p in [s.get("probability") for s in steps] + [proof.get("full_probability")] if p is not None]
-    highest = max(likely, default=0.0)
-    probability = reading(steps)
+    probabilities = [step.probability for step in explanation.steps] + [certificate.full_probability]
+    highest = max((each for each in probabilities if each is not None), default=0.0)
+    as_probability = reading(explanation.steps)
 
-    def weight(at: dict[str, Any] | None) -> float | None:
-        found = proof.get("full_probability") if at is None else at.get("probability")
-        return found / highest if found is not None and highest > 0 else None
-
-    def figure(value: float | None, likely: float | None) -> str:
-        return share(likely) if likely is not None else "" if value is None else f"{value:.4g}"
-
-    found = []
-    for number, step in enumerate(steps):
-        moved = {*step.get("added", ()), *step.get("removed", ())}
-        rivals = [(u, v) for u, v in step.get("candidates", ()) if u not in moved]
-        found.append(
+    shown = []
+    for number, step in enumerate(explanation.steps):
+        moved = {*step.added, *step.removed}
+        rivals = []
+        for unit, value in step.candidates:
+            if unit not in moved:
+                probability = None if as_probability is None else as_probability(value)
+                rivals.append((names(explanation, [unit], dots), figure(value, probability)))
+        shown.append(
             Step(
-                number,
-                names(explanation, step.get("added", ()), dots),
-                names(explanation, step.get("removed", ()), dots),
-                step["size"],
-                figure(step.get("value"), step.get("probability")),
-                weight(step),
-                bool(step.get("enough")),
-                tuple((names(explanation, [u], dots), figure(v, probability and probability(v))) for u, v in rivals),
+                number=number,
+                added=names(explanation, step.added, dots),
+                removed=names(explanation, step.removed, dots),
+                size=step.size,
+                figure=figure(step.value, step.probability),
+                weight=weight(step.probability, highest),
+                enough=step.sufficient,
+                rivals=tuple(rivals),
             )
         )
-    if "full_value" in proof or "full_probability" in proof:
-        whole = figure(proof.get("full_value"), proof.get("full_probability"))
-        enough = proof.get("status") != "impossible"
-        found.append(Step(None, "", "", len(explanation.units), whole, weight(None), enough))
-    return found
+    if certificate.full_value is not None or certificate.full_probability is not None:
+        whole = Step(
+            number=None,
+            added="",
+            removed="",
+            size=len(explanation.units),
+            figure=figure(certificate.full_value, certificate.full_probability),
+            weight=weight(certificate.full_probability, highest),
+            enough=certificate.status != "impossible",
+        )
+        shown.append(whole)
+    return shown
 
 
-def reading(steps: Sequence[dict[str, Any]]) -> Callable[[float], float] | None:
+def weight(probability: float | None, highest: float) -> float | None:
+    """The length of a bar, relative to the longest."""
+    return probability / highest if probability is not None and highest > 0 else None
+
+
+def figure(value: float | None, probability: float | None) -> str:
+    """A step's number: its probability where there is one."""
+    if probability is not None:
+        return share(probability)
+    return "" if value is None else f"{value:.4g}"
+
+
+def reading(steps: Sequence[SearchStep]) -> Callable[[float], float] | None:
     """How values become probabilities, as told by the steps that give both; None where neither exp nor nothing fits."""
-    pairs = [(s["value"], s["probability"]) for s in steps if s.get("probability") is not None and "value" in s]
-    for read in (lambda value: math.exp(min(value, 700.0)), float):
+    pairs = []
+    for step in steps:
+        if step.probability is not None and step.value is not None:
+            pairs.append((step.value, step.probability))
+    for read in (exponential, float):
         if pairs and all(math.isclose(read(v), p, rel_tol=1e-3, abs_tol=1e-6) for v, p in pairs):
             return read
     return None
+
+
+def exponential(value: float) -> float:
+    return math.exp(min(value, 700.0))
 
 
 def names(explanation: Explanation, units: Sequence[int], dots: str) -> str:

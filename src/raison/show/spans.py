@@ -59,9 +59,14 @@ def flow(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
 
 def grounded(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
     """The passages that an answer was looked for in, each a part of the first text, without the prompt around them."""
-    found = explanation.diagnostics["grounding"]["passages"]
+    if explanation.grounding is None:
+        return []
     marked = golden(explanation.encoding, gold)[0]
-    return [Passage(p["name"], tuple(cut(explanation, 0, p["start"], p["end"], marked))) for p in found]
+    passages = []
+    for passage in explanation.grounding.passages:
+        pieces = cut(explanation, 0, passage.start, passage.end, marked)
+        passages.append(Passage(passage.name, tuple(pieces)))
+    return passages
 
 
 def golden(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray]:
@@ -157,7 +162,7 @@ def kinds_of(explanation: Explanation, index: int) -> list[str]:
             kinds[low:high] = [kind] * (high - low)
 
     mark(here, "plain")
-    if "certificate" in explanation.diagnostics:  # what is kept besides the rationale
+    if explanation.certificate is not None:  # what is kept besides the rationale
         for t in here[given(explanation)[here]]:
             for place in range(encoding.start[t], encoding.end[t]):
                 kinds[place] = "plain" if encoding.texts[index][place].isspace() else "given"

@@ -1,9 +1,7 @@
 """What is said about an explanation in words and numbers, for the terminal.
 
-`diagnostics["prediction"]` is read as {"text": str, "probability": float, "same": bool, "target_probability": float},
-of a regression with a "value" and no probabilities; every part of it may be missing. `diagnostics["notes"]` is a list
-of sentences. Of the other diagnostics, numbers or numbers by name, those are shown whose names tell how far the scores
-can be trusted (TELLING).
+Of the diagnostics, numbers or numbers by name, those are shown whose names tell how far the scores can be trusted
+(TELLING).
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from raison.core.evaluation import likelihood
+from raison.core.evaluation import target_probability
 from raison.core.records import Explanation, Target
 
 __all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
@@ -73,30 +71,24 @@ def named(text: str, target: Target) -> str:
     return f'"{text}"' if target.generated or target.kind == "span" else text
 
 
-def prediction(explanation: Explanation) -> Mapping[str, Any]:
-    found = explanation.diagnostics.get("prediction")
-    if isinstance(found, str):
-        return {"text": found}
-    return found if isinstance(found, Mapping) else {}
-
-
 def headline(explanation: Explanation) -> list[str]:
     """What is explained, with its probability; and the prediction, where it is something else."""
-    target, found = explanation.target, prediction(explanation)
-    predicted, probability = found.get("text"), found.get("probability")
-    # outcomes are compared by their ids where the record was made: two may read the same
-    same = bool(found.get("same", predicted is None or predicted == target.text))
+    target, prediction = explanation.target, explanation.prediction
     first = named(target.text, target) or target.kind
-    known = likelihood({**found, "same": same})
-    if known is not None:
-        first += f" {share(known)}"
-    elif same and isinstance(found.get("value"), (int, float)):  # of a regression, or of a plain function
-        first += f" {found['value']:.4g}"
+    probability = target_probability(prediction)
+    if probability is not None:
+        first += f" {share(probability)}"
+    elif prediction is not None and prediction.is_target and prediction.value is not None:  # of a regression
+        first += f" {prediction.value:.4g}"
     if target.contrast is not None:
         first += f" rather than {named(target.contrast_text, target)}"
-    parts = [first if same else f"target {first}"]
-    if not same:
-        parts.append(f"predicted {named(str(predicted), target)}" + (f" {share(probability)}" if probability else ""))
+
+    parts = [first]
+    if prediction is not None and not prediction.is_target:
+        rival = f"predicted {named(prediction.text, target)}"
+        if prediction.probability:
+            rival += f" {share(prediction.probability)}"
+        parts = [f"target {first}", rival]
     return [clean(part) for part in parts]
 
 
@@ -113,8 +105,8 @@ def provenance(explanation: Explanation) -> list[str]:
     parts = [explanation.method, f"{explanation.units.level} units", f"value: {value_name(explanation.target)}"]
     if explanation.removal:
         parts.insert(2, f"removal: {explanation.removal}")
-    if rule := explanation.diagnostics.get("certificate", {}).get("rule"):
-        parts.append(f"rule: {rule}")
+    if explanation.certificate is not None:
+        parts.append(f"rule: {explanation.certificate.rule}")
     return [clean(part) for part in parts]
 
 
@@ -123,15 +115,14 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
     found = []
     if cut := explanation.encoding.truncated:
         found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the text {unread}.")
-    if not explanation.scores.any() and "certificate" not in explanation.diagnostics:
+    if not explanation.scores.any() and explanation.certificate is None:
         found.append("All scores are zero.")
-    extra = explanation.diagnostics.get("notes", ())
-    return [clean(str(note)) for note in [*found, *([extra] if isinstance(extra, str) else extra)]]
+    return [clean(note) for note in [*found, *explanation.notes]]
 
 
 def measured(explanation: Explanation) -> list[str]:
     """The most telling diagnostics, such as `completeness gap 0.0012`."""
-    if "certificate" in explanation.diagnostics:  # it says more
+    if explanation.certificate is not None:  # it says more
         return []
     flat: dict[str, Any] = {}
     for name, value in explanation.diagnostics.items():

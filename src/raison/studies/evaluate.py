@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raison.api import Request, examples_of, explained, load, once_more
+from raison.api import examples_of, load
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation, target_probability
 from raison.core.records import Encoding, Example, Explanation
 from raison.core.registry import methods as all_methods
 from raison.core.registry import metrics as all_metrics
@@ -22,13 +22,13 @@ from raison.core.spec import Spec
 from raison.core.units import group
 from raison.datasets.base import Read
 from raison.datasets.open import open_dataset
+from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import AveragedF1, Metric, Share, Subject, gold_share
 from raison.metrics.runner import Numbers, measure
 from raison.metrics.statistics import averaged_f1_interval, mean_interval, pooled_interval
 from raison.models.protocol import Model
-from raison.models.runner.meter import Meter, metered
-from raison.models.runner.pass_cache import keeping
+from raison.models.runner.meter import metered
 from raison.models.tasks.function import Function, axis_of_words
 from raison.studies.exchange import Elsewhere, Exporter, Made, read_made
 
@@ -87,7 +87,7 @@ def evaluate(
     for each in chosen:
         check_needs(each, opened)
     examples = [aimed(example, target, read.name) for example in numbered(read.examples)]
-    request = Request(None, None, None, units, removal, seed, True)
+    request = Request(units=units, removal=removal, seed=seed, truncate=True)
     share = rationale_share(opened, examples, request) if any("gold" in each.needs for each in measures) else None
     job = Job(opened, chosen, measures, request, notes=notes, exporter=exporter, share=share)
     try:
@@ -137,7 +137,7 @@ def metric_list(metrics: Sequence[str | Metric]) -> list[Metric]:
     found: list[Metric] = [each if isinstance(each, Metric) else all_metrics.build(each) for each in given]
     if not found:
         raise InputError("There is nothing to measure: name at least one metric.")
-    keys = [key for each in found for key in each.keys]
+    keys = [key.name for each in found for key in each.keys]
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise InputError(f"{', '.join(sorted(twice))} would be measured twice: name every metric once.")
     return found
@@ -277,7 +277,7 @@ class Job:
     methods: list[Method]
     metrics: list[Metric]
     request: Request
-    texts: list[Seen] = field(default_factory=list)
+    texts: list[EvaluatedText] = field(default_factory=list)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # method -> text by text
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -290,20 +290,23 @@ class Job:
     def work(self, examples: Sequence[Example]) -> None:
         """Explain and measure some texts by all methods; all or nothing of them is kept."""
         by_method: list[list[Explanation]] = []
-        encodings = self.model.encode(examples, truncate=True)
-        said = None if all(method.watches for method in self.methods) else self.model.predict(encodings)
-        for method in self.methods:
-            # where a method looks into the pass of the prediction, it is made again, and watched
-            known = None if method.watches or said is None else (encodings, said)
-            with metered() as meter, self.timed(str(method.spec()), meter):
-                by_method.append(self.explanations(method, examples, known))
+        for run in run_methods(self.model, examples, self.methods, self.request):
+            if len(run.explanations) != len(examples):
+                raise InputError(
+                    f"{self.model.name} has several targets in a text: evaluate it on examples that name one target "
+                    "each."
+                )
+            self.add_cost(str(run.method.spec()), run.cost)
+            by_method.append(run.explanations)
         subjects = [
             self.subject(method, explanation, example)
             for method, found in zip(self.methods, by_method, strict=True)
             for explanation, example in zip(found, examples, strict=True)
         ]
-        with metered() as meter, self.timed("metrics", meter):
+        with metered() as meter:
+            clock = time.process_time()
             measured = iter(measure(self.model, subjects, self.metrics, self.request.removal))
+            self.add_cost("metrics", {"cpu_seconds": time.process_time() - clock, **vars(meter)})
         for method, found in zip(self.methods, by_method, strict=True):
             rows = self.numbers.setdefault(str(method.spec()), [])
             rows += [merged(next(measured)) for _ in found]
@@ -316,25 +319,19 @@ class Job:
                 for each in here:
                     self.exporter.add(example, each)
 
-    def explanations(self, method: Method, examples: Sequence[Example], known: Any) -> list[Explanation]:
-        with keeping(method.watches):
-            found = explained(self.model, examples, method, self.request, known)
-        if len(found) != len(examples):
-            raise InputError(
-                f"{self.model.name} has several targets in a text: evaluate it on examples that name one target each."
-            )
-        return found
-
     def subject(self, method: Method, explanation: Explanation, example: Example) -> Subject:
         again = None
         if not isinstance(method, Elsewhere):
-            again = lambda other: once_more(other, method, explanation, self.request.seed)  # noqa: E731
+            again = lambda other: scores_again(other, method, explanation, self.request.seed)  # noqa: E731
         return Subject(
             explanation, example, self.model, self.request.removal, self.request.seed, self.share, again, self.cache
         )
 
-    def timed(self, name: str, meter: Meter) -> Any:
-        return Spent(self.costs.setdefault(name, {}), meter)
+    def add_cost(self, name: str, cost: Mapping[str, float]) -> None:
+        """Add what a method or the metrics took."""
+        total = self.costs.setdefault(name, {})
+        for key, value in cost.items():
+            total[key] = total.get(key, 0) + value
 
     def evaluation(self, name: str, settings: dict[str, Any]) -> Evaluation:
         """Everything that was measured as one record."""
@@ -343,23 +340,15 @@ class Job:
         if self.unplaced:
             found = counted(self.unplaced, "token", "tokens")
             self.notes.append(f"{found} of the explanations, found nowhere in the texts, did not count")
-        scalars = [(each, key) for each in self.metrics for key in each.keys if not key.endswith("_curve")]
-        first = next(iter(self.numbers.values()))
-        pooled = {key for key, value in first[0].items() if isinstance(value, (Share, AveragedF1))}
-        columns = [
-            Column(key, str(each.spec()), direction(each, key), key in pooled, each.paper) for each, key in scalars
-        ]
+        columns = columns_of_metrics(self.metrics)
         cells = [
             cell(method, column, [row[column.key] for row in rows], settings)
             for method, rows in self.numbers.items()
             for column in columns
         ]
-        curves = {
-            key: {method: np.mean([row[key] for row in rows], axis=0).tolist() for method, rows in self.numbers.items()}
-            for each in self.metrics
-            for key in each.keys
-            if key.endswith("_curve")
-        }
+        curves: dict[str, dict[str, list[float]]] = {}
+        for name in names_of_curves(self.metrics):
+            curves[name] = {method: mean_curve(rows, name) for method, rows in self.numbers.items()}
         for cost in self.costs.values():
             cost["texts"] = len(self.texts)
         return Evaluation(
@@ -368,31 +357,28 @@ class Job:
         )  # fmt: skip
 
 
-@dataclass
-class Spent:
-    """Adds what a block takes to a table of costs."""
-
-    costs: dict[str, float]
-    meter: Meter
-    clock: float = 0.0
-
-    def __enter__(self) -> None:
-        self.clock = time.process_time()
-
-    def __exit__(self, *_: Any) -> None:
-        found = {"cpu_seconds": time.process_time() - self.clock, **vars(self.meter)}
-        for name, value in found.items():
-            self.costs[name] = self.costs.get(name, 0) + value
-
-
 def merged(numbers: Iterable[Numbers]) -> dict[str, Any]:
     """The numbers of all metrics by their names."""
     return {key: value for each in numbers for key, value in each.items()}
 
 
-def direction(metric: Metric, key: str) -> bool | None:
-    """Whether more is better: said by the metric for its first number, and by the name of a normalised one."""
-    return True if key.startswith("normalised_") else metric.higher
+def columns_of_metrics(metrics: Sequence[Metric]) -> list[Column]:
+    """A column for each number of each metric that is no curve."""
+    columns = []
+    for each in metrics:
+        for key in each.scalar_keys():
+            columns.append(Column(key.name, str(each.spec()), key.higher_is_better, key.pooled, each.paper))
+    return columns
+
+
+def names_of_curves(metrics: Sequence[Metric]) -> list[str]:
+    """The names of all curves of all metrics."""
+    return [key.name for each in metrics for key in each.curve_keys()]
+
+
+def mean_curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """The mean of a curve over texts."""
+    return np.mean([row[name] for row in rows], axis=0).tolist()
 
 
 def rationale_share(model: Model, examples: Sequence[Example], request: Request) -> float | None:
@@ -406,14 +392,14 @@ def rationale_share(model: Model, examples: Sequence[Example], request: Request)
     return float(np.mean(shares)) if shares else None
 
 
-def seen(example: Example, found: Sequence[Explanation]) -> Seen:
-    said = found[0].diagnostics.get("prediction", {})
+def seen(example: Example, found: Sequence[Explanation]) -> EvaluatedText:
     scores = {
         each.method: [[name, round(float(score), 6)] for name, score in zip(each.units.names, each.scores, strict=True)]
         for each in found
     }
     text = found[0].target.text
-    return Seen(example.id, example.text, example.pair, example.label, text, likelihood(said), scores)
+    probability = target_probability(found[0].prediction)
+    return EvaluatedText(example.id, example.text, example.pair, example.label, text, probability, scores)
 
 
 def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any]) -> Cell:

@@ -389,7 +389,7 @@ def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
     ERASER's scorer takes a class with the scores of the classes or neither, under the publisher's names.
     """
     documents = documents_of(example, found.encoding.segments)
-    said = found.diagnostics.get("prediction", {})
+    prediction = found.prediction
     chosen = None if found.selected is None else [int(each) for each in found.selected]
     record = {
         "annotation_id": example.id, "method": found.method,
@@ -397,10 +397,10 @@ def eraser_of(example: Example, found: Explanation) -> dict[str, Any]:
         "target": found.target.text,
         "units": {"spans": list(found.units.spans), "scores": found.scores.tolist(), "selected": chosen},
     }  # fmt: skip
-    if said.get("top") and "probability" in said:
+    if prediction is not None and prediction.top and prediction.probability is not None:
         names = example.meta.get(CLASSES, {})
-        record["classification"] = names.get(said["text"], said["text"])
-        record["classification_scores"] = {names.get(name, name): score for name, score in said["top"]}
+        record["classification"] = names.get(prediction.text, prediction.text)
+        record["classification_scores"] = {names.get(name, name): score for name, score in prediction.top}
     return record
 
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raison.api import once_more
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.records import Explanation
 from raison.core.registry import methods, metrics, searches
 from raison.core.spec import Spec
+from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Subject
+from raison.metrics.rank_correlation import spearman
 from raison.metrics.runner import measure
-from raison.metrics.sanity import spearman
 from raison.models.protocol import Model
 from raison.studies.trust_verdict import judge
 
@@ -61,10 +61,11 @@ def trust(model: Model, explanation: Explanation, seed: int = 0, removal: str | 
         rows.append({key: value for found in measured for key, value in found.items()})
 
     values = {}
+    numbers = {}
     for metric in built:
         key = metric.keys[0]
-        values[key] = np.array([float(row[key]) for row in rows])
-    numbers = {metric.keys[0]: against_random(values[metric.keys[0]], metric.higher) for metric in built}
+        values[key.name] = np.array([float(row[key.name]) for row in rows])
+        numbers[key.name] = against_random(values[key.name], key.direction == "higher")
     both = standardised(values["insertion"]) - standardised(values["deletion"])
     numbers["order"] = against_random(both, higher=True)
 
@@ -123,7 +124,7 @@ def method_of(explanation: Explanation) -> Method:
 
 def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
-    scores = once_more(model, methods.build(name), explanation)
+    scores = scores_again(model, methods.build(name), explanation)
     return replace(explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={})
 
 
@@ -156,7 +157,7 @@ def stability_of(model: Model, method: Method, explanation: Explanation) -> floa
     for seed in range(SEEDS):
         progress.report(seed, SEEDS, "seeds")
         with progress.silence():
-            scores.append(once_more(model, method, explanation, seed=seed))
+            scores.append(scores_again(model, method, explanation, seed=seed))
         if seed == 1 and np.array_equal(scores[0], scores[1]):
             return None
     return min(spearman(a, b) for i, a in enumerate(scores) for b in scores[:i])

@@ -133,8 +133,7 @@ def name_of_value(explanation: Explanation) -> str:
     """What the numbers are about: a regression and a plain function have no probability."""
     if explanation.target.contrast:
         return "the preference over the contrast"
-    prediction = explanation.diagnostics.get("prediction")
-    if isinstance(prediction, Mapping) and "value" in prediction:
+    if explanation.prediction is not None and explanation.prediction.value is not None:
         return "the value"
     return "the probability"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from raison.api import once_more
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Explanation
+from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.methods.headmask import measured
 from raison.models.attention.without_heads import Muted
@@ -96,7 +96,7 @@ def muted(model: Model, method: Method, explanation: Explanation, off: Sequence[
     about = heads_of(model, explanation)["carried"]
     quiet: Any = Muted(model, off, len(about), len(about[0]))
     told = [np.array(without(each, explanation, [])["before"]) for each in (model, quiet)]
-    scores = once_more(quiet, method, explanation)
+    scores = scores_again(quiet, method, explanation)
     names = ", ".join(f"{row}.{head}" for row, head in sorted(off))
     said = {"heads_off": names, "value_before": float(told[0]), "value_without_heads": float(told[1])}
     return replace(explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **said})

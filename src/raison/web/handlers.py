@@ -123,7 +123,7 @@ class Asking:
         model, example, request = self.subject(body)
         search = self.spec(body.search)
         rule = None if body.sufficient is None else self.spec(body.sufficient)
-        chosen = api.search_of(search, rule)
+        chosen = api.build_search(search, rule)
         request = {**request, "generate": body.generate}
 
         def work() -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Asking:
     def ground(self, body: schemas.Ground) -> Work:
         model = self.model(body.model)
         self.example(body.question, body.answer, *body.passages, *body.passages.values())
-        chosen = api.search_of(self.spec(body.search))
+        chosen = api.build_search(self.spec(body.search))
 
         def work() -> dict[str, Any]:
             found = api.ground(model, body.question, body.passages, chosen, answer=body.answer)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.core.evaluation import Evaluation
+from raison.core.evaluation import Evaluation, curve_title
 from raison.show.figure.canvas import FAINT, QUIET
 from raison.show.figure.savefig import press
 from raison.show.scale import HUES
@@ -17,15 +17,17 @@ __all__ = ["draw_curves", "shares_of"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
 A_WORD = 0.19  # inches that a word takes below a panel
-ACROSS = {  # where it is not units
-    "calibration": "true probability, %",
-    "randomisation": "randomised blocks, %",
-    "repetition": "position of the word, % of the context",
-    "distance": "distance to another word, % of the longest",
-    "spread": "depth, % of the blocks",
-    "cosine": "depth, % of the blocks",
-    "tvd": "JSD of attention",
+ACROSS = {  # below a curve, where it is not units
+    "calibration_curve": "true probability, %",
+    "randomisation_curve": "randomised blocks, %",
+    "repetition_curve": "position of the word, % of the context",
+    "distance_curve": "distance to another word, % of the longest",
+    "spread_curve": "depth, % of the blocks",
+    "cosine_curve": "depth, % of the blocks",
+    "tvd_curve": "JSD of attention",
 }
+WITHOUT_POINT_AT_NOTHING = {"aopc_curve", "lodds_curve", "randomisation_curve"}
+BY_FIRST_UNITS = {"iou_at_k_curve", "f1_at_k_curve"}  # a point for each k
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
@@ -36,7 +38,7 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        named = any(key.endswith("_curve") for key in keys)
+        named = any(key in evaluation.curves for key in keys)
         wide = max(WIDE, A_WORD * len(evaluation.settings.get("words") or ()))
         figure = Figure(figsize=(wide * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
         FigureCanvasAgg(figure)
@@ -45,10 +47,10 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
             like = next((axes for axes, other in zip(panels, keys, strict=False) if kind(other) == kind(key)), None)
             axes = figure.add_subplot(1, len(keys), k + 1, sharey=like)
             panels.append(axes)
-            (by_share if key.endswith("_curve") else along)(axes, evaluation, key)
+            (by_share if key in evaluation.curves else along)(axes, evaluation, key)
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
-            axes.set_title(key.removesuffix("_curve"), loc="left", fontsize="medium")
+            axes.set_title(curve_title(key), loc="left", fontsize="medium")
         if named:
             figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
         return figure
@@ -62,13 +64,14 @@ def kind(key: str) -> str:
 
 def shares_of(key: str, points: int) -> np.ndarray:
     """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
-    begins = key.startswith(("aopc", "lodds", "randomisation"))
-    return np.arange(1, points + 1) / points if begins else np.linspace(0, 1, points)
+    if key in WITHOUT_POINT_AT_NOTHING:
+        return np.arange(1, points + 1) / points
+    return np.linspace(0, 1, points)
 
 
 def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
-    counted = key.endswith("_at_k_curve")
+    counted = key in BY_FIRST_UNITS
     words = evaluation.settings.get("words") if key == "alone_curve" else None
     placed = evaluation.settings.get("across", {}).get(key)
     for k, (method, curve) in enumerate(evaluation.curves[key].items()):
@@ -77,10 +80,10 @@ def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
         if placed:
             across, style = placed[method], f"o{style}"
         axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4, markersize=3)
-    if key.startswith("calibration"):
+    if key == "calibration_curve":
         axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
-    axes.set_xlabel(ACROSS.get(key.split("_")[0], usual))
+    axes.set_xlabel(ACROSS.get(key, usual))
     if words:
         axes.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
         axes.set_xlabel("")

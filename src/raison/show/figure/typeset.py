@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from raison.core.findings import PassageFinding
 from raison.core.records import Explanation, Span
 from raison.show import certificate as proof
 from raison.show import scale
@@ -66,7 +67,7 @@ class Leaf:
 
     def drawn(self) -> Any:
         explanation = self.explanation
-        rationale = bool(proof.certificate(explanation))
+        rationale = proof.is_rationale(explanation)
         self.head()
         self.words([Word(" · ".join(provenance(explanation)), "quiet")], SMALL)
         for warning in proof.warnings(explanation) if rationale else ():
@@ -127,16 +128,16 @@ class Leaf:
 
     def texts(self, explanation: Explanation, difference: Difference | None = None) -> None:
         """The text, or the passages of an answer under their names; in the colours of a difference, if there is one."""
-        grounding = explanation.diagnostics.get("grounding")
-        rationale = bool(proof.certificate(explanation))
-        if grounding and rationale:
-            for name in ("question", "answer"):
-                said = clean(str(grounding.get(name, "")))
-                self.words([Word(f"{name}  ", "quiet"), Word(said, "bold" if name == "answer" else "plain")], 11.0)
-            self.words([Word(clean(str(grounding.get("statement", ""))), "bold")], 11.0)
-            facts, passages = grounding["passages"], grounded(explanation, self.gold or ())
+        grounding = explanation.grounding
+        rationale = proof.is_rationale(explanation)
+        facts: tuple[PassageFinding, ...] = ()
+        if grounding is not None and rationale:
+            self.words([Word("question  ", "quiet"), Word(clean(grounding.question), "plain")], 11.0)
+            self.words([Word("answer  ", "quiet"), Word(clean(grounding.answer), "bold")], 11.0)
+            self.words([Word(clean(grounding.statement), "bold")], 11.0)
+            facts, passages = grounding.passages, grounded(explanation, self.gold or ())
         else:
-            facts, passages = [], flow(explanation, self.gold or ())
+            passages = flow(explanation, self.gold or ())
         long = rationale and sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
         for place, passage in enumerate(passages):
             if facts:
@@ -144,14 +145,14 @@ class Leaf:
                 self.words([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.stand(facts[place]), "quiet")], SMALL)
             elif len(passages) > 1:
                 self.words([Word(clean(passage.name), "quiet")], SMALL)
-            needed = not facts or bool(facts[place].get("selected") or facts[place].get("necessary"))
+            needed = not facts or facts[place].selected or facts[place].necessary
             pieces = shortened(passage.pieces, explanation, tail=needed) if long or not needed else passage.pieces
             words = [self.dressed(piece, number, explanation, difference) for number, piece in enumerate(pieces)]
             self.words(words if needed else [replace(word, style="quiet") for word in words], TEXT if needed else 10.0)
 
     def dressed(self, piece: Piece, place: int, explanation: Explanation, difference: Difference | None) -> Word:
         """A piece as it looks."""
-        rationale = bool(proof.certificate(explanation))
+        rationale = proof.is_rationale(explanation)
         style = {"given": "given", "outcome": "bold", "target": "bold"}.get(piece.kind, "plain")
         if piece.kind in ("special", "unseen", "unread"):
             style = "quiet"

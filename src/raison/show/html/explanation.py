@@ -44,7 +44,7 @@ for (const each of explanations)
 page.replaceChildren();
 for (const group of besides(sheets(explanations)))
   if (group.length === 1) renderExplanation(group[0], page, story(group[0]));
-  else if (!group[0].diagnostics.certificate) renderComparison(group, page);
+  else if (!group[0].certificate) renderComparison(group, page);
   else renderMatrix(group, page, (each, below) => renderExplanation(each, below, story(each, false)));
 """
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from raison.core.records import Explanation
 from raison.show import scale
-from raison.show.certificate import certificate
+from raison.show.certificate import is_rationale
 from raison.show.consensus import subject
 from raison.show.difference import differences
 from raison.show.matrix import draw, facts, matrix, sheets
@@ -76,7 +76,7 @@ def together(group: list[Explanation], console: Console, look: Look, difference:
     for part in comparison(group, look, width):
         say(console, part)
         console.print()
-    scored = [explanation for explanation in group if not certificate(explanation)]  # a rationale is in or out
+    scored = [explanation for explanation in group if not is_rationale(explanation)]  # a rationale is in or out
     if len(scored) < 2:
         return
     for part in accord(scored, look, width):
@@ -120,7 +120,7 @@ def head(explanation: Explanation, console: Console, look: Look, shared: bool = 
 
 
 def body(explanation: Explanation, console: Console, look: Look, table: bool = True) -> None:
-    if certificate(explanation):
+    if is_rationale(explanation):
         return story(explanation, console, look, table)
     marked = frozenset(u for side in (1, -1) for u in strongest(explanation.scores, side))
     passages = flow(explanation)
@@ -152,8 +152,9 @@ def story(explanation: Explanation, console: Console, look: Look, table: bool) -
         say(console, alarm)
     if alarms:
         console.print()
-    grounding = "grounding" in explanation.diagnostics
-    for part in rationales.answer(explanation, look) if grounding else [rationales.texts(explanation, look)]:
+    if explanation.grounding is None:
+        say(console, rationales.texts(explanation, look))
+    for part in rationales.answer(explanation, look):
         say(console, part)
     for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
         say(console, Text(note, style="dim italic"))

@@ -11,6 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from raison.core.findings import PassageFinding
 from raison.core.records import Explanation
 from raison.show import certificate as proof
 from raison.show.search_path import excerpt, measure, path, runners_up
@@ -47,30 +48,32 @@ def texts(explanation: Explanation, look: Look) -> RenderableType:
 
 def answer(explanation: Explanation, look: Look) -> Iterator[RenderableType]:
     """A grounded answer: what was asked and answered, on what it rests, and the passages with their sentences."""
-    grounding = explanation.diagnostics["grounding"]
+    grounding = explanation.grounding
+    if grounding is None:
+        return
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name in ("question", "answer"):
-        grid.add_row(name, Text(clean(str(grounding.get(name, ""))), "bold" if name == "answer" else ""))
+    grid.add_row("question", Text(clean(grounding.question)))
+    grid.add_row("answer", Text(clean(grounding.answer), "bold"))
     yield grid
     yield Text(" ")
-    yield Text(clean(str(grounding.get("statement", ""))), "bold")
-    for fact, passage in zip(grounding["passages"], grounded(explanation), strict=True):
+    yield Text(clean(grounding.statement), "bold")
+    for fact, passage in zip(grounding.passages, grounded(explanation), strict=True):
         yield Text(" ")
         yield named(fact, look)
-        needed = bool(fact.get("selected") or fact.get("necessary"))
+        needed = fact.selected or fact.necessary
         dots = look.either("… ", "... ")
         text = look.rationale(shortened(passage.pieces, explanation, needed, dots), explanation)
         yield Padding(text if needed else Text(text.plain, "dim"), (0, 0, 0, 2))
 
 
-def named(fact: dict[str, object], look: Look) -> Text:
+def named(fact: PassageFinding, look: Look) -> Text:
     """The name of a passage with what it is to the answer."""
-    needed = bool(fact.get("selected"))
+    needed = fact.selected
     sign = look.either("●", "#") if needed else look.either("○", "-")
     hue = Style(color=look.given.color) if needed and look.coloured else Style(dim=not needed)
-    name = (clean(str(fact["name"])), Style(bold=needed, dim=not needed))
+    name = (clean(fact.name), Style(bold=needed, dim=not needed))
     return Text.assemble((f"{sign} ", hue), name, (look.dot + proof.stand(fact), Style(dim=not needed)))
 
 
@@ -88,7 +91,7 @@ def line(explanation: Explanation, look: Look) -> Text:
     if 0 < len(kept) <= 3:
         text.append(f"{', and' if names else ': only'} the given " + ", ".join(f'"{name}"' for name in kept))
     elif not names:
-        text.append(": nothing of it is needed" if proof.certificate(explanation).get("sufficient") else "")
+        text.append(": nothing of it is needed" if proof.certificate_of(explanation).sufficient else "")
     return text
 
 
@@ -159,7 +162,7 @@ def skipped(steps: int, look: Look) -> str:
 
 def proved(explanation: Explanation, look: Look) -> Group:
     """The certificate in two lines: what holds, and what it took."""
-    good = bool(proof.certificate(explanation).get("sufficient"))
+    good = bool(proof.certificate_of(explanation).sufficient)
     first, *rest = proof.verdict(explanation)
     said = Text(first, "bold" if good else look.warning, overflow="fold")
     lines: Sequence[Text] = [said.append(look.dot + look.dot.join(rest), "not bold") if rest else said]

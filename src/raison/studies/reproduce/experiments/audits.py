@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.studies.reproduce.experiment import NotMade, Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.lines import read_lines
 
@@ -84,7 +84,7 @@ def audits(trial: Trial) -> Evaluation:
         curves["tvd_curve"] = {title: [tvd for _, tvd in path] for title, path in paths.items()}
         across["tvd_curve"] = {title: [jsd for jsd, _ in path] for title, path in paths.items()}
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
-    seen = tuple(Seen(str(seed), f"seed {seed}") for seed in seeds)
+    seen = tuple(EvaluatedText(str(seed), f"seed {seed}") for seed in seeds)
     return replace(
         evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words, "across": across}
     )

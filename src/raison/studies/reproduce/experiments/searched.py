@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.api import search_of
+from raison.api import build_search
 from raison.core import units as grouping
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Target
@@ -97,7 +97,7 @@ def searched(
     Targets of one group are answered together, so what they cost is their mean. Units are tokens. With `first` greedy
     goes on behind its rationale until its ranking has that many tokens; the order of a method is known as a whole.
     """
-    search = search_of(spec)
+    search = build_search(spec)
     check_needs(search, trial.model)
     found: list[Rationale] = []
     costs: list[dict[str, float]] = []
@@ -151,11 +151,10 @@ def carried_on(trial: Trial, aims: Sequence[Aim], removal: str | None, first: in
     wanted = [max(0, first - len(aim.given)) for aim in aims]
     for most in sorted(set(wanted)):
         some = [index for index, each in enumerate(wanted) if each == most]
-        search = Greedy(sufficient=Penalty(weight=LIGHT), largest=most)
+        search = Greedy(sufficient=Penalty(weight=LIGHT).spec(), largest=most)
         answers = search(trial.model, batch_of(trial, [aims[index] for index in some], removal))
         for index, answer in zip(some, answers, strict=True):
-            steps: Sequence[Mapping[str, Any]] = answer.diagnostics["steps"]
-            found[index] = np.array([unit for step in steps for unit in step["added"]], dtype=np.int64)
+            found[index] = np.array([unit for step in answer.steps for unit in step.added], dtype=np.int64)
     return found
 
 
@@ -163,12 +162,14 @@ def rationale(aim: Aim, of: np.ndarray, answer: Answer, ranked: np.ndarray | Non
     """Units are single tokens, so that their order is one of positions."""
     place = {int(unit): int(t) for t, unit in enumerate(of) if unit >= 0}
     order = order_of(answer)
-    certificate = answer.diagnostics["certificate"]
-    whole = certificate["size"] == len(place)
-    reached = certificate["sufficient"] and not (whole and certificate["status"] != "complete")
+    certificate = answer.certificate
+    if certificate is None:
+        raise ValueError("only a search gives a rationale")
+    whole = certificate.size == len(place)
+    reached = certificate.sufficient and not (whole and certificate.status != "complete")
     return Rationale(
         order=(*aim.given, *(place[int(u)] for u in order)),
         ranking=(*aim.given, *(place[int(u)] for u in (order if ranked is None else ranked))),
         reached=bool(reached),
-        optimal=bool(certificate["optimal"]),
+        optimal=certificate.optimal,
     )
