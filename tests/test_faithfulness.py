@@ -481,11 +481,10 @@ def test_contract(name):
                 continue
             assert key.curve == (np.ndim(value) == 1)
             assert key.curve == key.name.endswith("_curve")
-            assert (
-                np.isfinite(float(value) if key.pooled else value).all() or "gold" in chosen.needs
-            )  # may be undefined
+            number = float(value) if key.pooled else value
+            assert np.isfinite(number).all() or "gold" in chosen.needs  # what has no gold may be undefined
             limits = key.range_for(probabilities=True)  # a classifier gives probabilities
-            assert limits.low <= np.min(value) and np.max(value) <= limits.high, key
+            assert limits.low <= np.min(number) and np.max(number) <= limits.high, key
     curves = {key.name: {np.shape(each[key.name]) for each in found} for key in chosen.curve_keys()}
     assert all(len(shapes) == 1 for shapes in curves.values())  # one grid for texts of any length
     again = [row[0] for row in measure(tiny("bert"), subjects, [metrics.build(name)])]

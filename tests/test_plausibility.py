@@ -201,9 +201,8 @@ def test_no_gold_span_is_matched_twice_by_runs():
     generator = np.random.default_rng(4)
     for _ in range(300):
         chosen, gold = generator.random((2, 10)) < generator.random((2, 1))
-        counts = matching_spans(
-            maximal_runs(chosen), [*maximal_runs(gold), {0, 1, 2, 3}]
-        )  # overlapping gold spans, too
+        overlapping = [*maximal_runs(gold), {0, 1, 2, 3}]
+        counts = matching_spans(maximal_runs(chosen), overlapping)
         assert counts.both <= min(counts.chosen, counts.gold)
     assert matching_spans([{0, 1}, {2, 3}], [{0, 1, 2, 3}]).both == 2  # neighbours that are no run: as ERASER counts
 
