@@ -143,7 +143,7 @@ def families_table() -> list[str]:
         exact = all("delete" in m.removals for m in models)
         rows.append(
             f"| {name} | {', '.join(FAMILIES[name])} | {', '.join(offers)} | {', '.join(removals)} | "
-            f"{MARK[exact]} | {MARK[any(m.packs for m in models)]} | {families[name].note} |"
+            f"{MARK[exact]} | {MARK[any(m.shares_prefixes for m in models)]} | {families[name].note} |"
         )
     return rows
 
@@ -242,7 +242,7 @@ def others_table() -> list[str]:
         model = raison.load(auto.from_config(config).double(), tiny_hf(*tokenizers[auto])[1])
         exact = MARK["delete" in model.removals]
         offers, removals = ", ".join(sorted(model.offers)), ", ".join(model.removals)
-        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} | {MARK[model.packs]} |")
+        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} | {MARK[model.shares_prefixes]} |")
     return rows
 
 

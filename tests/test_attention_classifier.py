@@ -558,7 +558,7 @@ def test_what_is_too_long_is_cut_as_explaining_cuts_it():
     data = [Example("good film " * 40, "a bad one " * 5, label="negative"), Example("good " * 90, label="positive")]
     lines = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 32)
     encodings = model.encode([Example(e.text, e.pair) for e in data], truncate=True)
-    assert model.limit == 32 and lines.counts["dev, cut"] == 2
+    assert model.max_tokens == 32 and lines.counts["dev, cut"] == 2
     assert [line.ids for line in lines.parts["dev"]] == [tuple(e.ids.tolist()) for e in encodings]
 
 

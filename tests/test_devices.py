@@ -86,7 +86,7 @@ def pair(family: str, task: str):
     with coarse():
         far = raison.load(copy.deepcopy(near.hf).to(FAR), near.tokenizer, task=near.task)
     assert far.device.type == FAR
-    assert (far.offers, far.removals, far.packs) == (near.offers, near.removals, near.packs)
+    assert (far.offers, far.removals, far.shares_prefixes) == (near.offers, near.removals, near.shares_prefixes)
     return near, far
 
 

@@ -247,7 +247,7 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on the mat and the dog")])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(None, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
     aims = [Aim(longer, target)]
     masked = searched(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
     sparse = searched(trial_of(model), "sparse", "greedy", aims, group=1)
@@ -267,7 +267,7 @@ def test_a_ranking_goes_on_behind_the_rationale():
     texts = ["the cat sat on the mat and the dog ran", "a film about the sea is a good film"]
     aims = []
     for encoding in model.encode([Example(text) for text in texts]):
-        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(None, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
         aims.append(Aim(longer, target))
     trial = trial_of(model)
     for title, spec in METHODS.items():
@@ -388,7 +388,7 @@ def test_own_tokens_are_those_of_the_plain_model():
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on")])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(" the mat and the dog", output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=" the mat and the dog", output="log_prob"))
     with torch.no_grad():
         logits = model.hf(torch.tensor(longer.ids[None])).logits[0]
     plain = [int(logits[p - 1].argmax()) == i for i, p in zip(target.ids, target.positions, strict=True)]
@@ -459,7 +459,7 @@ def test_target_words_by_counting_letters():
     model = marian()
     (encoding,) = model.encode([Example("the cat")])
     text = "the film , the cat"
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(text, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=text, output="log_prob"))
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
     found = alignments.owners(longer, target.positions, text, words)
     spelt: dict[int, str] = {}
@@ -591,7 +591,7 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
         given, wanted = {"input_ids": ids}, ids[0, 1:]
     else:
         source = open_dataset(data, split="test", limit=2, data=data_dir).examples[1].text
-        encoding = model.resolve_targets(model.encode([Example(source)])[0], TargetSpec(text))[0][0]
+        encoding = model.resolve_targets(model.encode([Example(source)])[0], TargetSpec(target=text))[0][0]
         sides = [
             torch.tensor(encoding.ids[side][None].copy()) for side in (encoding.segment == 0, encoding.segment > 0)
         ]

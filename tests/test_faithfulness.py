@@ -425,7 +425,7 @@ def test_constant_transformer():
 def assert_finite(row):
     for each in row:
         for key, value in each.items():
-            assert np.isfinite(np.asarray(float(value) if isinstance(value, Share) else value)).all(), key
+            assert np.isfinite(np.asarray(float(value) if isinstance(value, (Share, AveragedF1)) else value)).all(), key
 
 
 # -- 5. contract of every metric ---------------------------------------------------------------------------
@@ -458,7 +458,9 @@ def same(one, other):
 
 
 def as_array(value):
-    return np.array([value.part, value.whole]) if isinstance(value, Share) else np.asarray(value)
+    if isinstance(value, Share):
+        return np.array([value.part, value.whole])
+    return np.array(value.sums) if isinstance(value, AveragedF1) else np.asarray(value)
 
 
 @pytest.mark.parametrize("name", list(metrics))

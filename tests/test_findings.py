@@ -72,7 +72,7 @@ def test_a_contrast_is_read_from_the_same_words():
     one, other = (
         model.score([Question(e, t, np.ones((1, len(e)), bool))])[0].value.sum()
         for e, t in (
-            model.resolve_targets(model.encode([raison.Example(TEXT)])[0], TargetSpec(ids))[0]
+            model.resolve_targets(model.encode([raison.Example(TEXT)])[0], TargetSpec(target=ids))[0]
             for ids in ([7, 8], [7, 10])
         )
     )
@@ -113,14 +113,14 @@ def test_numbers_that_are_no_probabilities_are_not_per_cent():
 )
 def test_a_continuation_gets_a_space_only_between_words(text, target, expected):
     model = tiny_model("gpt2", "causal")
-    longer, goal = model.resolve_targets(model.encode([raison.Example(text)])[0], TargetSpec(target))[0]
+    longer, goal = model.resolve_targets(model.encode([raison.Example(text)])[0], TargetSpec(target=target))[0]
     assert model.codec.text(goal.ids) == expected
     assert model.codec.text(longer.ids) == text + expected
 
 
 def test_a_continuation_after_a_space_has_one_space():
     model = tiny_model("llama", "causal")
-    longer, _ = model.resolve_targets(model.encode([raison.Example("The old ")])[0], TargetSpec("town"))[0]
+    longer, _ = model.resolve_targets(model.encode([raison.Example("The old ")])[0], TargetSpec(target="town"))[0]
     assert "  " not in model.codec.text(longer.ids[1:])
 
 
@@ -184,7 +184,7 @@ def test_a_tag_is_not_contrasted_with_itself():
 def test_truncation_leaves_room_for_a_continuation():
     model = tiny_model("gpt2", "causal")
     found = raison.explain(model, "good " * 100, target=" dull story", truncate=True)
-    assert len(found.encoding) == model.limit and found.encoding.truncated > 0
+    assert len(found.encoding) == model.max_tokens and found.encoding.truncated > 0
     assert found.target.text == " dull story"
 
 
@@ -192,7 +192,7 @@ def test_source_and_target_have_limits_of_their_own():
     model = tiny_model("marian", "seq2seq")
     text = "good " * 24
     size = int((model.encode([raison.Example(text)])[0].segment == 0).sum())
-    assert size + 45 > model.limit > max(size, 46)
+    assert size + 45 > model.max_tokens > max(size, 46)
     found = raison.explain(model, text, target=[7] * 45, method="gradient_norm")
     assert len(found.target.ids) == 45
 
@@ -201,7 +201,7 @@ def test_targets_with_and_without_a_contrast_in_one_call():
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
     keep = np.ones((1, len(encoding)), bool)
-    plain, against = (model.resolve_targets(encoding, TargetSpec(1, contrast=c))[0][1] for c in (None, 2))
+    plain, against = (model.resolve_targets(encoding, TargetSpec(target=1, contrast=c))[0][1] for c in (None, 2))
     together = model.score([Question(encoding, plain, keep), Question(encoding, against, keep)])
     alone = [model.score([Question(encoding, t, keep)])[0] for t in (plain, against)]
     for a, b in zip(together, alone, strict=True):
@@ -318,7 +318,7 @@ def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
     )  # fmt: skip
     model = load(BartForConditionalGeneration(config).eval(), tokenizer)
     encoding, target = model.resolve_targets(
-        model.encode([raison.Example("The film is lovely")])[0], TargetSpec(" good")
+        model.encode([raison.Example("The film is lovely")])[0], TargetSpec(target=" good")
     )[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"hidden"}))
     assert len(trace.hidden) == 5

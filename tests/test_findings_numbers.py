@@ -322,7 +322,7 @@ def test_a_forced_first_token_stands_before_the_target():
     (encoding,) = model.encode([Example("The film is lovely")])
     start = plain.encode([Example("The film is lovely")])[0].ids[-1]
     assert encoding.ids[-2:].tolist() == [start, 7]
-    (found,) = model.resolve_targets(encoding, TargetSpec(" good film"))
+    (found,) = model.resolve_targets(encoding, TargetSpec(target=" good film"))
     source = torch.tensor([encoding.ids[:-2].tolist()])
     rest = torch.tensor([[int(start), 7, *found[1].ids]])
     with torch.no_grad():

@@ -483,7 +483,7 @@ def test_a_sentence_without_tokens_is_left_out_and_long_ones_are_cut(sentences):
     words = tuple(Word(5 * k, 5 * k + 4, k - 1, "obj") for k in range(80))
     cut = head_statistics(model, [Sentence(" ".join(["town"] * 80), words), *sentences])
     size = len(model.encode([raison.Example("town")])[0]) - 2
-    left = (model.limit - 2) // size  # words that the model reads
+    left = (model.max_tokens - 2) // size  # words that the model reads
     assert left < 80 and cut.about["texts cut"] == 1 and cut.data["counts"]["obj"] == 3 + left - 1
     assert "1 text was cut" in printed(Chosen(cut, *head_masks(cut)))
 
@@ -671,7 +671,7 @@ def test_shipped_statistics(name, maps, heads):
 @pytest.mark.registry
 def test_the_sentiment_model_brings_its_heads(sentiment, data_dir):
     assert "heads" in sentiment.offers
-    shipped = Artifact.open(sentiment.heads, "heads")
+    shipped = Artifact.open(sentiment.head_statistics, "heads")
     found = head_statistics(sentiment, conllu.read(data_dir / EWT, 60))
     for relation in RELATIONS:  # the same model, fewer sentences
         gap = np.abs(np.array(found.data["alpha"][relation]) - np.array(shipped.data["alpha"][relation]))
@@ -682,7 +682,7 @@ def test_the_sentiment_model_brings_its_heads(sentiment, data_dir):
 @pytest.mark.registry
 def test_smollm2_brings_its_heads(smollm2):
     assert "heads" in smollm2.offers
-    shipped = Artifact.open(smollm2.heads, "heads")
+    shipped = Artifact.open(smollm2.head_statistics, "heads")
     config = smollm2.hf.config
     assert shipped.data["shape"] == {"self": [config.num_hidden_layers, config.num_attention_heads]}
     assert shipped.data["direction"].startswith("later")
@@ -690,7 +690,7 @@ def test_smollm2_brings_its_heads(smollm2):
 
 def test_other_models_bring_none():
     model = tiny_model("bert", "classification")
-    assert model.heads is None and "heads" not in model.offers
+    assert model.head_statistics is None and "heads" not in model.offers
 
 
 @pytest.mark.full
@@ -698,7 +698,7 @@ def test_other_models_bring_none():
 @pytest.mark.parametrize("name", ["sentiment", "smollm2"])
 def test_shipped_statistics_are_made_again(name, request, data_dir, record_property):
     model = request.getfixturevalue(name)
-    shipped = Artifact.open(model.heads, "heads")
+    shipped = Artifact.open(model.head_statistics, "heads")
     found = head_statistics(model, conllu.read(data_dir / EWT), corpus=shipped.about["corpus"])
     same = found.content() == shipped.content()
     record_property("same content", same)

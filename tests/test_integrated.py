@@ -475,7 +475,7 @@ def test_the_default_baseline_is_what_the_model_has():
 def test_baselines_of_two_streams(family):
     """Each stream takes absence from its own table; Marian's encoder scales its embeddings, and so does absence."""
     model, literal = tiny_model(family, "seq2seq"), Literal(family, "seq2seq")
-    encoding, target = model.resolve_targets(model.encode([raison.Example(OTHER)])[0], TargetSpec(2))[0]
+    encoding, target = model.resolve_targets(model.encode([raison.Example(OTHER)])[0], TargetSpec(target=2))[0]
     free = target.free(encoding)
     assert free[encoding.segment == 0].any() and free[encoding.segment == 1].any()
     own = Words(model).of(encoding)

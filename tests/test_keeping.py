@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison import api
+from raison import engine
 from raison.core.registry import methods
 from raison.models.protocol import Budget
 from raison.models.runner import pass_cache
@@ -39,14 +39,14 @@ class Passes:
         self.hook.remove()
 
 
-def twice(monkeypatch, model, texts, name, **request):
+def twice(monkeypatch, model, texts, name, **options):
     """Explanations with and without kept passes, and how many passes each took."""
     found = []
     for keeps in (True, False):
         with monkeypatch.context() as patch, Passes(model) as passes:
             if not keeps:
-                patch.setattr(api, "keeping", lambda want: nullcontext())
-            answers = raison.explain(model, texts, name, **request)
+                patch.setattr(engine, "keeping", lambda want: nullcontext())
+            answers = raison.explain(model, texts, name, **options)
         found.append((answers, passes.count))
     return found
 
@@ -82,11 +82,11 @@ def test_every_task_saves_the_pass_of_the_prediction(monkeypatch, family, task):
 
 
 @pytest.mark.parametrize(
-    "request", [{"target": "all"}, {"target": 1}, {"contrast": 0, "target": 2}, {"output": "prob"}]
+    "options", [{"target": "all"}, {"target": 1}, {"contrast": 0, "target": 2}, {"output": "prob"}]
 )
-def test_other_targets_are_read_from_the_kept_pass(monkeypatch, request):
+def test_other_targets_are_read_from_the_kept_pass(monkeypatch, options):
     model = tiny_model("bert", "classification")
-    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model), "gae", **request)
+    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model), "gae", **options)
     same(ours, others)
     assert few < many
 

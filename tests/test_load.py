@@ -361,7 +361,9 @@ def test_a_target_outside_the_vocabulary_is_refused():
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_offsets_of_a_written_emoji_stay_in_the_text(family):
     model = tiny_model(family, "causal")
-    longer, _ = model.resolve_targets(model.encode([raison.Example("The old town")])[0], TargetSpec(" 😀 日本!"))[0]
+    longer, _ = model.resolve_targets(
+        model.encode([raison.Example("The old town")])[0], TargetSpec(target=" 😀 日本!")
+    )[0]
     new = longer.segment == len(longer.segments) - 1
     text = longer.texts[-1]
     assert (longer.start[new] >= 0).all() and (longer.start[new] < longer.end[new]).all()

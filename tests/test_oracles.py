@@ -98,7 +98,7 @@ def test_attention_gradient_by_finite_differences():
     """d value / d A, by nudging one weight of a recorded map through the head factor of a one-head model."""
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.resolve_targets(encoding, TargetSpec(1))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(target=1))[0][1]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention_gradients"}))
     step = 1e-5
     for layer, head in ((0, 0), (0, 1), (1, 1)):
@@ -117,7 +117,7 @@ def test_switching_a_head_off_removes_its_output():
     model = tiny_model("bert", "classification")
     hf, _ = eager("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.resolve_targets(encoding, TargetSpec(0))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(target=0))[0][1]
     heads = np.array([[1, 0], [1, 1]])
     (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))], heads=heads)
     with torch.no_grad():
@@ -142,7 +142,7 @@ def test_removals_of_encoders_one_by_one(family, removal):
     model = tiny_model(family, "classification")
     hf, tokenizer = eager(family, "classification")
     encoding = model.encode([raison.Example(TEXT, "A dull story.") if family != "roberta" else raison.Example(TEXT)])[0]
-    target = model.resolve_targets(encoding, TargetSpec(2))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(target=2))[0][1]
     keep = keeps(encoding, target)
     (found,) = model.score([Question(encoding, target, keep)], removal=removal)
     table = hf.get_input_embeddings()
@@ -203,7 +203,7 @@ def test_a_continuation_is_scored_token_by_token(family):
     model = tiny_model(family, "causal")
     hf, _ = eager(family, "causal")
     encoding, target = model.resolve_targets(
-        model.encode([raison.Example("The old town")])[0], TargetSpec("lies on a hill")
+        model.encode([raison.Example("The old town")])[0], TargetSpec(target="lies on a hill")
     )[0]
     assert target.kind == "text" and model.codec.text(target.ids).strip() == "lies on a hill"
     keep = np.ones((1, len(encoding)), bool)
@@ -261,7 +261,7 @@ def test_multi_label_regression_and_contrast():
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
     encoding = model.encode([raison.Example(TEXT)])[0]
-    target = model.resolve_targets(encoding, TargetSpec(1, output="prob"))[0][1]
+    target = model.resolve_targets(encoding, TargetSpec(target=1, output="prob"))[0][1]
     (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
     with torch.no_grad():
         logit = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0, 1]
@@ -269,7 +269,7 @@ def test_multi_label_regression_and_contrast():
     assert found.rank[0, 0] == int(logit <= 0) and abs(found.margin[0, 0] - float(logit)) < 1e-9
 
     hf.config.problem_type = None
-    contrast = model.resolve_targets(encoding, TargetSpec(0, contrast=2))[0][1]
+    contrast = model.resolve_targets(encoding, TargetSpec(target=0, contrast=2))[0][1]
     (found,) = model.score([Question(encoding, contrast, np.ones((1, len(encoding)), bool))])
     with torch.no_grad():
         logits = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0]

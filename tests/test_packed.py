@@ -37,7 +37,7 @@ def precisely(request):
 @cache
 def tiny(family: str):
     model = tiny_model(family, "causal" if family in CAUSAL else "seq2seq")
-    assert model.packs, f"{family} does not share prefixes, so these tests would compare a thing with itself"
+    assert model.shares_prefixes, f"{family} does not share prefixes, so these tests would compare a thing with itself"
     return model
 
 
@@ -56,15 +56,15 @@ def asked(encoding, target, generator: np.random.Generator, sets: int = 5, share
 def aims_of(model) -> list:
     """Two texts; next tokens, earlier tokens, texts of several tokens and contrasts; three kinds of output."""
     request = [
-        TargetSpec([31, 47, 23], output="log_prob"),
-        TargetSpec([47], contrast=[60], output="logit"),
-        TargetSpec([31, 47], contrast=[31, 90]),
+        TargetSpec(target=[31, 47, 23], output="log_prob"),
+        TargetSpec(target=[47], contrast=[60], output="logit"),
+        TargetSpec(target=[31, 47], contrast=[31, 90]),
     ]
     found = []
     for text in TEXTS:
         encoding = encoded(model, text)
         found += [aim for target_spec in request for aim in model.resolve_targets(encoding, target_spec)]
-        earlier = model.resolve_targets(encoding, TargetSpec("all"))
+        earlier = model.resolve_targets(encoding, TargetSpec(target="all"))
         found += [(longer, replace(target, output="prob")) for longer, target in (earlier[1], earlier[-1])]
     return found
 
@@ -162,7 +162,7 @@ def test_room_is_kept(family):
     encoding = encoded(model, " ".join(TEXTS))
     generator = np.random.default_rng(4)
     memory = Memory(limit=0)
-    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec([30]))
+    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec(target=[30]))
     model.score([asked(encoding, target, generator, sets=2)], memory=memory)
     per_node = memory._trie.bytes // len(memory._trie)
     memory.room = 60 * per_node
@@ -188,7 +188,7 @@ def test_long_chains_and_many_nodes(family):
     long = raison.Example("good " * 60 if family in CAUSAL else TEXTS[0])
     (encoding,) = model.encode([long], truncate=True)
     ids = [int(i) for i in generator.integers(10, 150, 3 if family in CAUSAL else 45)]
-    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec(ids))
+    ((encoding, target),) = model.resolve_targets(encoding, TargetSpec(target=ids))
     free = encoding.ids.copy()
     free[~encoding.fixed] = generator.integers(10, 150, int((~encoding.fixed).sum()))
     encoding = replace(encoding, ids=free)

@@ -298,7 +298,7 @@ def test_windows_stay_in_their_text():
     model = model_of("classifier")
     pair = raison.Example("The old town", "A dull story")
     found = raison.explain(model, pair, "occlusion(window=2)", target=1)
-    _, units, worth = questioned(model, pair, target_spec=TargetSpec(1))
+    _, units, worth = questioned(model, pair, target_spec=TargetSpec(target=1))
     assert [span[0] for span in units.spans] == [0, 0, 0, 1, 1, 1]
     everything = worth(range(6))
     drop = {gone: everything - worth(set(range(6)) - set(gone)) for gone in ((2,), (1, 2), (3,), (3, 4))}
@@ -411,7 +411,7 @@ class Ridge:
 def test_captum_lime_agrees_on_the_same_sets():
     captum = pytest.importorskip("captum.attr")
     model = model_of("classifier")
-    batch, forward, ones = vectors(model, TEXT, TargetSpec(1))
+    batch, forward, ones = vectors(model, TEXT, TargetSpec(target=1))
     method = Lime(samples=60)
     sets = torch.from_numpy(method.draw(ones.shape[1], batch.generator(0)).astype(float))
 
@@ -457,7 +457,7 @@ def test_contrasts_and_targets_of_several_tokens(method):
 
     writer = model_of("causal")
     found = raison.explain(writer, "The old town", method, target=" lies on", units="word")
-    _, units, worth = questioned(writer, "The old town", target_spec=TargetSpec(" lies on"))
+    _, units, worth = questioned(writer, "The old town", target_spec=TargetSpec(target=" lies on"))
     assert len(found.target.ids) > 1 and len(units) == len(found.units) > 1
     np.testing.assert_allclose(found.scores, shapley_values(len(units), worth), atol=1e-9)
 
@@ -571,10 +571,10 @@ def test_other_removals():
 @pytest.mark.parametrize("method", [*REMOVERS, "kernel_shap(samples=300)"])
 def test_sharing_changes_cost_but_no_score(kind, method):
     model = model_of(kind)
-    assert model.packs
+    assert model.shares_prefixes
     texts = [TEXT, "Nobody in town expected it."]
     shared = raison.explain(model, texts, method, units="token")
-    model.packs = False
+    model.shares_prefixes = False
     literal = raison.explain(model, texts, method, units="token")
     for one, other in zip(shared, literal, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)
@@ -747,11 +747,11 @@ def test_names():
 def test_float32_scores_of_a_real_model_are_the_same_by_both_routes(smollm2):
     text = "The capital of France is Paris and the capital of Japan is"
     shared = raison.explain(smollm2, text, units="token")
-    smollm2.packs = False
+    smollm2.shares_prefixes = False
     try:
         literal = raison.explain(smollm2, text, units="token")
     finally:
-        smollm2.packs = True
+        smollm2.shares_prefixes = True
     np.testing.assert_allclose(shared.scores, literal.scores, atol=2e-4)
     assert shared.cost["tokens"] < 0.65 * literal.cost["tokens"]
     assert max(zip(shared.scores, shared.tokens, strict=True))[1].strip() == "Japan"

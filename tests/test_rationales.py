@@ -1079,4 +1079,4 @@ def test_the_supreme_court(smollm2):
     assert names(greedy) == {"The", "Supreme", "Court", "challenge"} and greedy.certificate.kept_tokens == 5
     assert names(refined) == {"The", "Court", "challenge"} and refined.certificate.kept_tokens == 4
     assert greedy.encoding.tokens[-1].strip() == "the" and not greedy.certificate.irreducible
-    assert verify(smollm2, refined, 1e-3)["irreducible"]
+    assert verify(smollm2, refined, 1e-3).irreducible

@@ -90,7 +90,7 @@ def test_heads_beside_a_model_are_its_heads(tmp_path, sentiment):
     (tmp_path / "heads.json").write_text(json.dumps({"kind": "heads", "data": {}}))
     found = raison.load(str(tmp_path))
     assert "heads" in found.offers
-    assert Artifact.open(found.heads, "heads").kind == "heads"
+    assert Artifact.open(found.head_statistics, "heads").kind == "heads"
 
 
 def test_unknown_suites_are_refused():

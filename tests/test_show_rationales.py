@@ -496,7 +496,8 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
     first, *_, answer, long, _ = found["articles"]
     assert first["given"] == ["the"] and first["line"].endswith(": Court → challenge → The, and the given “the”")
     assert first["steps"][1][-1] == "The 12.5 %, Supreme 12.5 %" and "--size: 1" in first["bars"][-1]
-    assert answer["passages"] == ["the answer rests on it", "not needed", proof.stand({"selected": 1, "necessary": 1})]
+    both = "the answer rests on it, and its words change without it"
+    assert answer["passages"] == ["the answer rests on it", "not needed", both]
     assert answer["open"][0] == PASSAGES["a.txt"] and len(answer["open"]) == 2 and "Oslo" in answer["said"][0]
     assert any(row[1] == "⋮ 41 steps more" for row in long["steps"])
 

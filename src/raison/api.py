@@ -13,7 +13,7 @@ from raison.core.spec import Spec
 from raison.engine import Request, explain_examples
 from raison.methods.base import Method, check_needs
 from raison.models.load import load
-from raison.models.protocol import Model
+from raison.models.protocol import Model, TextGenerator
 from raison.rationales.grounding import UNTRIED, find_grounding
 from raison.rationales.passages import name_passages, prompt_over_passages
 from raison.rationales.search import Interrupted, Search
@@ -130,7 +130,7 @@ def ground(
     if opened.task == "qa":
         example = Example(question, "\n\n".join(named.values()))
         return one_explanation(opened, example, chosen, Request(target=answer, units=units, removal=removal))
-    if not opened.generates:
+    if not (opened.generates and isinstance(opened, TextGenerator)):
         raise InputError(f"{opened.name} does not answer questions: use a language model or a QA model.")
 
     example = prompt_over_passages(opened, question, named)
@@ -228,10 +228,7 @@ def examples_of(text: Texts) -> list[Example]:
     if isinstance(text, str):
         return [Example(text)]
     if isinstance(text, tuple):
-        if len(text) != 2:
-            raise InputError(f"A tuple is a pair of two texts, not {len(text)}.")
-        first, second = text
-        return [Example(first, second)]
+        return [example_of_pair(text)]
     if isinstance(text, Mapping):
         return [example_of_mapping(text)]
     if not isinstance(text, Iterable) or isinstance(text, (bytes, bytearray)):
@@ -243,6 +240,12 @@ def examples_of(text: Texts) -> list[Example]:
     if not examples:
         raise InputError("The list of texts is empty: give at least one text.")
     return examples
+
+
+def example_of_pair(pair: tuple[Any, ...]) -> Example:
+    if len(pair) != 2:
+        raise InputError(f"A tuple is a pair of two texts, not {len(pair)}.")
+    return Example(text=pair[0], pair=pair[1])
 
 
 def example_of_mapping(fields: Mapping[str, Any]) -> Example:

@@ -22,7 +22,7 @@ from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Example, Explanation, Target, Units
 from raison.methods.base import Answer, Batch, Method
 from raison.methods.failures import method_failed, model_failed, refuse_failed
-from raison.models.protocol import Model, Prediction, TargetSpec
+from raison.models.protocol import Model, Prediction, TargetSpec, TextGenerator
 from raison.models.runner.meter import metered
 from raison.models.runner.pass_cache import keeping
 from raison.rationales.search import Interrupted, Search
@@ -199,7 +199,7 @@ def read_texts(model: Model, examples: Sequence[Example], request: Request) -> R
 
     The prediction is not asked for where all targets are tokens that stand inside of the texts already.
     """
-    inside = [TargetSpec(request.target_of(example)).inside for example in examples]
+    inside = [TargetSpec(target=request.target_of(example)).inside for example in examples]
     with model_errors_as_sentences(model):
         encodings = model.encode(examples, truncate=request.truncate)
         if model.generates and "source" not in encodings[0].segments and all(inside):
@@ -240,7 +240,7 @@ def target_spec_of(
     """What is to be explained in one example."""
     target = request.target_of(example)
     if request.generate:
-        if not model.generates:
+        if not (model.generates and isinstance(model, TextGenerator)):
             raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
         target = model.write(encoding, request.generate)
 
@@ -248,7 +248,7 @@ def target_spec_of(
     # a search compares log-probabilities, and so do its scores; a plain function has none
     if isinstance(method, Search) and (prediction is None or prediction.probable):
         output = "log_prob"
-    return TargetSpec(target, request.contrast, output, prediction)
+    return TargetSpec(target=target, contrast=request.contrast, output=output, prediction=prediction)
 
 
 def batch_of(subjects: Sequence[Subject], request: Request) -> Batch:

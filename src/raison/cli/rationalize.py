@@ -87,21 +87,18 @@ def rationalize(
         wait(f"searching ({chosen.name})")
         interrupted = False
         try:
-            if grounded:
-                assert question is not None
-                level, longest = units or "sentence", generate or 48
-                results.append(
-                    ground(
-                        opened,
-                        question,
-                        contexts,
-                        chosen,
-                        answer=answer,
-                        units=level,
-                        generate=longest,
-                        removal=removal,
-                    )
+            if example is None:
+                grounding = ground(
+                    opened,
+                    question or "",
+                    contexts,
+                    chosen,
+                    answer=answer,
+                    units=units or "sentence",
+                    generate=generate or 48,
+                    removal=removal,
                 )
+                results.append(grounding)
             else:
                 results += explain_until_interrupted(opened, [example], chosen, request)
         except Interrupted as stop:

@@ -131,7 +131,7 @@ class MaskedLRP(Method):
         return basic if self.heads is not None else basic | {"heads"}
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        artifact = Artifact.open(self.heads or model.heads, "heads")  # type: ignore[attr-defined]
+        artifact = Artifact.open(self.heads or model.head_statistics or "", "heads")
         masks = head_masks(artifact, self.kinds, self.top, self.syntactic, self.positional)
         if self.random or self.corruption:  # the same heads for all texts: the seed decides, as in P4's five masks
             masks = self.varied(masks, np.random.default_rng(batch.seed))

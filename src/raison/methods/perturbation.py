@@ -35,7 +35,7 @@ def ask(model: Model, batch: Batch, chosen: Sequence[np.ndarray]) -> list[Asked]
     everything = zip(batch.encodings, batch.targets, batch.units, chosen, strict=True)
     questions = [Question(encoding, target, units.keep(keep)) for encoding, target, units, keep in everything]
     asked: list[Asked | None] = [None] * len(questions)
-    able = getattr(model, "packs", False) and (batch.removal or model.removals[0]) == "delete"
+    able = model.shares_prefixes and (batch.removal or model.removals[0]) == "delete"
     shared = [able and shares(question) for question in questions]
     for sharing in (False, True):
         members = [index for index, answer in enumerate(shared) if answer == sharing]

@@ -99,12 +99,12 @@ def check_subject(metric: Metric, subject: Subject) -> None:
 
 def gives_probabilities(model: Model | None) -> bool:
     """Whether the model's values are probabilities of its outcomes."""
-    return getattr(model, "probable", False)
+    return model is not None and model.probable
 
 
 def decides(model: Model, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
-    if getattr(model, "problem", "") == "regression":
+    if model.problem == "regression":
         return False
     prediction = explanation.prediction
     return prediction is None or len(prediction.top) != 1

@@ -13,7 +13,7 @@ from raison.models.protocol import Model
 
 __all__ = ["LeaveOneOutCorrelation"]
 
-FLOAT64_ROUNDING = 1e-11  # of a model that does not know its own: relative size of what is only rounding
+UNKNOWN_ROUNDING = 1e-11  # of values whose precision nobody knows
 
 
 @metric("loo_correlation")
@@ -44,4 +44,6 @@ class LeaveOneOutCorrelation(Metric):
 
 def rounding_of(model: Model | None) -> float:
     """Relative size of the differences that rounding alone makes in the model's values."""
-    return getattr(model, "rounding", FLOAT64_ROUNDING)
+    if model is None or not model.rounding:
+        return UNKNOWN_ROUNDING
+    return model.rounding

@@ -176,7 +176,7 @@ def score_in_few_calls(
 ) -> dict[TextKey, Scored]:
     """The model's scores in one call, or in two where some share prefixes of a causal model and some do not."""
     deletes = (removal or model.removals[0]) == "delete"
-    may_share = getattr(model, "packs", False) and deletes
+    may_share = model.shares_prefixes and deletes
     alone: list[TextKey] = []
     sharing: list[TextKey] = []
     for key, question in questions.items():

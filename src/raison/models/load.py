@@ -122,7 +122,7 @@ def with_heads(model: Any, file: Path) -> Any:
     `raison heads -m FOLDER --out FOLDER/heads.json` puts them there; recipes/heads.py makes those of the catalog.
     """
     if file.is_file() and "attention" in model.offers:
-        model.heads, model.offers = str(file), model.offers | {"heads"}
+        model.head_statistics, model.offers = str(file), model.offers | {"heads"}
     return model
 
 

@@ -77,13 +77,15 @@ def probe(model: Adapter) -> Adapter:
             f"No token of {model.name} can be removed in a way that really hides it, so it can't be explained."
         )
     together = model.budget.rows is None
-    model.packs = together and model.generates and "delete" in model.removals and packs(model, encoding, target)
+    model.shares_prefixes = (
+        together and model.generates and "delete" in model.removals and prefixes_can_be_shared(model, encoding, target)
+    )
     model.offers = frozenset({"score"} | insides(model, encoding, target))
     model.switches_heads = "attention" in model.offers and heads_hold(model, encoding, target)
     refuse_changed(model)
     if model.settings.changes:  # later passes run one at a time, each from the start
         log.info("%s: a pass changes the model's settings, which are put back", model.name)
-        model.restless, model.packs = True, False
+        model.restless, model.shares_prefixes = True, False
         model.forget_view()
     return model
 
@@ -135,7 +137,7 @@ def subject(model: Adapter) -> tuple[Encoding, Target]:
 
 def affordable(model: Adapter) -> int:
     """The longest text to try, in tokens."""
-    return min(model.limit or AFFORDABLE, AFFORDABLE)
+    return min(model.max_tokens or AFFORDABLE, AFFORDABLE)
 
 
 def first_target(model: Any, encoding: Encoding) -> tuple[Encoding, Target]:
@@ -155,7 +157,7 @@ def spans(model: Adapter) -> list[int]:
             values = value if isinstance(value, (list, tuple)) else [value]
             if SPAN.search(name):
                 found |= {size for size in values if isinstance(size, int) and not isinstance(size, bool)}
-    limit = model.limit or math.inf
+    limit = model.max_tokens or math.inf
     return sorted(size for size in found if 1 < size < limit)
 
 
@@ -292,7 +294,7 @@ def border_holds(model: Adapter, span: int) -> bool:
     encoding = model.encode([Example("one two three four five six seven eight nine ten")])[0]
     before = np.arange(2)
     around = np.arange(len(encoding) - len(before)) + span - len(encoding) // 2
-    if model.limit is not None and around[-1] >= model.limit:
+    if model.max_tokens is not None and around[-1] >= model.max_tokens:
         return True  # no text is that long
     encoding = replace(encoding, positions=np.concatenate([before, around]))
     target = model.resolve_targets(encoding)[0][1] if not model.generates else first_target(model, encoding)[1]
@@ -315,11 +317,11 @@ def none_looks_across(model: Adapter, encoding: Encoding, target: Target, span: 
     return True
 
 
-def packs(model: Adapter, encoding: Encoding, target: Target) -> bool:
+def prefixes_can_be_shared(model: Adapter, encoding: Encoding, target: Target) -> bool:
     """Whether prefixes can be shared: packed nodes give the literal answers, also from parents of an earlier call."""
     question = Question(encoding, replace(target, output="logit"), parts_of(encoding, target))
     memory = Memory()
-    model.packs = True
+    model.shares_prefixes = True
     try:
         model.score([replace(question, keep=question.keep[:2])], memory=memory)
         (packed,) = model.score([question], memory=memory)

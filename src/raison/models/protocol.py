@@ -6,18 +6,40 @@ only some tokens are kept. Every attribution method, rationale search and metric
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["PREDICTED", "REMOVALS", "Budget", "Map", "Model", "Prediction", "Question", "Scored", "TargetSpec", "Trace"]
+    from raison.models.attention.residual_writes import Write
+    from raison.models.relevance.mode import Rules
+    from raison.models.runner.score_cache import Memory
+
+__all__ = [
+    "PREDICTED",
+    "REMOVALS",
+    "Budget",
+    "Map",
+    "Model",
+    "OwnModel",
+    "Prediction",
+    "Question",
+    "Scored",
+    "Selecting",
+    "SelfExplaining",
+    "TargetSpec",
+    "TextGenerator",
+    "Trace",
+    "missing_members",
+]
 
 REMOVALS = {
     "delete": "only the kept tokens run, at their original positions",
@@ -51,42 +73,54 @@ class Prediction:
 
     def scored(self, target: Target) -> Scored | None:
         """The answer to "how likely is `target` given everything", if it is this prediction: no need to ask again."""
+        if not self.says_how_likely(target):
+            return None
+
+        best, second = self.top[0][1], self.top[1][1]
+        if second <= 0:
+            return None
+        log_best, log_second = np.log(best), np.log(second)
+        return Scored(
+            value=np.array([[log_best]]),
+            rank=np.zeros((1, 1), np.int64),
+            margin=np.array([[log_best - log_second]]),
+            predicted=np.array([[self.target.ids[0]]]),
+        )
+
+    def says_how_likely(self, target: Target) -> bool:
+        """Whether `target` is the log-probability of the one outcome that is predicted, and its rival is known."""
         if not (self.probable and self.exclusive) or target.kind not in ("label", "token"):
-            return None  # the other outcomes (of a tagger, of several labels) are no alternatives to this one
+            return False  # the other outcomes (of a tagger, of several labels) are no alternatives to this one
         if len(self.top) < 2 or len(self.target.ids) > 1 or target.contrast is not None:
-            return None
-        if replace(self.target, output=target.output) != target or target.output != "log_prob" or self.top[1][1] <= 0:
-            return None
-        first, second = np.log(self.top[0][1]), np.log(self.top[1][1])
-        number = np.array([[self.target.ids[0]]])
-        return Scored(np.array([[first]]), np.zeros((1, 1), np.int64), np.array([[first - second]]), number)
+            return False
+        return target.output == "log_prob" and replace(self.target, output="log_prob") == target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetSpec:
-    """What a user wants explained; only the adapter knows what it means for a text."""
+    """What a user wants explained; only the model knows what it means for a text."""
 
-    target: Any = (
-        None  # a label, an answer, a continuation, the number of a token, a slice, "all"; None: the prediction
-    )
-    contrast: Any = None  # why the target rather than this
+    target: object = None  # label, answer, continuation, number of a token, slice, "all"; None: the prediction
+    contrast: object = None  # why the target rather than this
     output: str | None = None  # logit | log_prob | prob; None: what suits the task
     prediction: Prediction | None = None  # what the model says about the whole text, if it was asked already
 
     @property
     def number(self) -> int | None:
         """The target as a number, where it is one."""
-        whole = isinstance(self.target, (int, np.integer)) and not isinstance(self.target, bool)
-        return int(self.target) if whole else None
+        return None if isinstance(self.target, bool) else whole_number(self.target)
 
     @property
     def inside(self) -> bool:
         """The target stands in the text already."""
-        return (
-            self.number is not None
-            or isinstance(self.target, slice)
-            or (isinstance(self.target, str) and self.target == "all")
-        )
+        if isinstance(self.target, str):
+            return self.target == "all"
+        return self.number is not None or isinstance(self.target, slice)
+
+
+def whole_number(value: object) -> int | None:
+    """A Python or NumPy integer as a Python one; None for anything else."""
+    return int(value) if isinstance(value, (int, np.integer)) else None
 
 
 PREDICTED = TargetSpec()
@@ -140,7 +174,7 @@ class Trace:
     hidden_gradient: list[torch.Tensor] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
-    writes: list[Any] = field(default_factory=list)  # what each map's attention writes into the stream (writes.py)
+    writes: list[Write] = field(default_factory=list)  # what each map's attention writes into the residual stream
     zeroed: list[Map] = field(default_factory=list)  # of each block: how far a row moves without a token's value
     relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
     cuts: list[float] = field(default_factory=list)  # total relevance between the blocks, from the last to the first
@@ -151,12 +185,55 @@ class Trace:
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything that can be explained."""
+    """Anything that can be explained. Whoever writes one may subclass `OwnModel`, which has all but three of these."""
 
-    name: str
-    task: str
-    offers: frozenset[str]  # of {"gradients", "attention", "hidden", "score", "heads", "own"}
-    removals: tuple[str, ...]  # what absence may mean here; the first is the default
+    @property
+    def name(self) -> str:
+        """What the model is called in results and messages."""
+
+    @property
+    def task(self) -> str:
+        """classification | tagging | qa | causal | seq2seq | callable, or a word of your own."""
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """What methods may ask for: some of gradients, attention, hidden, score, heads, own."""
+
+    @property
+    def removals(self) -> tuple[str, ...]:
+        """What absence may mean here, of `REMOVALS`; the first is the default."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes or tags; empty where there are none."""
+
+    @property
+    def generates(self) -> bool:
+        """Targets are tokens of a vocabulary: the model is a `TextGenerator`."""
+
+    @property
+    def probable(self) -> bool:
+        """Outcomes have probabilities, so that a target can be read as a log-probability."""
+
+    @property
+    def problem(self) -> str:
+        """What a classifier decides: single_label | multi_label | regression; "" for all other models."""
+
+    @property
+    def shares_prefixes(self) -> bool:
+        """Sets of kept tokens that begin alike are computed together, which pays where many of them do."""
+
+    @property
+    def rounding(self) -> float:
+        """Values that are closer than this are equal to the model's precision; 0 where nobody knows."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest input in tokens, where there is a limit."""
+
+    @property
+    def head_statistics(self) -> str | None:
+        """A file that says what kind each attention head is, where one comes with the model (offer "heads")."""
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """Tokens of each example on one axis."""
@@ -173,9 +250,9 @@ class Model(Protocol):
         targets: Sequence[Target],
         *,
         want: frozenset[str],
-        embeddings: Sequence[Any] | None = None,
+        embeddings: Sequence[torch.Tensor] | None = None,
         heads: np.ndarray | None = None,
-        rules: Any = None,
+        rules: Rules | None = None,
     ) -> Iterator[tuple[int, Trace]]:
         """One trace for each pair, in any order, with its index; under `rules` it tells relevance, not gradients."""
 
@@ -185,6 +262,103 @@ class Model(Protocol):
         *,
         removal: str | None = None,
         heads: np.ndarray | None = None,
-        memory: Any = None,
+        memory: Memory | None = None,
     ) -> list[Scored]:
         """Answers to all questions, batched together; with a `memory` nothing is computed twice."""
+
+
+@runtime_checkable
+class TextGenerator(Model, Protocol):
+    """A model that writes text."""
+
+    def write(self, encoding: Encoding, longest: int | None = None) -> list[int]:
+        """Ids of the tokens that the model writes for a text, greedily; at most `longest` of them."""
+
+    def ids_of(self, wanted: object, encoding: Encoding, position: int) -> list[int]:
+        """Ids of a text that could stand at a position of the encoding (or `wanted` itself, where it is ids)."""
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text that tokens spell."""
+
+
+@runtime_checkable
+class SelfExplaining(Model, Protocol):
+    """A model that says itself which words it rests on (offer "own")."""
+
+    def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: how much each token counts; special tokens have 0."""
+
+
+@runtime_checkable
+class Selecting(SelfExplaining, Protocol):
+    """A model that answers from a part of the text, which it selects."""
+
+    def selected(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        """[t] of each text: True for the tokens that the answer was made from."""
+
+
+class OwnModel(ABC):
+    """A model of your own that can be asked, not looked into: define encode, predict and score.
+
+    What else the protocol asks has defaults here; override what is otherwise.
+    """
+
+    name: str = "model"
+    task: str = "callable"
+    offers: frozenset[str] = frozenset({"score"})
+    removals: tuple[str, ...] = ("delete",)
+    labels: tuple[str, ...] = ()
+    generates: bool = False
+    probable: bool = False
+    problem: str = ""
+    shares_prefixes: bool = False
+    rounding: float = 0.0
+    max_tokens: int | None = None
+    head_statistics: str | None = None
+
+    @abstractmethod
+    def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
+        """See `Model`."""
+
+    @abstractmethod
+    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
+        """See `Model`."""
+
+    @abstractmethod
+    def score(
+        self,
+        questions: Sequence[Question],
+        *,
+        removal: str | None = None,
+        heads: np.ndarray | None = None,
+        memory: Memory | None = None,
+    ) -> list[Scored]:
+        """See `Model`."""
+
+    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+        """What the model predicts; another target is refused."""
+        if target_spec.target is not None or target_spec.contrast is not None:
+            raise InputError(f"{self.name} is explained for what it predicts: leave target and contrast away.")
+        prediction = target_spec.prediction or self.predict([encoding])[0]
+        return [(encoding, prediction.target)]
+
+    def trace(
+        self,
+        encodings: Sequence[Encoding],
+        targets: Sequence[Target],
+        *,
+        want: frozenset[str],
+        embeddings: Sequence[torch.Tensor] | None = None,
+        heads: np.ndarray | None = None,
+        rules: Rules | None = None,
+    ) -> Iterator[tuple[int, Trace]]:
+        """Refuses: there is nothing to look into."""
+        raise Unsupported(f"{self.name} can be asked, but not looked into: choose a method that needs only scores.")
+
+
+MEMBERS = tuple(sorted(name for name in vars(Model) if not name.startswith("_")))
+
+
+def missing_members(model: object) -> list[str]:
+    """Names of what the `Model` protocol asks for and an object lacks."""
+    return [name for name in MEMBERS if not hasattr(model, name)]

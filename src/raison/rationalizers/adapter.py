@@ -48,9 +48,9 @@ class Selective(Classifier):
     hf: Rationalizer
 
     @property
-    def limit(self) -> int | None:
+    def max_tokens(self) -> int | None:
         """What it was trained on at most, where that is less than the encoder could read."""
-        own, trained = super().limit, self.hf.config.longest
+        own, trained = super().max_tokens, self.hf.config.longest
         return own if trained is None else trained if own is None else min(own, trained)
 
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:

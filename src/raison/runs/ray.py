@@ -274,7 +274,7 @@ def packed_model(spec: RunSpec, means: Means, identity: str) -> Any:
     model = load(spec.model, **means.opening)
     if model_identity(model) != identity:
         raise ModelError(another(spec))
-    return model.hf, model.tokenizer, model.name, getattr(model, "heads", None)
+    return model.hf, model.tokenizer, model.name, model.head_statistics
 
 
 def unpacked_model(packed: Any, means: Means) -> Any:
@@ -287,7 +287,7 @@ def unpacked_model(packed: Any, means: Means) -> Any:
     model = load(hf, tokenizer)
     model.name = name
     if heads:
-        model.heads, model.offers = heads, model.offers | {"heads"}
+        model.head_statistics, model.offers = heads, model.offers | {"heads"}
     if means.gpus and torch.cuda.is_available():
         model.hf.to("cuda")
     return model

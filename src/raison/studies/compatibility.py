@@ -82,7 +82,7 @@ def check_compatibility(
     data: str = "texts",
 ) -> Compatibility:
     """Measure a language model on texts: blocks of `length` tokens, `targets` places in each."""
-    if not getattr(model, "generates", False) or "score" not in model.offers or "delete" not in model.removals:
+    if not model.generates or "score" not in model.offers or "delete" not in model.removals:
         raise Unsupported(f"{model.name} does not write text from parts of a context: name a language model.")
     encodings = blocks(model, texts, length)
     subsets, guess = on_subsets(model, encodings, targets, sizes, seed)
@@ -127,7 +127,9 @@ def blocks(model: Any, texts: Sequence[Example], length: int) -> list[Encoding]:
                     f"{model.name} translates: give texts with their translations, such as a parallel set."
                 )
             found.append(
-                model.resolve_targets(model.encode([Example(example.text)])[0], TargetSpec(str(example.label)))[0][0]
+                model.resolve_targets(model.encode([Example(example.text)])[0], TargetSpec(target=str(example.label)))[
+                    0
+                ][0]
             )
             continue
         ids = model.encode([example], truncate=True)[0]

@@ -347,8 +347,8 @@ class Job:
             for column in columns
         ]
         curves: dict[str, dict[str, list[float]]] = {}
-        for name in names_of_curves(self.metrics):
-            curves[name] = {method: mean_curve(rows, name) for method, rows in self.numbers.items()}
+        for curve in names_of_curves(self.metrics):
+            curves[curve] = {method: mean_curve(rows, curve) for method, rows in self.numbers.items()}
         for cost in self.costs.values():
             cost["texts"] = len(self.texts)
         return Evaluation(

@@ -26,14 +26,14 @@ def without(model: Any, explanation: Explanation, removed: Sequence[int], remova
     if any(not 0 <= unit < len(units) for unit in removed):
         raise InputError(f"The text has the units 0 to {len(units) - 1}.")
     target = explanation.target
-    if getattr(model, "probable", False):
+    if model.probable:
         target = replace(target, output="log_prob")
     chosen = np.ones((2, len(units)), bool)
     chosen[1, list(removed)] = False
     keep = (units.keep(chosen) | target.given(encoding)) & target.inputs(len(encoding))
     (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
     value = scored.value.sum(-1)
-    if getattr(model, "probable", False) and target.contrast is None:
+    if model.probable and target.contrast is None:
         value = np.exp(value)
     same = bool((scored.predicted[1] == scored.predicted[0]).all())
     return {
@@ -41,7 +41,7 @@ def without(model: Any, explanation: Explanation, removed: Sequence[int], remova
         "after": float(value[1]),
         "same": same,
         "instead": "" if same else outcome(model, target, scored.predicted[1]),
-        "probable": bool(getattr(model, "probable", False)) and target.contrast is None,
+        "probable": model.probable and target.contrast is None,
     }
 
 
@@ -49,11 +49,10 @@ def outcome(model: Any, target: Any, ids: np.ndarray) -> str:
     """The name of what is predicted instead, where it has one."""
     if target.kind in ("token", "text"):
         return str(model.codec.text([int(i) for i in ids]))
-    labels = getattr(model, "labels", None)
-    if getattr(model, "problem", "") == "multi_label":  # each label is a choice of its own, yes or no
+    if model.problem == "multi_label":  # each label is a choice of its own, yes or no
         return target.text if int(ids[0]) else f"not {target.text}"
-    if labels and target.kind == "label" and 0 <= int(ids[0]) < len(labels):
-        return str(labels[int(ids[0])])
+    if target.kind == "label" and 0 <= int(ids[0]) < len(model.labels):
+        return model.labels[int(ids[0])]
     return ""
 
 
@@ -79,7 +78,7 @@ def heads_of(model: Any, explanation: Explanation) -> dict[str, Any]:
         "positional": None,
         "corpus": "",
     }
-    file = getattr(model, "heads", None)
+    file = model.head_statistics
     if file:
         artifact = Artifact.open(file, "heads")
         synt, pos = measured(artifact)

@@ -160,8 +160,10 @@ def blocks(
     Of a longer text its first `most` tokens. The last share is held out; a training block that stands there too is
     left out.
     """
-    if model.limit is not None and length > model.limit:
-        raise InputError(f"{model.name} reads at most {model.limit} tokens: give a length up to that, not {length}.")
+    if model.max_tokens is not None and length > model.max_tokens:
+        raise InputError(
+            f"{model.name} reads at most {model.max_tokens} tokens: give a length up to that, not {length}."
+        )
     pieces = model.codec("text")
     lead = [int(i) for i in pieces.ids[: int(np.argmin(pieces.special))]]
     room = length - len(lead)

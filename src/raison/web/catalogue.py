@@ -8,6 +8,7 @@ from typing import Any
 from raison.core.errors import RaisonError
 from raison.core.registry import Registry, methods, rules, searches
 from raison.core.spec import Spec, write
+from raison.models.protocol import Model
 
 __all__ = ["about_model", "catalogue"]
 
@@ -44,14 +45,13 @@ def parameter(field: Any) -> dict[str, Any]:
     return {"name": field.name, "kind": kind, "default": default}
 
 
-def about_model(model: Any) -> dict[str, Any]:
+def about_model(model: Model) -> dict[str, Any]:
     """A model in the page's list."""
-    labels = getattr(model, "labels", None)
     return {
         "name": model.name,
         "task": model.task,
-        "writes": bool(getattr(model, "generates", False)),
-        "labels": [str(each) for each in labels][:200] if labels else [],
+        "writes": model.generates,
+        "labels": list(model.labels[:200]),
         "removals": list(model.removals),
         "methods": [name for name in methods if works(name, model.offers)],
         "heads": {"attention", "gradients"} <= model.offers,

@@ -48,6 +48,7 @@ class Adapter(ABC):
 
     task: str
     generates = False  # the output is a vocabulary at every row
+    problem = ""  # what a classifier decides
     paddings: tuple[str, ...] = ("exact", "right", "left")  # layouts in which the head reads the right row
 
     def __init__(self, hf: Any, tokenizer: Any, family: Family, name: str, budget: Budget | None = None):
@@ -59,8 +60,8 @@ class Adapter(ABC):
         self.codec = Codec(tokenizer)
         self.offers: frozenset[str] = frozenset({"score"})
         self.removals: tuple[str, ...] = ()
-        self.heads: str | None = None  # a file of head statistics that comes with the model (offer "heads")
-        self.packs = False  # prefixes can be shared between questions: packed = literal
+        self.head_statistics: str | None = None  # a file of head statistics that comes with the model (offer "heads")
+        self.shares_prefixes = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
         self.switches_heads = False  # heads can be switched off: it changes what it would change in the plain model
         self.restless = False  # a pass changes the model's settings, which are put back: one pass at a time
@@ -113,7 +114,7 @@ class Adapter(ABC):
         return [part.get_input_embeddings() for part in parts]
 
     @property
-    def limit(self) -> int | None:
+    def max_tokens(self) -> int | None:
         """The longest input in tokens, where the architecture has a limit."""
         config = self.hf.config.get_text_config() if hasattr(self.hf.config, "get_text_config") else self.hf.config
         if self.family.positions == "relative":
@@ -174,7 +175,7 @@ class Adapter(ABC):
 
     def fit(self, size: int, truncate: bool) -> int:
         """How many tokens must go, or `TooLong`."""
-        limit = self.limit
+        limit = self.max_tokens
         if limit is None or size <= limit:
             return 0
         if not truncate:
@@ -272,7 +273,7 @@ class Adapter(ABC):
         memory = Memory(limit=0, room=0) if memory is None else memory
         recalls = [memory.recall(question, removal, heads) for question in questions]
         unknown = [recall.question for recall in recalls]
-        if self.packs and removal == "delete" and heads is None and memory.room:
+        if self.shares_prefixes and removal == "delete" and heads is None and memory.room:
             results = answer(self, unknown, memory.trie(self.view), memory.room)
         else:
             results = self.run(unknown, removal, heads)

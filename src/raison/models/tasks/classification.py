@@ -34,7 +34,7 @@ class Classifier(Adapter):
         return ("exact",) if blind else ("exact", "right")
 
     @property
-    def problem(self) -> str:
+    def problem(self) -> str:  # type: ignore[override]
         """single_label, multi_label or regression."""
         kind = getattr(self.hf.config, "problem_type", None) or ""
         if kind.startswith("multi_label"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,28 +12,28 @@ from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.core.spec import place_of
 from raison.core.units import words
-from raison.models.protocol import PREDICTED, Prediction, Question, Scored, TargetSpec, Trace
+from raison.models.protocol import PREDICTED, OwnModel, Prediction, Question, Scored, TargetSpec
 from raison.models.runner import meter
 from raison.models.runner.score_cache import Memory
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["Function", "axis_of_words"]
 
 BATCH = 256  # texts per call of the function
+BEST = 5  # outputs that a prediction shows
 
 
-class Function:
+class Function(OwnModel):
     """A black box `list[str] -> scores [n classes]` (or [n]); its tokens are words, absence is deletion."""
 
-    task = "callable"
-    offers = frozenset({"score"})
-    removals = ("delete",)
-    hf = None
-    tokenizer = None
-
-    def __init__(self, function: Callable[[list[str]], Any], name: str, labels: Sequence[str] | None = None):
+    def __init__(self, function: Callable[[list[str]], ArrayLike], name: str, labels: Sequence[str] | None = None):
         self.function = function
         self.name = name
-        self.labels = tuple(labels) if labels else ()
+        self.labels = tuple(labels or ())
+
+    # -- the function -------------------------------------------------------------------------------
 
     def ask(self, texts: list[str]) -> np.ndarray:
         """[n v] scores; anything else that the function returns is refused with a sentence."""
@@ -41,6 +41,7 @@ class Function:
             scores = np.asarray(self.function(texts), dtype=np.float64)
         except Exception as error:
             raise ModelError(f"The function {self.name} failed on a list of texts ({error}).") from error
+
         if scores.ndim == 1:
             scores = scores[:, None]
         if scores.ndim != 2 or len(scores) != len(texts):
@@ -52,59 +53,89 @@ class Function:
             raise ModelError(f"The function {self.name} returned NaN or infinite scores.")
         return scores
 
-    def names(self, width: int) -> tuple[str, ...]:
+    def ask_in_batches(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Scores [v] of different texts, asked a batch at a time."""
+        scores_of: dict[str, np.ndarray] = {}
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            scores_of.update(zip(batch, self.ask(batch), strict=True))
+            meter.count(len(batch))
+            progress.report(start + len(batch), len(texts), "texts")
+        return scores_of
+
+    def output_names(self, width: int) -> tuple[str, ...]:
+        """What the function's outputs are called: its labels, or their numbers."""
         if self.labels and len(self.labels) != width:
             raise InputError(
                 f"The function {self.name} gives {width} scores, but {len(self.labels)} labels were named."
             )
-        return self.labels or tuple(f"output {i}" for i in range(width))
+        return self.labels or tuple(f"output {number}" for number in range(width))
+
+    # -- texts and targets --------------------------------------------------------------------------
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         return [self.encode_one(example) for example in examples]
 
     def encode_one(self, example: Example) -> Encoding:
+        """The words of one example."""
         if example.pair is not None:
             raise InputError("A wrapped function takes single texts, not pairs: join them in one text.")
         return axis_of_words(example)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
-        answers = []
-        for row in self.ask([encoding.texts[0] for encoding in encodings]):
-            names = self.names(len(row))
-            order = np.argsort(-row, kind="stable")[:5]
-            top = tuple((names[i], float(row[i])) for i in order)
-            target = Target("label", (int(order[0]),), text=names[order[0]], output="logit")
-            answers.append(Prediction(target, float(row[order[0]]), top, tuple((int(i),) for i in order), False))
-        return answers
+        scores = self.ask([encoding.texts[0] for encoding in encodings])
+        return [self.prediction_from(row) for row in scores]
+
+    def prediction_from(self, scores: np.ndarray) -> Prediction:
+        """The output with the highest score [v]."""
+        names = self.output_names(len(scores))
+        order = [int(number) for number in np.argsort(-scores, kind="stable")[:BEST]]
+        best = order[0]
+        return Prediction(
+            target=Target("label", (best,), text=names[best], output="logit"),
+            value=float(scores[best]),
+            top=tuple((names[number], float(scores[number])) for number in order),
+            outcomes=tuple((number,) for number in order),
+            probable=False,
+        )
 
     def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
         if target_spec.output not in (None, "logit"):
             raise InputError("The value of a wrapped function is what it returns: leave the output away.")
-        said = target_spec.prediction or self.predict([encoding])[0]
+        prediction = target_spec.prediction or self.predict([encoding])[0]
         if target_spec.target is None and target_spec.contrast is None:
-            return [(encoding, said.target)]
-        names = self.names(self.ask([encoding.texts[0]]).shape[1])
+            return [(encoding, prediction.target)]
+
+        names = self.output_names(self.ask([encoding.texts[0]]).shape[1])
         if target_spec.target is None:
-            chosen = [said.target.ids[0]]
+            outputs = [prediction.target.ids[0]]
+        elif target_spec.target == "all":
+            outputs = list(range(len(names)))
         else:
-            chosen = (
-                list(range(len(names))) if target_spec.target == "all" else [self.number(target_spec.target, names)]
-            )
-        rival = None if target_spec.contrast is None else self.number(target_spec.contrast, names)
-        if chosen == [rival]:
-            raise InputError(f"The target and the contrast are both {names[chosen[0]]!r}: name two outputs.")
-        foil: dict[str, Any] = {} if rival is None else {"contrast": (rival,), "contrast_text": names[rival]}
-        return [(encoding, Target("label", (i,), text=names[i], **foil)) for i in chosen if i != rival]
+            outputs = [self.output_number(target_spec.target, names)]
+        if target_spec.contrast is None:
+            return [(encoding, Target("label", (output,), text=names[output])) for output in outputs]
 
-    def number(self, target_spec: Any, names: tuple[str, ...]) -> int:
-        if str(target_spec) in names:
-            return names.index(str(target_spec))
-        if (place := place_of(str(target_spec), len(names))) is not None:
-            return place
-        raise InputError(f"{self.name} has no output {str(target_spec)!r}: it has {', '.join(names)}.")
+        rival = self.output_number(target_spec.contrast, names)
+        if outputs == [rival]:
+            raise InputError(f"The target and the contrast are both {names[rival]!r}: name two outputs.")
+        targets = [
+            Target("label", (output,), text=names[output], contrast=(rival,), contrast_text=names[rival])
+            for output in outputs
+            if output != rival
+        ]
+        return [(encoding, target) for target in targets]
 
-    def trace(self, *args: Any, **kwargs: Any) -> Iterator[tuple[int, Trace]]:
-        raise Unsupported(f"{self.name} is a plain function: it can be asked, but not looked into.")
+    def output_number(self, wanted: object, names: tuple[str, ...]) -> int:
+        """The number of an output that is named by its label, or by its number as text."""
+        if str(wanted) in names:
+            return names.index(str(wanted))
+        place = place_of(str(wanted), len(names))
+        if place is None:
+            raise InputError(f"{self.name} has no output {str(wanted)!r}: it has {', '.join(names)}.")
+        return place
+
+    # -- scores -------------------------------------------------------------------------------------
 
     def score(
         self,
@@ -119,70 +150,82 @@ class Function:
                 f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}."
             )
         memory = Memory(limit=0) if memory is None else memory
+
         recalls = [memory.recall(question, "delete", None) for question in questions]
-        texts = [[without(r.question.encoding, keep) for keep in r.question.keep] for r in recalls]
-        rows = self.asked(list(dict.fromkeys(text for part in texts for text in part)))
+        texts_of: list[list[str]] = []
+        for recall in recalls:
+            encoding, keep = recall.question.encoding, recall.question.keep
+            texts_of.append([without(encoding, row) for row in keep])
+        different = list(dict.fromkeys(text for texts in texts_of for text in texts))
+        scores_of = self.ask_in_batches(different)
+
         answers = []
-        for recall, part in zip(recalls, texts, strict=True):
-            scored = self.answer(recall.question, [rows[text] for text in part])
+        for recall, texts in zip(recalls, texts_of, strict=True):
+            scored = answer_of(recall.question, [scores_of[text] for text in texts])
             answers.append(recall.complete(scored))
             memory.store(recall, scored)
         return answers
 
-    def asked(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Scores of different texts, a batch at a time."""
-        rows: dict[str, np.ndarray] = {}
-        for start in range(0, len(texts), BATCH):
-            part = texts[start : start + BATCH]
-            rows.update(zip(part, self.ask(part), strict=True))
-            meter.count(len(part))
-            progress.report(start + len(part), len(texts), "texts")
-        return rows
 
-    def answer(self, question: Question, rows: list[np.ndarray]) -> Scored:
-        """value, rank and margin of one question from its rows of scores [v]."""
-        label = question.target.ids[0]
-        width = max(label, *(question.target.contrast or (0,))) + 2  # of no rows
-        scores = np.stack(rows) if rows else np.zeros((0, width))
-        mine = scores[:, label]
-        if question.target.contrast:
-            other = scores[:, question.target.contrast[0]]
-            value = mine - other
-        else:
-            rest = np.delete(scores, label, axis=1)
-            other = rest.max(1) if rest.shape[1] else mine
-            value = mine
-        tokens = int(question.keep.sum())
-        return Scored(
-            value[:, None],
-            (scores > mine[:, None]).sum(1)[:, None],
-            (mine - other)[:, None],
-            scores.argmax(1)[:, None],
-            len(scores),
-            tokens,
-        )
+def answer_of(question: Question, rows: list[np.ndarray]) -> Scored:
+    """value, rank and margin of one question from its rows of scores [v]."""
+    label = question.target.ids[0]
+    contrast = question.target.contrast
+    if rows:
+        scores = np.stack(rows)
+    else:  # any width will do that has both outputs and another one
+        scores = np.zeros((0, max(label, *(contrast or (0,))) + 2))
+
+    mine = scores[:, label]
+    rest = np.delete(scores, label, axis=1)
+    value = mine
+    if contrast:
+        other = scores[:, contrast[0]]
+        value = mine - other
+    elif rest.shape[1]:
+        other = rest.max(1)
+    else:
+        other = mine
+
+    rank = (scores > mine[:, None]).sum(1)
+    return Scored(
+        value=value[:, None],
+        rank=rank[:, None],
+        margin=(mine - other)[:, None],
+        predicted=scores.argmax(1)[:, None],
+        forwards=len(scores),
+        tokens=int(question.keep.sum()),
+    )
 
 
 def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
     limits.check_text(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts))
-    spans = [(number, a, b) for number, text in enumerate(texts) for a, b in words(text)]
+
+    spans: list[tuple[int, int, int]] = []  # number of the text, start, end
+    for number, text in enumerate(texts):
+        spans += [(number, start, end) for start, end in words(text)]
     segment, starts, ends = np.array(spans).T
-    inside = lambda a: any(slot.start <= a < slot.end for slot in example.slots)  # noqa: E731
     return Encoding(
         ids=np.zeros(len(spans)),
-        tokens=tuple(texts[number][a:b] for number, a, b in spans),
+        tokens=tuple(texts[number][start:end] for number, start, end in spans),
         segments=("text",) if len(texts) == 1 else ("first", "second"),
         texts=texts,
         segment=segment,
         start=starts,
         end=ends,
         positions=np.arange(len(spans)),
-        fixed=np.array([bool(example.slots) and not inside(a) for a in starts]),
+        fixed=np.array([in_template(example, start) for start in starts]),
         slots=example.slots,
         id=example.id,
     )
+
+
+def in_template(example: Example, start: int) -> bool:
+    """Whether the word that begins at a character is part of a prompt template, and so may not be removed."""
+    inside = any(slot.start <= start < slot.end for slot in example.slots)
+    return bool(example.slots) and not inside
 
 
 def without(encoding: Encoding, keep: np.ndarray) -> str:

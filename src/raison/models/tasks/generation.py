@@ -67,10 +67,13 @@ class Writer(Adapter):
 
     def span(self, encoding: Encoding, target_spec: TargetSpec, first: int) -> tuple[Encoding, Target]:
         """Several tokens of the text as one target."""
-        positions = tuple(range(*target_spec.target.indices(len(encoding))))
-        if not positions or positions[0] < first or target_spec.target.step not in (None, 1):
+        wanted = target_spec.target
+        if not isinstance(wanted, slice):
+            raise TypeError(f"not a range of tokens: {wanted!r}")
+        positions = tuple(range(*wanted.indices(len(encoding))))
+        if not positions or positions[0] < first or wanted.step not in (None, 1):
             raise InputError(
-                f"Tokens {target_spec.target.start}:{target_spec.target.stop} can't be a target: name a range between "
+                f"Tokens {wanted.start}:{wanted.stop} can't be a target: name a range between "
                 f"{first} and {len(encoding)}."
             )
         ids = tuple(int(encoding.ids[p]) for p in positions)
@@ -82,8 +85,8 @@ class Writer(Adapter):
     def continued(self, encoding: Encoding, target_spec: TargetSpec) -> tuple[Encoding, Target]:
         """The text with a continuation behind it, and the continuation as target."""
         ids = self.ids_of(target_spec.target, encoding, len(encoding))
-        if self.limit is not None:
-            surplus = len(streams_of(encoding)[-1]) + len(ids) - self.limit
+        if self.max_tokens is not None:
+            surplus = len(streams_of(encoding)[-1]) + len(ids) - self.max_tokens
             if surplus > 0 and encoding.truncated and len(streams_of(encoding)) == 1:
                 encoding = shortened(encoding, surplus)  # the text was cut already: make room
             self.fit(len(streams_of(encoding)[-1]) + len(ids), truncate=False)
@@ -109,6 +112,10 @@ class Writer(Adapter):
             )
         return ids
 
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text that tokens spell."""
+        return self.codec.text(ids)
+
     def finished(self, encoding: Encoding, target: Target, target_spec: TargetSpec) -> Target:
         """The target with the wished output and contrast."""
         changes: dict[str, Any] = {"output": target_spec.output or target.output}
@@ -130,9 +137,11 @@ class Writer(Adapter):
         settings = copy.deepcopy(self.view.generation_config)
         longest = longest or settings.max_new_tokens or LONGEST
         begun = len(streams_of(encoding)[-1])
-        left = (self.limit or begun + longest) - begun
+        left = (self.max_tokens or begun + longest) - begun
         if left < 1:
-            raise TooLong(f"The text fills all {self.limit} tokens that {self.name} can read: nothing can be written.")
+            raise TooLong(
+                f"The text fills all {self.max_tokens} tokens that {self.name} can read: nothing can be written."
+            )
         settings.update(max_length=None, max_new_tokens=min(longest, left), num_beams=1, do_sample=False)
         with torch.inference_mode(), running(Call()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about settings for sampling, which is switched off

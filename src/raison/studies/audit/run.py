@@ -88,7 +88,7 @@ def audit(
     every = Looked(opened, examples, encodings, seed)
     few = sorted(np.random.default_rng([seed, 3]).permutation(len(examples))[:deep].tolist())
     looked = Looked(opened, [examples[k] for k in few], [encodings[k] for k in few], seed)
-    cut = sum(opened.limit is not None and len(encoding) >= opened.limit for encoding in encodings)
+    cut = sum(opened.max_tokens is not None and len(encoding) >= opened.max_tokens for encoding in encodings)
     if cut:
         looked.notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
     if broken:

@@ -105,7 +105,7 @@ def reproduce(
 def tried(suite: Suite, trial: Trial, kept: Kept) -> Evaluation:
     """The numbers of an experiment."""
     asked = {
-        "model": getattr(trial.model, "name", ""),
+        "model": trial.model.name,
         "methods": dict(suite.methods),
         "count": trial.count,
         "seed": trial.seed,

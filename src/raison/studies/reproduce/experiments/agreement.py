@@ -120,7 +120,7 @@ def next_single(model: Model, examples: Iterator[Example]) -> Usable | None:
 def aimed(model: Model, example: Example) -> Usable | None:
     """Where things are in an example; None where one of its words has several tokens."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
     span, (start, end) = example.gold[0], example.meta["aside"]
     inside = np.flatnonzero((encoding.start < span.end) & (encoding.end > span.start))
     if len(target.ids) > 1 or len(inside) > 1:

@@ -135,7 +135,7 @@ def aligned(model: Model, example: Example, most: int, rng: np.random.Generator)
     """What of a sentence is to be explained; None where its translation can't be written by the model's tokenizer."""
     (encoding,) = model.encode([example])
     try:
-        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.label, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.label, output="log_prob"))
     except InputError:  # a character that is not in the vocabulary
         return None
     words = owners(longer, target.positions, str(example.label), example.meta["target_words"])

@@ -100,7 +100,7 @@ def joined(model: Model, first: Example, second: Example, most: int, rng: np.ran
     example = Example(" ".join(texts), id=f"{first.id}+{second.id}")
     (encoding,) = model.encode([example])
     ids = [*written[0], *written[1]]
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(ids, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
     behind = (encoding.segment == 0) & (encoding.end > len(texts[0]))
     own = np.flatnonzero(own_tokens(model, longer, target))
     pieces = pieces_of(target, longer)

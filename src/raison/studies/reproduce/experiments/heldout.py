@@ -63,7 +63,7 @@ def read(trial: Trial) -> Iterator[Read]:
     elif model.task == "seq2seq":
         for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
             (source,) = model.encode([Example(example.text)])
-            encoding, target = model.resolve_targets(source, TargetSpec(str(example.label)))[0]
+            encoding, target = model.resolve_targets(source, TargetSpec(target=str(example.label)))[0]
             own = model.codec.own.decode(model.write(source), skip_special_tokens=True)
             yield str(example.label), surprise_of(model, encoding, [target]), own
     elif model.task == "causal":

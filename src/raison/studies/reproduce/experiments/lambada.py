@@ -108,7 +108,7 @@ def passages_of(trial: Trial, own: bool) -> tuple[list[Passage], str]:
 def looked_at(model: Model, example: Example) -> tuple[Passage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
     aims = tuple(Aim(longer, piece) for piece in pieces_of(target, longer))
     return Passage(example, aims, gold_tokens(encoding, example)), bool(own_tokens(model, longer, target).all())
 

@@ -39,7 +39,7 @@ def repetition(trial: Trial) -> Evaluation:
     run, model = trial.run, trial.model
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
-    size = min(size, getattr(model, "limit", None) or size)
+    size = min(size, model.max_tokens or size)
     if strange := set(trial.methods.values()) - set(PLACES):
         raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
     texts = texts_of(model, run.data, run.split, run.settings.get("blocks", 40), trial.data_dir, size)
