@@ -78,15 +78,21 @@ class Evaluation(Record):
     costs: Costs = field(default_factory=dict, metadata={"apart": True})
 
     def validate(self) -> None:
-        if len(self.cells) != len(self.methods) * len(self.columns):
+        cells = len(self.methods) * len(self.columns)
+        if len(self.cells) != cells:
             raise InputError("An evaluation needs a cell for each method and column.")
-        fields_as_json = {"curves": plain(self.curves), "settings": plain(self.settings), "costs": plain(self.costs)}
-        for name, value in fields_as_json.items():
+        json_fields = {
+            "curves": plain(self.curves),
+            "settings": plain(self.settings),
+            "costs": plain(self.costs),
+        }
+        for name, value in json_fields.items():
             object.__setattr__(self, name, value)
 
     def has_key(self, key: str) -> bool:
         """Whether there is a curve or a column of this name."""
-        return key in self.curves or any(column.key == key for column in self.columns)
+        columns = [column.key for column in self.columns]
+        return key in self.curves or key in columns
 
     def cell(self, method: str, key: str) -> Cell:
         """The number of a method in a column."""

@@ -32,11 +32,13 @@ def aer(found: Links, sure: Links, possible: Links = ()) -> Share:
     A sure link is also a possible one: P := P ∪ S, whatever the file says. The shares of all sentence pairs, added up,
     are the error rate of the corpus. A pair without found and sure links adds nothing.
     """
-    a, s = set(found), set(sure)
+    a = set(found)
+    s = set(sure)
     p = set(possible) | s
     total = len(a) + len(s)
-    errors = total - len(a & s) - len(a & p)
-    return Share(errors, total)
+    found_sure = len(a & s)
+    found_possible = len(a & p)
+    return Share(total - found_sure - found_possible, total)
 
 
 def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]:
@@ -48,14 +50,19 @@ def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]
     nothing was found, has 1, as in the released code.
     """
     only_possible = set(possible) - set(sure)
+    words = target_words(sure) | target_words(possible)
     rates = []
-    for word in sorted(target_words([*sure, *possible])):
+    for word in sorted(words):
         a = sources_of(found, word)
         s = sources_of(sure, word)
         p = sources_of(only_possible, word)
         total = len(a) + len(s)
-        matches = len(a & p) + len(a & s)
-        rates.append(1 - matches / total if total else 1.0)
+        if not total:
+            rates.append(1.0)
+            continue
+        found_possible = len(a & p)
+        found_sure = len(a & s)
+        rates.append(1 - (found_possible + found_sure) / total)
     return rates
 
 
@@ -76,15 +83,18 @@ def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Sh
     2|A∩G| / (|A| + |G|). precision_possible = |A∩P| / |A| and recall_sure = |A∩S| / |S| are those of Och & Ney, with
     S ⊆ P, so that precision_possible = precision.
     """
-    a, s = set(found), set(sure)
+    a = set(found)
+    s = set(sure)
     gold = set(possible) | s
     both = len(a & gold)
+    found_sure = len(a & s)
+    size, gold_size = len(a), len(gold)
     return {
-        "precision": Share(both, len(a)),
-        "recall": Share(both, len(gold)),
-        "f1": Share(2 * both, len(a) + len(gold)),
-        "precision_possible": Share(both, len(a)),
-        "recall_sure": Share(len(a & s), len(s)),
+        "precision": Share(both, size),
+        "recall": Share(both, gold_size),
+        "f1": Share(2 * both, size + gold_size),
+        "precision_possible": Share(both, size),
+        "recall_sure": Share(found_sure, len(s)),
     }
 
 
@@ -92,8 +102,11 @@ def mean_link_iou(found: Links, gold: Links) -> Share:
     """The IOU of found and gold source words, averaged over the target words that have gold links (P0, Table 4)."""
     values = []
     for word in target_words(gold):
-        found_sources, gold_sources = sources_of(found, word), sources_of(gold, word)
-        values.append(len(found_sources & gold_sources) / len(found_sources | gold_sources))
+        found_sources = sources_of(found, word)
+        gold_sources = sources_of(gold, word)
+        both = found_sources & gold_sources
+        union = found_sources | gold_sources
+        values.append(len(both) / len(union))
     return Share(sum(values), len(values))
 
 
@@ -102,10 +115,12 @@ def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
 
     `first` gives the best source word of each target word; a word that has none is a miss.
     """
+    links = set(gold)
     words = target_words(gold)
-    best_links = {(source, word) for word, source in first.items() if word in words}
-    hits = best_links & set(gold)
-    return Share(len(hits), len(words))
+    hits = 0
+    for word in words:
+        hits += word in first and (first[word], word) in links
+    return Share(hits, len(words))
 
 
 def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
@@ -166,7 +181,8 @@ def crossover(
 
     targets = set(target) - {0, index}
     targets_in_first = {position for position in targets if position <= target_break}
-    return Crossover(len(sources - sources_in_second), len(targets_in_first))
+    sources_in_first = sources - sources_in_second
+    return Crossover(len(sources_in_first), len(targets_in_first))
 
 
 def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:

@@ -17,18 +17,22 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float:
     p_e = Σ_c p₁(c) p₂(c). If both give one and the same label to everything, p_e = 1 and κ is 1: they agree on all
     tokens, and one more token with another label that they agree on would give 1 as well. NaN without tokens.
     """
-    a, b = np.asarray(first), np.asarray(second)
+    a = np.asarray(first)
+    b = np.asarray(second)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"Two annotators must label the same tokens, not {a.shape} and {b.shape}.")
     if not len(a):
         return float("nan")
 
     codes = codes_of_labels(np.stack([a, b]))  # [2 t]
+    a_codes, b_codes = codes
+    same = a_codes == b_codes
+    observed = float(same.mean())
+
     classes = codes.max() + 1
-    counts = np.stack([np.bincount(row, minlength=classes) for row in codes])  # [2 c]
-    shares = counts / len(a)
-    observed = float((codes[0] == codes[1]).mean())
-    expected = float(shares[0] @ shares[1])
+    a_shares = np.bincount(a_codes, minlength=classes) / len(a)
+    b_shares = np.bincount(b_codes, minlength=classes) / len(a)
+    expected = float(a_shares @ b_shares)
     return agreement_beyond_chance(observed, expected)
 
 
@@ -49,9 +53,11 @@ def fleiss_kappa(labels: ArrayLike) -> float:
     codes = codes_of_labels(table)  # [n t]
     n = len(codes)
     classes = range(codes.max() + 1)
-    counts = np.stack([(codes == label).sum(0) for label in classes])  # [c t]
+    counts_by_class = [(codes == label).sum(0) for label in classes]
+    counts = np.stack(counts_by_class)  # [c t]
+    pairs = n * (n - 1)
     agreeing_pairs = (counts * (counts - 1)).sum(0)  # [t]
-    observed = float(agreeing_pairs.mean() / (n * (n - 1)))
+    observed = float(agreeing_pairs.mean() / pairs)
     shares = counts.sum(1) / codes.size
     expected = float((shares**2).sum())
     return agreement_beyond_chance(observed, expected)
@@ -59,7 +65,8 @@ def fleiss_kappa(labels: ArrayLike) -> float:
 
 def codes_of_labels(labels: np.ndarray) -> np.ndarray:
     """The same labels as numbers from 0 on."""
-    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
+    _, codes = np.unique(labels, return_inverse=True)
+    return codes.reshape(labels.shape)
 
 
 def agreement_beyond_chance(observed: float, expected: float) -> float:

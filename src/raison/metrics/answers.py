@@ -28,7 +28,11 @@ def exact_match(answer: str, gold: Sequence[str]) -> float:
 def answer_f1(answer: str, gold: Sequence[str]) -> float:
     """2 P R / (P + R) over the words that both have, with the right answer that it agrees with most."""
     words = normalise_answer(answer).split()
-    return max(f1_of_words(words, normalise_answer(each).split()) for each in gold)
+    best = 0.0
+    for each in gold:
+        right_words = normalise_answer(each).split()
+        best = max(best, f1_of_words(words, right_words))
+    return best
 
 
 def f1_of_words(answer: list[str], right_answer: list[str]) -> float:
@@ -36,4 +40,5 @@ def f1_of_words(answer: list[str], right_answer: list[str]) -> float:
     if not answer or not right_answer:
         return float(answer == right_answer)
     common = Counter(answer) & Counter(right_answer)
-    return 2 * common.total() / (len(answer) + len(right_answer))
+    words = len(answer) + len(right_answer)
+    return 2 * common.total() / words

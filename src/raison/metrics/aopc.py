@@ -16,14 +16,17 @@ __all__ = ["AOPC", "LogOdds"]
 
 def removed_counts(size: int, steps: int) -> np.ndarray:
     """[steps] how many units are removed: P4's shares 1/9 … 1, rounded."""
-    shares = np.linspace(0, 1, steps + 1)[1:]
-    return np.rint(shares * size).astype(int)
+    points = np.linspace(0, 1, steps + 1)
+    counts = np.rint(points[1:] * size)
+    return counts.astype(int)
 
 
 def whole_text_and_less(subject: Subject, steps: int) -> np.ndarray:
     """[1 + steps, u] the whole text, then what is left of it after each step."""
     counts = removed_counts(len(subject.units), steps)
-    return np.concatenate([whole_text(subject), remove_most_important(subject, counts)])
+    everything = whole_text(subject)
+    less = remove_most_important(subject, counts)
+    return np.concatenate([everything, less])
 
 
 @metric("aopc")
@@ -50,7 +53,8 @@ class AOPC(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))
-        drops = answers.value[0] - answers.value[1:]
+        before = answers.value[0]
+        drops = before - answers.value[1:]
         return {"aopc": float(drops.mean()), "aopc_curve": drops}
 
 
@@ -63,7 +67,10 @@ class LogOdds(Metric):
     """
 
     paper = "P4 section 4; Shrikumar et al. 2017"
-    keys = (MetricKey("lodds", "lower"), MetricKey("lodds_curve", "lower", curve=True))
+    keys = (
+        MetricKey("lodds", "lower"),
+        MetricKey("lodds_curve", "lower", curve=True),
+    )
     needs = frozenset({"score", "probability"})
 
     steps: int = 9
@@ -73,5 +80,6 @@ class LogOdds(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))
-        log_ratios = answers.log[1:] - answers.log[0]
+        before = answers.log[0]
+        log_ratios = answers.log[1:] - before
         return {"lodds": float(log_ratios.mean()), "lodds_curve": log_ratios}

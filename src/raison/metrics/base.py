@@ -71,7 +71,11 @@ class Metric(ABC):
     def spec(self) -> Spec:
         """How to write this metric: its name and what differs from the defaults."""
         values = vars(self)
-        params = {item.name: values[item.name] for item in fields(self) if values[item.name] != item.default}
+        params = {}
+        for item in fields(self):
+            value = values[item.name]
+            if value != item.default:
+                params[item.name] = value
         return Spec(self.name, params)
 
 
@@ -90,7 +94,8 @@ def check_subject(metric: Metric, subject: Subject) -> None:
 
     missing = (metric.needs & {"score", "gradients"}) - model.offers
     if missing:
-        raise Unsupported(f"{metric.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer.")
+        offers = " and ".join(sorted(missing))
+        raise Unsupported(f"{metric.name} needs {offers}, which {model.name} can't offer.")
     if "probability" in metric.needs and not gives_probabilities(model):
         raise Unsupported(f"{metric.name} compares probabilities, and {model.name} gives none.")
     if "choice" in metric.needs and not decides(model, subject.explanation):

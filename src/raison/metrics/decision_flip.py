@@ -28,9 +28,11 @@ class DecisionFlip(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         size = len(subject.units)
-        answers = yield KeptSets(remove_most_important(subject, range(size + 1)))
+        sets = remove_most_important(subject, range(size + 1))
+        answers = yield KeptSets(sets)
 
-        changed = (answers.predicted != answers.predicted[0]).any(-1)  # [n]
+        before = answers.predicted[0]
+        changed = (answers.predicted != before).any(-1)  # [n]
         counts = np.flatnonzero(changed)
         if not len(counts):
             return {"decision_flip": 1.0}
@@ -50,7 +52,8 @@ class DecisionFlipFirst(Metric):
     needs = frozenset({"score", "choice"})
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        answers = yield KeptSets(remove_most_important(subject, (0, 1)))
+        sets = remove_most_important(subject, (0, 1))
+        answers = yield KeptSets(sets)
         before, after = answers.predicted
         changed = (after != before).any()
         return {"decision_flip_first": float(changed)}

@@ -18,14 +18,16 @@ ERASER_SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # ERASER's bins
 
 def check_shares(shares: tuple[float, ...]) -> None:
     """Refuse what is no tuple of shares of a text."""
-    fits = isinstance(shares, tuple) and len(shares) > 0 and all(map(is_share, shares))
-    if not fits:
+    some = isinstance(shares, tuple) and len(shares) > 0
+    if not some or not all(map(is_share, shares)):
         raise InputError(f"shares are numbers above 0 and at most 1, such as (0.1, 0.5), not {shares}.")
 
 
 def is_share(value: object) -> bool:
     """Whether a value is a number above 0 and at most 1."""
-    return isinstance(value, (int, float)) and 0 < value <= 1
+    if not isinstance(value, (int, float)):
+        return False
+    return 0 < value <= 1
 
 
 @metric("comprehensiveness")
@@ -52,16 +54,20 @@ class Comprehensiveness(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = rationale_sizes(subject, self.shares)
-        sets = np.concatenate([all_and_nothing(subject), remove_most_important(subject, counts)])
-        answers = yield KeptSets(sets)
+        without_rationale = remove_most_important(subject, counts)
+        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), without_rationale]))
 
-        whole, nothing, without_rationale = answers.value[0], answers.value[1], answers.value[2:]
-        losses = whole - without_rationale
+        whole, nothing, *_ = answers.value
+        losses = whole - answers.value[2:]
         largest_loss = max(0.0, whole - nothing)
         normalised = 0.0
         if largest_loss > 0:
-            normalised = np.clip(losses / largest_loss, 0, 1).mean()
-        return {"comprehensiveness": float(losses.mean()), "normalised_comprehensiveness": float(normalised)}
+            shares = np.clip(losses / largest_loss, 0, 1)
+            normalised = float(shares.mean())
+        return {
+            "comprehensiveness": float(losses.mean()),
+            "normalised_comprehensiveness": normalised,
+        }
 
 
 @metric("sufficiency")
@@ -88,13 +94,18 @@ class Sufficiency(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = rationale_sizes(subject, self.shares)
-        sets = np.concatenate([all_and_nothing(subject), keep_most_important(subject, counts)])
-        answers = yield KeptSets(sets)
+        rationale_alone = keep_most_important(subject, counts)
+        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), rationale_alone]))
 
-        whole, nothing, rationale_alone = answers.value[0], answers.value[1], answers.value[2:]
-        losses = whole - rationale_alone
+        whole, nothing, *_ = answers.value
+        losses = whole - answers.value[2:]
         largest_loss = max(0.0, whole - nothing)
         normalised = 1.0
         if largest_loss > 0:
-            normalised = np.clip(1 - np.maximum(0, losses) / largest_loss, 0, 1).mean()
-        return {"sufficiency": float(losses.mean()), "normalised_sufficiency": float(normalised)}
+            lost_shares = np.maximum(0, losses) / largest_loss
+            shares = np.clip(1 - lost_shares, 0, 1)
+            normalised = float(shares.mean())
+        return {
+            "sufficiency": float(losses.mean()),
+            "normalised_sufficiency": normalised,
+        }

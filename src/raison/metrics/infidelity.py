@@ -38,16 +38,22 @@ class Infidelity(Metric):
         whole("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        draws = subject.generator("infidelity").random((self.samples, len(subject.units)))
+        generator = subject.generator("infidelity")
+        draws = generator.random((self.samples, len(subject.units)))
         removed = draws < 0.5  # [n u]
-        answers = yield KeptSets(np.concatenate([whole_text(subject), ~removed]), "value")
+        sets = np.concatenate([whole_text(subject), ~removed])
+        answers = yield KeptSets(sets, "value")
 
-        effects = answers.value[0] - answers.value[1:]
+        before = answers.value[0]
+        effects = before - answers.value[1:]
         foretold = removed @ subject.scores
         missed = mean_square(best_scaling(foretold, effects) - effects)
         missed_by_zeros = mean_square(effects)
         infidelity = missed / missed_by_zeros if missed_by_zeros > 0 else 0.0
-        return {"infidelity": infidelity, "raw_infidelity": mean_square(foretold - effects)}
+        return {
+            "infidelity": infidelity,
+            "raw_infidelity": mean_square(foretold - effects),
+        }
 
 
 def best_scaling(foretold: np.ndarray, effects: np.ndarray) -> np.ndarray:
@@ -55,10 +61,12 @@ def best_scaling(foretold: np.ndarray, effects: np.ndarray) -> np.ndarray:
     power = mean_square(foretold)
     if not power > 0:
         return foretold
-    beta = float((foretold * effects).mean()) / power
+    products = foretold * effects
+    beta = float(products.mean()) / power
     return foretold * max(0.0, beta)
 
 
 def mean_square(values: np.ndarray) -> float:
     """The mean of the squares."""
-    return float((values**2).mean())
+    squares = values**2
+    return float(squares.mean())

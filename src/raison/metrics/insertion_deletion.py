@@ -21,9 +21,11 @@ __all__ = ["Deletion", "Insertion"]
 
 def area_under_curve(counts: np.ndarray, values: np.ndarray) -> float:
     """Mean height of the curve over the share of units, by the trapezoid rule."""
-    heights = (values[1:] + values[:-1]) / 2
+    before, after = values[:-1], values[1:]
+    heights = (after + before) / 2
     widths = np.diff(counts)
-    return float((heights * widths).sum() / counts[-1])
+    area = (heights * widths).sum()
+    return float(area / counts[-1])
 
 
 @metric("deletion")

@@ -27,12 +27,14 @@ def remove_most_important(subject: Subject, counts: Sequence[int] | np.ndarray) 
 
 def keep_most_important(subject: Subject, counts: Sequence[int] | np.ndarray) -> np.ndarray:
     """[n u] kept units when only the `count` most important ones are there, for each count."""
-    return np.stack([subject.best(int(count)) for count in counts])
+    kept = [subject.best(int(count)) for count in counts]
+    return np.stack(kept)
 
 
 def whole_text(subject: Subject) -> np.ndarray:
     """[1 u] the set of all units."""
-    return np.ones((1, len(subject.units)), bool)
+    size = len(subject.units)
+    return np.ones((1, size), bool)
 
 
 def all_and_nothing(subject: Subject) -> np.ndarray:
@@ -48,18 +50,24 @@ def rationale_sizes(subject: Subject, shares: Sequence[float]) -> list[int]:
         return [int(selected.sum())]
 
     size = len(subject.units)
-    # 0.1 * 30 is 3.0000000000000004 in a computer
-    return [max(1, math.ceil(share * size - 1e-9)) for share in shares]
+    sizes = []
+    for share in shares:
+        # 0.1 * 30 is 3.0000000000000004 in a computer
+        count = math.ceil(share * size - 1e-9)
+        sizes.append(max(1, count))
+    return sizes
 
 
 def steps_from_none_to_all(size: int, steps: int) -> np.ndarray:
     """[n] numbers of units from none to all, evenly spread, at most `steps` steps."""
     points = min(steps, size) + 1
-    counts = np.rint(np.linspace(0, size, points))
-    return np.unique(counts.astype(int))
+    even_counts = np.linspace(0, size, points)
+    counts = np.rint(even_counts).astype(int)
+    return np.unique(counts)
 
 
 def at_even_shares(counts: np.ndarray, values: np.ndarray, points: int) -> np.ndarray:
     """[points + 1] a curve over counts of units, read at even shares of the text: so texts can be averaged."""
-    even_counts = np.linspace(0, counts[-1], points + 1)
+    size = counts[-1]
+    even_counts = np.linspace(0, size, points + 1)
     return np.interp(even_counts, counts, values)

@@ -31,12 +31,14 @@ class LeaveOneOutCorrelation(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         size = len(subject.units)
-        without_each_then_whole = ~np.eye(size + 1, size, dtype=bool)
+        only_each = np.eye(size + 1, size, dtype=bool)  # the last row is empty
+        without_each_then_whole = ~only_each
         answers = yield KeptSets(without_each_then_whole, "value")
 
-        effects = answers.value[-1] - answers.value[:-1]
-        largest = float(np.abs(answers.value).max())
-        step = rounding_of(subject.model) / 10 * largest
+        whole = answers.value[-1]
+        effects = whole - answers.value[:-1]
+        sizes = np.abs(answers.value)
+        step = rounding_of(subject.model) / 10 * float(sizes.max())
         if step > 0:
             effects = np.round(effects / step)  # what only rounding tells apart is tied
         return {"loo_correlation": kendall_tau(subject.scores, effects)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,11 @@ from raison.core.spec import between, whole
 from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.changed_models import model_and_method
 from raison.metrics.keys import NOT_NEGATIVE
+
+if TYPE_CHECKING:
+    import torch
+
+    from raison.models.runner.adapter import Adapter
 
 __all__ = ["MaxSensitivity"]
 
@@ -41,20 +47,34 @@ class MaxSensitivity(Metric):
 
         yield from ()  # it asks about no kept sets
         model, explain_again = model_and_method(subject, self.name)
-        ids = torch.from_numpy(np.unique(subject.explanation.encoding.ids))
-        embeddings = torch.cat([table.weight.detach()[ids.to(model.device)] for table in model.tables[:1]])
-        root_mean_square = float(embeddings.cpu().double().square().mean().sqrt())
-        reach = self.radius * root_mean_square
-        shape = (len(ids), embeddings.shape[-1])
+        different_ids = np.unique(subject.explanation.encoding.ids)
+        ids = torch.from_numpy(different_ids)
+        embeddings = embeddings_of(model, ids)
+        reach = self.radius * root_mean_square(embeddings)
+        width = embeddings.shape[-1]
 
         generator = subject.generator("max_sensitivity")
         largest_change = 0.0
         for _ in range(self.samples):
-            shift = torch.from_numpy(generator.uniform(-reach, reach, shape))
-            scores = explain_again(moved(model, ids, shift))
-            change = float(np.linalg.norm(scores - subject.scores))
-            largest_change = max(largest_change, change)
+            shift = generator.uniform(-reach, reach, (len(ids), width))
+            other = moved(model, ids, torch.from_numpy(shift))
+            change = explain_again(other) - subject.scores
+            length = float(np.linalg.norm(change))
+            largest_change = max(largest_change, length)
 
-        length = float(np.linalg.norm(subject.scores))
-        sensitivity = largest_change / length if length > 0 else largest_change
-        return {"max_sensitivity": sensitivity}
+        score_length = float(np.linalg.norm(subject.scores))
+        if not score_length > 0:
+            return {"max_sensitivity": largest_change}
+        return {"max_sensitivity": largest_change / score_length}
+
+
+def embeddings_of(model: Adapter, ids: torch.Tensor) -> torch.Tensor:
+    """[k d] the word embeddings of some ids."""
+    table = model.tables[0].weight.detach()
+    return table[ids.to(model.device)]
+
+
+def root_mean_square(values: torch.Tensor) -> float:
+    """The root of the mean of the squares, in double precision."""
+    squares = values.cpu().double().square()
+    return float(squares.mean().sqrt())

@@ -35,14 +35,16 @@ class Monotonicity(Metric):
     def ask(self, subject: Subject) -> MetricQuestions:
         size = len(subject.units)
         # nothing, the last of the ranking, the last two, …, all
-        growing = remove_most_important(subject, range(size, -1, -1))
+        removed_counts = range(size, -1, -1)
+        growing = remove_most_important(subject, removed_counts)
         answers = yield KeptSets(growing)
         if size == 1:
             return {"monotonicity": 1.0, "monotone_steps": 1.0}
 
         gains = np.diff(answers.value)
         changes_of_gain = np.diff(gains)
-        slack = ROUNDING * float(np.abs(answers.value).max())
+        sizes = np.abs(answers.value)
+        slack = ROUNDING * float(sizes.max())
         return {
             "monotonicity": float((changes_of_gain >= -slack).mean()),
             "monotone_steps": float((gains >= -slack).mean()),

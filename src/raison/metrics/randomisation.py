@@ -54,8 +54,14 @@ class Randomisation(Metric):
         if cache_key not in subject.cache:
             subject.cache[cache_key] = cascade(model, self.levels, subject.seed)
 
-        likeness = [spearman(subject.scores, explain_again(other)) for other in subject.cache[cache_key]]
-        return {"randomisation": likeness[-1], "randomisation_curve": np.array(likeness)}
+        likeness = []
+        for other in subject.cache[cache_key]:
+            scores = explain_again(other)
+            likeness.append(spearman(subject.scores, scores))
+        return {
+            "randomisation": likeness[-1],
+            "randomisation_curve": np.array(likeness),
+        }
 
 
 def cascade(model: Adapter, levels: int, seed: int) -> list[Adapter]:
@@ -114,11 +120,16 @@ def lengths_of_lists(names: Sequence[str]) -> dict[str, int]:
         place = place_in_list(name)
         if place is not None:
             path, number = place
-            lengths[path] = max(lengths.get(path, 0), number + 1)
+            length = lengths.get(path, 0)
+            lengths[path] = max(length, number + 1)
     return lengths
 
 
 def numbers_of_layers(model: Adapter) -> set[int]:
     """All numbers of layers that the model's configuration names."""
     config = model.hf.config.to_dict()
-    return {value for key, value in config.items() if isinstance(value, int) and "layer" in key}
+    numbers = set()
+    for key, value in config.items():
+        if "layer" in key and isinstance(value, int):
+            numbers.add(value)
+    return numbers

@@ -23,7 +23,9 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> float:
     agreement, untied_in_x, untied_in_y = count_pairs(x, y)
     if not untied_in_x or not untied_in_y:
         return 0.0
-    tau = agreement / np.sqrt(untied_in_x) / np.sqrt(untied_in_y)
+    x_size = np.sqrt(untied_in_x)
+    y_size = np.sqrt(untied_in_y)
+    tau = agreement / x_size / y_size
     return float(np.clip(tau, -1.0, 1.0))
 
 
@@ -37,10 +39,12 @@ def kendall_defined(first: ArrayLike, second: ArrayLike) -> bool:
 
 def lists_of_equal_length(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """[n] both lists as arrays of finite numbers."""
-    x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    x = np.asarray(first, np.float64)
+    y = np.asarray(second, np.float64)
     if x.shape != y.shape or x.ndim != 1:
         raise InputError(f"Ranks are compared of two lists of the same length, not {x.shape} and {y.shape}.")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+    both = np.concatenate([x, y])
+    if not np.isfinite(both).all():
         raise InputError("Numbers that are ranked can't be NaN or infinite.")
     return x, y
 
@@ -48,14 +52,17 @@ def lists_of_equal_length(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarr
 def count_pairs(x: np.ndarray, y: np.ndarray) -> tuple[int, int, int]:
     """Concordant − discordant pairs, and pairs that are not tied in x and in y; each pair once."""
     n = len(x)
-    x_places, y_places = dense_ranks(x), dense_ranks(y)
+    x_places = dense_ranks(x)
+    y_places = dense_ranks(y)
     agreement = untied_in_x = untied_in_y = 0
-    step = max(1, CELLS // max(n, 1))
+    most = max(n, 1)
+    step = max(1, CELLS // most)
     for start in range(0, n, step):
         some = slice(start, start + step)
         x_signs = signs_of_pairs(x_places, some)
         y_signs = signs_of_pairs(y_places, some)
-        agreement += int((x_signs * y_signs).sum(dtype=np.int64))
+        products = x_signs * y_signs
+        agreement += int(products.sum(dtype=np.int64))
         untied_in_x += int(np.count_nonzero(x_signs))
         untied_in_y += int(np.count_nonzero(y_signs))
 
@@ -65,23 +72,29 @@ def count_pairs(x: np.ndarray, y: np.ndarray) -> tuple[int, int, int]:
 
 def dense_ranks(values: np.ndarray) -> np.ndarray:
     """[n] the number of each value among the different ones; differences of these can't overflow or vanish."""
-    return np.unique(values, return_inverse=True)[1].astype(np.int32)
+    _, places = np.unique(values, return_inverse=True)
+    return places.astype(np.int32)
 
 
 def signs_of_pairs(places: np.ndarray, some: slice) -> np.ndarray:
     """[some, n] whether each of some places is above (1), below (−1) or equal to (0) every place."""
-    return np.sign(places[some, None] - places).astype(np.int8)
+    differences = places[some, None] - places
+    return np.sign(differences).astype(np.int8)
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Correlation of ranks; 1 for equal scores, else 0 where one side does not rank at all."""
     if np.array_equal(first, second):
         return 1.0
-    a, b = centred_ranks(first), centred_ranks(second)
-    size = float(np.sqrt((a**2).sum() * (b**2).sum()))
+    a = centred_ranks(first)
+    b = centred_ranks(second)
+    a_square = (a**2).sum()
+    b_square = (b**2).sum()
+    size = float(np.sqrt(a_square * b_square))
     if not size > 0:
         return 0.0
-    return float((a * b).sum() / size)
+    common = (a * b).sum()
+    return float(common / size)
 
 
 def centred_ranks(values: np.ndarray) -> np.ndarray:

@@ -30,7 +30,10 @@ TextKey = tuple[object, ...]  # what tells one text and target from another
 
 
 def measure(
-    model: Model | None, subjects: Sequence[Subject], metrics: Sequence[Metric], removal: str | None = None
+    model: Model | None,
+    subjects: Sequence[Subject],
+    metrics: Sequence[Metric],
+    removal: str | None = None,
 ) -> list[list[Numbers]]:
     """[subjects][metrics] numbers. Metrics run side by side: each round puts all their questions into one call.
 
@@ -41,22 +44,19 @@ def measure(
     for i, subject in enumerate(subjects):
         for j, metric in enumerate(metrics):
             check_subject(metric, subject)
-            open_metrics.start((i, j), metric.ask(subject))
+            questions = metric.ask(subject)
+            open_metrics.start((i, j), questions)
 
     memory = Memory(limit=0)
     while open_metrics.asked:
         if model is None:
             raise Unsupported("These metrics ask the model: give one.")
         asked = open_metrics.take_questions()
-        subjects_of_places = {place: subjects[place[0]] for place in asked}
-        answers = answer_together(model, asked, subjects_of_places, removal=removal, memory=memory)
+        answers = answer_together(model, subjects, asked, removal=removal, memory=memory)
         for place, answer in answers.items():
             open_metrics.advance(place, answer)
 
-    rows = []
-    for i in range(len(subjects)):
-        rows.append([open_metrics.numbers[i, j] for j in range(len(metrics))])
-    return rows
+    return open_metrics.table(len(subjects), len(metrics))
 
 
 def common_removal(subjects: Sequence[Subject], removal: str | None) -> str | None:
@@ -84,10 +84,22 @@ class OpenMetrics:
         """Run a metric up to its next question, or to its end."""
         questions = self.running[place]
         try:
-            self.asked[place] = next(questions) if answers is None else questions.send(answers)
+            if answers is None:
+                asked = next(questions)
+            else:
+                asked = questions.send(answers)
+            self.asked[place] = asked
         except StopIteration as end:
             self.numbers[place] = end.value
             del self.running[place]
+
+    def table(self, subjects: int, metrics: int) -> list[list[Numbers]]:
+        """[subjects][metrics] the numbers of all metrics, when all are done."""
+        rows = []
+        for subject in range(subjects):
+            row = [self.numbers[subject, metric] for metric in range(metrics)]
+            rows.append(row)
+        return rows
 
     def take_questions(self) -> dict[Place, KeptSets]:
         """All open questions, which are no longer open."""
@@ -116,13 +128,14 @@ class TextSets:
         return rows
 
     def question(self) -> Question:
-        return Question(self.encoding, self.target, np.stack(self.sets))
+        keep = np.stack(self.sets)
+        return Question(self.encoding, self.target, keep)
 
 
 def answer_together(
     model: Model,
+    subjects: Sequence[Subject],
     asked: Mapping[Place, KeptSets],
-    subjects: Mapping[Place, Subject],
     *,
     removal: str | None,
     memory: Memory,
@@ -132,12 +145,15 @@ def answer_together(
     keys: dict[Place, TextKey] = {}
     rows: dict[Place, list[int]] = {}
     for place, question in asked.items():
-        subject = subjects[place]
+        subject = subjects[place[0]]
         encoding = subject.explanation.encoding
         target = target_as_asked(subject, question)
-        keys[place] = key_of_text(encoding, target)
-        text = texts.setdefault(keys[place], TextSets(encoding, target))
-        rows[place] = text.add(visible_tokens(subject, question, target))
+        key = key_of_text(encoding, target)
+        if key not in texts:
+            texts[key] = TextSets(encoding, target)
+        keys[place] = key
+        visible = visible_tokens(subject, question, target)
+        rows[place] = texts[key].add(visible)
 
     questions = {key: text.question() for key, text in texts.items()}
     scored = score_in_few_calls(model, questions, removal=removal, memory=memory)
@@ -145,7 +161,12 @@ def answer_together(
     answers = {}
     for place, question in asked.items():
         key = keys[place]
-        answers[place] = answers_from_scores(question, scored[key], rows[place], texts[key].target)
+        answers[place] = answers_from_scores(
+            question,
+            scored[key],
+            rows=rows[place],
+            target=texts[key].target,
+        )
     return answers
 
 
@@ -168,11 +189,17 @@ def visible_tokens(subject: Subject, question: KeptSets, target: Target) -> np.n
     """[n t] the tokens that the model sees in each kept set."""
     encoding = subject.explanation.encoding
     kept = subject.units.keep(question.units)
-    return (kept | target.given(encoding)) & target.inputs(len(encoding))
+    given = target.given(encoding)
+    inputs = target.inputs(len(encoding))
+    return (kept | given) & inputs
 
 
 def score_in_few_calls(
-    model: Model, questions: Mapping[TextKey, Question], *, removal: str | None, memory: Memory
+    model: Model,
+    questions: Mapping[TextKey, Question],
+    *,
+    removal: str | None,
+    memory: Memory,
 ) -> dict[TextKey, Scored]:
     """The model's scores in one call, or in two where some share prefixes of a causal model and some do not."""
     deletes = (removal or model.removals[0]) == "delete"
@@ -185,13 +212,21 @@ def score_in_few_calls(
 
     scored: dict[TextKey, Scored] = {}
     for keys, shared in ((alone, None), (sharing, memory)):
-        if keys:
-            results = model.score([questions[key] for key in keys], removal=removal, memory=shared)
-            scored.update(zip(keys, results, strict=True))
+        if not keys:
+            continue
+        together = [questions[key] for key in keys]
+        results = model.score(together, removal=removal, memory=shared)
+        scored.update(zip(keys, results, strict=True))
     return scored
 
 
-def answers_from_scores(question: KeptSets, scored: Scored, rows: list[int], target: Target) -> Answers:
+def answers_from_scores(
+    question: KeptSets,
+    scored: Scored,
+    *,
+    rows: list[int],
+    target: Target,
+) -> Answers:
     """The answers to one question, from the rows of a text's scores that hold its sets."""
     value = scored.value[rows].sum(-1)
     predicted = scored.predicted[rows]

@@ -44,14 +44,20 @@ def token_weights(subject: Subject) -> np.ndarray:
     """[t] scores of the units scaled to 0…1 over the text, on their tokens; 1 for tokens that may not be removed."""
     scores = subject.scores
     # a first written token has no units before it
-    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+    low = scores.min(initial=np.inf)
+    high = scores.max(initial=-np.inf)
     scaled = np.full(len(scores), 0.5)
     if high > low:
         scaled = (scores - low) / (high - low)
     return np.append(scaled, 1.0)[subject.units.of]
 
 
-def soft_probabilities(subject: Subject, samples: int, *, complement: bool) -> SoftProbabilities:
+def soft_probabilities(
+    subject: Subject,
+    samples: int,
+    *,
+    complement: bool,
+) -> SoftProbabilities:
     """What is left of the target when entries of embeddings are kept as likely as scores are high.
 
     With `complement` they are removed as likely as scores are high.
@@ -61,20 +67,30 @@ def soft_probabilities(subject: Subject, samples: int, *, complement: bool) -> S
     model = cast("Model", subject.model)
     encoding = subject.explanation.encoding
     target = replace(subject.explanation.target, output="log_prob")
-    ((_, trace),) = model.trace([encoding], [target], want=frozenset())
+    traces = model.trace([encoding], [target], want=frozenset())
+    ((_, trace),) = traces
     embeddings = cast("torch.Tensor", trace.embeddings).detach()  # [t d]
 
-    removable = subject.units.of >= 0  # [t]
-    masks = draw_masks(subject, (samples, *embeddings.shape), complement=complement)
-    inputs = [embeddings * torch.from_numpy(mask).to(embeddings) for mask in masks]
-    without_units = torch.from_numpy(~removable).to(embeddings)[:, None]
-    inputs.append(embeddings * without_units)
+    shape = (samples, *embeddings.shape)
+    masks = draw_masks(subject, shape, complement=complement)
+    without_units = subject.units.of < 0  # [t]
+    inputs = []
+    for mask in (*masks, without_units[:, None]):
+        kept = torch.from_numpy(mask).to(embeddings)
+        inputs.append(embeddings * kept)
 
-    probabilities = np.exp(values_of_embeddings(model, encoding, target, inputs))
-    return SoftProbabilities(float(np.exp(trace.value)), probabilities[:-1], float(probabilities[-1]))
+    values = values_of_embeddings(model, encoding, target, inputs)
+    *probabilities, nothing = np.exp(values)
+    whole = float(np.exp(trace.value))
+    return SoftProbabilities(whole, np.array(probabilities), float(nothing))
 
 
-def draw_masks(subject: Subject, shape: tuple[int, ...], *, complement: bool) -> np.ndarray:
+def draw_masks(
+    subject: Subject,
+    shape: tuple[int, ...],
+    *,
+    complement: bool,
+) -> np.ndarray:
     """[samples t d] True for the entries of embeddings that are kept."""
     chance = token_weights(subject)
     # the same numbers for both: what one keeps the other removes
@@ -87,13 +103,20 @@ def draw_masks(subject: Subject, shape: tuple[int, ...], *, complement: bool) ->
 
 
 def values_of_embeddings(
-    model: Model, encoding: Encoding, target: Target, inputs: Sequence[torch.Tensor]
+    model: Model,
+    encoding: Encoding,
+    target: Target,
+    inputs: Sequence[torch.Tensor],
 ) -> list[float]:
     """The target's value with other embeddings in the place of the text's, for each of the inputs."""
     count = len(inputs)
-    traces = model.trace([encoding] * count, [target] * count, want=frozenset(), embeddings=inputs)
-    values = {index: trace.value for index, trace in traces}
-    return [values[index] for index in range(count)]
+    encodings = [encoding] * count
+    targets = [target] * count
+    traces = model.trace(encodings, targets, want=frozenset(), embeddings=inputs)
+    values = [0.0] * count
+    for index, trace in traces:
+        values[index] = trace.value
+    return values
 
 
 @metric("soft_sufficiency")
@@ -120,7 +143,8 @@ class SoftSufficiency(Metric):
         probabilities = soft_probabilities(subject, self.samples, complement=False)
         if not probabilities.largest_loss > 0:
             return {"soft_sufficiency": 1.0}
-        survived = np.clip(1 - probabilities.losses / probabilities.largest_loss, 0, 1)
+        lost = probabilities.losses / probabilities.largest_loss
+        survived = np.clip(1 - lost, 0, 1)
         return {"soft_sufficiency": float(survived.mean())}
 
 
@@ -147,5 +171,6 @@ class SoftComprehensiveness(Metric):
         probabilities = soft_probabilities(subject, self.samples, complement=True)
         if not probabilities.largest_loss > 0:
             return {"soft_comprehensiveness": 0.0}
-        lost = np.clip(probabilities.losses / probabilities.largest_loss, 0, 1)
+        shares = probabilities.losses / probabilities.largest_loss
+        lost = np.clip(shares, 0, 1)
         return {"soft_comprehensiveness": float(lost.mean())}

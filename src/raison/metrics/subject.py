@@ -52,16 +52,17 @@ class Subject:
         in_order = self.explanation.order
         if in_order is None:
             in_order = np.array([], np.int64)
-        candidates = [int(unit) for unit in (*in_order, *by_score)]
-        rationale = [unit for unit in candidates if selected[unit]]
-
-        # `dict.fromkeys` drops what was there before
-        return np.array(list(dict.fromkeys([*rationale, *by_score.tolist()])), dtype=np.int64)
+        candidates = np.concatenate([in_order, by_score])
+        rationale = candidates[selected[candidates]]
+        first, then = rationale.tolist(), by_score.tolist()
+        ranking = dict.fromkeys([*first, *then])  # each unit once, at its first place
+        return np.array(list(ranking), dtype=np.int64)
 
     @cached_property
     def gold(self) -> np.ndarray:
         """[u] units that share a character with the human rationale; none in a text where people marked nothing."""
-        if self.example is None or not (self.example.gold or self.gold_share is not None):
+        data_set_has_gold = self.gold_share is not None
+        if self.example is None or not (self.example.gold or data_set_has_gold):
             raise InputError("This text has no human rationale: evaluate plausibility on a data set that has some.")
         return gold_units(self.explanation.encoding, self.units, self.example)
 
@@ -74,7 +75,9 @@ class Subject:
     def generator(self, salt: str) -> np.random.Generator:
         """Randomness that depends on the example (with its id), the target and the metric alone, not on the method."""
         content = self.explanation.encoding.content() + self.explanation.target.content()
-        return np.random.default_rng([self.seed, int(content[:16], 16), *salt.encode()])
+        number = int(content[:16], 16)
+        seeds = [self.seed, number, *salt.encode()]
+        return np.random.default_rng(seeds)
 
 
 def gold_units(encoding: Encoding, units: Units, example: Example) -> np.ndarray:
@@ -90,8 +93,9 @@ def gold_units(encoding: Encoding, units: Units, example: Example) -> np.ndarray
         gold_segment = encoding.segments.index(name)
 
         for unit, (segment, start, end) in enumerate(units.spans):
-            overlaps = start < gold_span.end and gold_span.start < end
-            if segment == gold_segment and overlaps:
+            if segment != gold_segment:
+                continue
+            if start < gold_span.end and gold_span.start < end:
                 marked[unit] = True
     return marked
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +17,14 @@ CELLS = 1 << 20  # distances at a time: bounds memory
 DRAWN_FOR_EACH_CENTRE = 20  # points from which the first centres are drawn, if there are more
 
 
-def clusters(vectors: ArrayLike, k: int, *, batch: int | None = None, passes: int = 100, seed: int = 0) -> np.ndarray:
+def clusters(
+    vectors: ArrayLike,
+    k: int,
+    *,
+    batch: int | None = None,
+    passes: int = 100,
+    seed: int = 0,
+) -> np.ndarray:
     """[n] the cluster of each point by k-means: Lloyd's algorithm, or with `batch` Sculley's (2010) mini-batches.
 
     The first centres are drawn as in k-means++ (Arthur & Vassilvitskii 2007), which with fewer than k different points
@@ -34,7 +44,8 @@ def clusters(vectors: ArrayLike, k: int, *, batch: int | None = None, passes: in
     if batch is None or batch >= len(data):
         move_by_all_points(data, centres, passes)
     else:
-        steps = passes * -(-len(data) // batch)  # batches of a pass, rounded up
+        batches_of_a_pass = ceil(len(data) / batch)
+        steps = passes * batches_of_a_pass
         move_by_batches(data, centres, batch=batch, steps=steps, generator=generator)
     return nearest_centres(data, centres)
 
@@ -42,51 +53,78 @@ def clusters(vectors: ArrayLike, k: int, *, batch: int | None = None, passes: in
 def move_by_all_points(data: np.ndarray, centres: np.ndarray, passes: int) -> None:
     """Lloyd's algorithm: each centre becomes the mean of its points, until none moves."""
     for _ in range(passes):
-        nearest = nearest_centres(data, centres)
-        counts, sums, has_points = sums_by_centre(data, nearest, len(centres))
-        means = sums / counts[has_points, None]
-        if np.array_equal(centres[has_points], means):
+        groups = group_points(data, centres)
+        means = groups.sums / groups.counts[:, None]
+        if np.array_equal(centres[groups.centres], means):
             break
-        centres[has_points] = means
+        centres[groups.centres] = means
 
 
 def move_by_batches(
-    data: np.ndarray, centres: np.ndarray, *, batch: int, steps: int, generator: np.random.Generator
+    data: np.ndarray,
+    centres: np.ndarray,
+    *,
+    batch: int,
+    steps: int,
+    generator: np.random.Generator,
 ) -> None:
     """Sculley's algorithm: each centre is the mean of all points that it was ever given."""
     members = np.zeros(len(centres))
     for _ in range(steps):
-        points = data[generator.integers(0, len(data), batch)]
-        nearest = nearest_centres(points, centres)
-        counts, sums, has_points = sums_by_centre(points, nearest, len(centres))
-        members += counts
-        new = counts[has_points, None]
-        centres[has_points] += (sums - new * centres[has_points]) / members[has_points, None]
+        drawn = generator.integers(0, len(data), batch)
+        groups = group_points(data[drawn], centres)
+        members[groups.centres] += groups.counts
+
+        old = centres[groups.centres]
+        change = groups.sums - groups.counts[:, None] * old
+        all_members = members[groups.centres]
+        centres[groups.centres] = old + change / all_members[:, None]
 
 
-def sums_by_centre(points: np.ndarray, nearest: np.ndarray, centres: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """[k] counts of points, [≤ k, d] their sums at the centres that have some, and [k] which centres these are."""
-    counts = np.bincount(nearest, minlength=centres)
-    has_points = counts > 0
-    first = (np.cumsum(counts) - counts)[has_points]
-    in_order = points[np.argsort(nearest, kind="stable")]
-    return counts, np.add.reduceat(in_order, first), has_points
+@dataclass(frozen=True)
+class Groups:
+    """The centres that have points, how many, and the sums of these points."""
+
+    centres: np.ndarray  # [g] numbers of the centres
+    counts: np.ndarray  # [g]
+    sums: np.ndarray  # [g d]
 
 
-def draw_first_centres(data: np.ndarray, k: int, generator: np.random.Generator) -> np.ndarray:
+def group_points(points: np.ndarray, centres: np.ndarray) -> Groups:
+    """The points grouped by their nearest centres."""
+    nearest = nearest_centres(points, centres)
+    all_counts = np.bincount(nearest, minlength=len(centres))
+    numbers = np.flatnonzero(all_counts)
+    counts = all_counts[numbers]
+
+    order = np.argsort(nearest, kind="stable")
+    first = np.cumsum(counts) - counts  # of each group
+    sums = np.add.reduceat(points[order], first)
+    return Groups(numbers, counts, sums)
+
+
+def draw_first_centres(
+    data: np.ndarray,
+    k: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
     """[≤ k, d] points, each drawn with a probability proportional to its squared distance to those before."""
     # from a sample, if there are many points: k passes over a million would take longer than the clustering
     pool = data
     most = DRAWN_FOR_EACH_CENTRE * k
     if len(data) > most:
-        pool = data[generator.choice(len(data), most, replace=False)]
+        sample = generator.choice(len(data), most, replace=False)
+        pool = data[sample]
 
-    centres = [pool[generator.integers(len(pool))]]
+    first = generator.integers(len(pool))
+    centres = [pool[first]]
     distances = squared_distances(pool, centres[0])
     while len(centres) < k and distances.sum() > 0:
-        drawn = generator.choice(len(pool), p=distances / distances.sum())
-        centres.append(pool[drawn])
-        distances = np.minimum(distances, squared_distances(pool, pool[drawn]))
+        chances = distances / distances.sum()
+        drawn = generator.choice(len(pool), p=chances)
+        centre = pool[drawn]
+        centres.append(centre)
+        distances = np.minimum(distances, squared_distances(pool, centre))
     return np.stack(centres)
 
 
@@ -101,8 +139,10 @@ def nearest_centres(data: np.ndarray, centres: np.ndarray) -> np.ndarray:
     squares = (centres**2).sum(1)
     parts = []
     for start in range(0, len(data), step):
-        products = data[start : start + step] @ centres.T
-        parts.append((squares - 2 * products).argmin(1))
+        some = data[start : start + step]
+        products = some @ centres.T
+        distances = squares - 2 * products  # without the square of the point, which is the same for all centres
+        parts.append(distances.argmin(1))
     return np.concatenate(parts)
 
 

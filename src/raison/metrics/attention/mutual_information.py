@@ -31,34 +31,50 @@ def mutual_information(first: ArrayLike, second: ArrayLike) -> float:
 
     The plug-in estimate: too high by about (k − 1)² / 2N for k labels on each side and N pairs. NaN without pairs.
     """
-    a, b = np.asarray(first), np.asarray(second)
+    a = np.asarray(first)
+    b = np.asarray(second)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"Labels must come in pairs, not {a.shape} and {b.shape}.")
     n = len(a)
     if not n:
         return float("nan")
 
-    a, b = label_numbers(a), label_numbers(b)
+    a = label_numbers(a)
+    b = label_numbers(b)
     width = int(b.max()) + 1
     # only the cells that have a pair: a table of k² would be mostly empty
     cells, counts = np.unique(a * width + b, return_counts=True)
-    i, j = cells // width, cells % width
-    expected = np.bincount(a)[i] / n * np.bincount(b)[j]  # counts, if the labels were independent
-    information = (counts / n) @ np.log(counts / expected)
+    i, j = np.divmod(cells, width)
+
+    a_counts = np.bincount(a)[i]
+    b_counts = np.bincount(b)[j]
+    expected = a_counts / n * b_counts  # if the labels were independent
+    log_ratios = np.log(counts / expected)
+    information = (counts / n) @ log_ratios
     return max(0.0, float(information))
 
 
 def label_numbers(labels: np.ndarray) -> np.ndarray:
     """[n] the same labels as numbers from 0 on."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    _, numbers = np.unique(labels, return_inverse=True)
+    return numbers.astype(np.int64)
 
 
-def shuffled_information(first: ArrayLike, second: ArrayLike, *, repeats: int = 5, seed: int = 0) -> float:
+def shuffled_information(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    repeats: int = 5,
+    seed: int = 0,
+) -> float:
     """The mean mutual information after one side was shuffled: what the estimate says about independent labels."""
     whole("repeats", repeats, 1)
     generator = np.random.default_rng(seed)
     labels = np.asarray(second)
-    values = [mutual_information(first, generator.permutation(labels)) for _ in range(repeats)]
+    values = []
+    for _ in range(repeats):
+        shuffled = generator.permutation(labels)
+        values.append(mutual_information(first, shuffled))
     return float(np.mean(values))
 
 
@@ -77,15 +93,19 @@ def information_of_states(
     P3 has 1000 words, up to a million pairs, k = 1000 and batches of 100. The estimate is biased by (k − 1)² / 2N, so
     by default k is at most 1000 and so small that this is at most 0.1; compare `value` with `bias`, never alone.
     """
-    x, h = finite_vectors(inputs), finite_vectors(states)
+    x = finite_vectors(inputs)
+    h = finite_vectors(states)
     pairs = len(x)
     if pairs != len(h):
         raise InputError(f"Embeddings and hidden states must come in pairs, not {pairs} and {len(h)}.")
     if k is None:
-        k = min(1000, 1 + isqrt(pairs // 5))
+        most = 1 + isqrt(pairs // 5)
+        k = min(1000, most)
 
     x_clusters = clusters(x, k, batch=batch, passes=passes, seed=seed)
     h_clusters = clusters(h, k, batch=batch, passes=passes, seed=seed)
-    used = len(np.unique(x_clusters)), len(np.unique(h_clusters))
+    value = mutual_information(x_clusters, h_clusters)
     bias = shuffled_information(x_clusters, h_clusters, repeats=repeats, seed=seed)
-    return Information(mutual_information(x_clusters, h_clusters), bias, pairs, k, used)
+    x_used = len(np.unique(x_clusters))
+    h_used = len(np.unique(h_clusters))
+    return Information(value, bias, pairs, k, used=(x_used, h_used))

@@ -10,7 +10,11 @@ from raison.core.errors import InputError
 __all__ = ["pooled_logits", "token_logits", "token_probability"]
 
 
-def token_logits(states: ArrayLike, weight: ArrayLike, bias: ArrayLike = 0.0) -> np.ndarray:
+def token_logits(
+    states: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike = 0.0,
+) -> np.ndarray:
     """[.., t, c] W h_t + b: the logits of a linear decoder if all attention were on one token (P3 4.2).
 
     states [.., t, d], weight [c, d], bias [c]; with weight [d], the one logit of a binary decoder: [.., t].
@@ -28,14 +32,19 @@ def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
     """
     alpha = np.asarray(attention, np.float64)
     of_tokens = np.asarray(logits, np.float64)
-    if not np.allclose(alpha.sum(-1), 1, atol=1e-3):
+    totals = alpha.sum(-1)
+    if not np.allclose(totals, 1, atol=1e-3):
         raise InputError("Attention must add up to 1, or the logits of tokens do not make those of the text.")
     if of_tokens.ndim == alpha.ndim:
         return (alpha * of_tokens).sum(-1)
     return np.einsum("...t,...tc->...c", alpha, of_tokens)
 
 
-def token_probability(logits: ArrayLike, predicted: int, mask: ArrayLike | None = None) -> float:
+def token_probability(
+    logits: ArrayLike,
+    predicted: int,
+    mask: ArrayLike | None = None,
+) -> float:
     """The probability of the predicted class from each token alone, averaged over the tokens of one text (P3 Table 3).
 
     logits [t] of a binary decoder (class 1 has σ(logit), class 0 has σ(−logit)), or [t, c] (softmax). P3 averages over
@@ -47,15 +56,21 @@ def token_probability(logits: ArrayLike, predicted: int, mask: ArrayLike | None 
         raise InputError(f"Logits are [token] or [token, class] of one text, not {of_tokens.shape}.")
     binary = of_tokens.ndim == 1
     classes = 2 if binary else of_tokens.shape[1]
-    if isinstance(predicted, bool) or predicted not in range(classes):
+    is_class = predicted in range(classes) and not isinstance(predicted, bool)
+    if not is_class:
         raise InputError(f"The predicted class is a number from 0 to {classes - 1}, not {predicted}.")
 
-    log_probability = binary_log_probability if binary else softmax_log_probability
-    log_p = log_probability(of_tokens, predicted)
-    real = np.ones(len(of_tokens), bool) if mask is None else np.asarray(mask, bool)
-    if not real.any():
+    if binary:
+        log_p = binary_log_probability(of_tokens, predicted)
+    else:
+        log_p = softmax_log_probability(of_tokens, predicted)
+    if mask is not None:
+        real = np.asarray(mask, bool)
+        log_p = log_p[real]
+    if not len(log_p):
         return float("nan")
-    return float(np.exp(log_p[real]).mean())
+    p = np.exp(log_p)
+    return float(p.mean())
 
 
 def binary_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
@@ -66,4 +81,5 @@ def binary_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
 
 def softmax_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] the logarithm of a class's softmax, logits [t c]."""
-    return logits[:, predicted] - np.logaddexp.reduce(logits, axis=1)
+    of_all = np.logaddexp.reduce(logits, axis=1)
+    return logits[:, predicted] - of_all

@@ -9,11 +9,11 @@ import numpy as np
 
 from raison.core.documents import Document, documents_of, tokens_of, units_of_tokens
 from raison.core.records import Example
-from raison.metrics.base import AveragedF1, Numbers, Share, Subject, metric
+from raison.metrics.base import AveragedF1, Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, pooled_agreement_key
 from raison.metrics.plausibility.rationale import Length, check_length, rationale_units
 from raison.metrics.plausibility.span_metrics import check_threshold
-from raison.metrics.plausibility.spans import matching_spans, maximal_runs
+from raison.metrics.plausibility.spans import matching_spans, maximal_runs, sum_of_precisions, sum_of_recalls
 from raison.metrics.plausibility.unit_sets import Overlap
 
 __all__ = ["EraserIouF1Macro"]
@@ -52,11 +52,9 @@ class EraserIouF1Macro(Plausibility):
         if example is not None and (example.gold or gold.any()):
             counts = spans_by_document(subject, example, self.k, self.threshold)
 
-        precisions = [each.both / each.chosen for each in counts if each.chosen]
-        recalls = [each.both / each.gold for each in counts if each.gold]
         averaged = AveragedF1(
-            precision=Share(sum(precisions), len(precisions)),
-            recall=Share(sum(recalls), len(recalls)),
+            precision=sum_of_precisions(counts),
+            recall=sum_of_recalls(counts),
         )
         return {
             "eraser_iou_f1_macro": averaged,
@@ -65,7 +63,12 @@ class EraserIouF1Macro(Plausibility):
         }
 
 
-def spans_by_document(subject: Subject, example: Example, k: Length, threshold: float) -> list[Overlap]:
+def spans_by_document(
+    subject: Subject,
+    example: Example,
+    k: Length,
+    threshold: float,
+) -> list[Overlap]:
     """How many spans of ERASER's tokens are chosen, gold and matching, document by document."""
     encoding = subject.explanation.encoding
     chosen_units = rationale_units(subject, k)
@@ -73,14 +76,18 @@ def spans_by_document(subject: Subject, example: Example, k: Length, threshold: 
     for document in documents_of(example, encoding.segments):
         tokens = tokens_of(encoding.texts[document.segment], document)
         units_by_token = units_of_tokens(document, tokens, subject.units)
-        chosen_tokens = np.array([chosen_units[list(units)].any() for units in units_by_token], dtype=bool)
+        chosen_tokens = [chosen_units[units].any() for units in units_by_token]
+        chosen = maximal_runs(np.array(chosen_tokens, dtype=bool))
         gold = gold_spans_of_document(example, document, tokens, encoding.segments)
-        counts.append(matching_spans(maximal_runs(chosen_tokens), gold, threshold))
+        counts.append(matching_spans(chosen, gold, threshold))
     return counts
 
 
 def gold_spans_of_document(
-    example: Example, document: Document, tokens: Sequence[tuple[int, int]], segments: Sequence[str]
+    example: Example,
+    document: Document,
+    tokens: Sequence[tuple[int, int]],
+    segments: Sequence[str],
 ) -> list[frozenset[int]]:
     """The tokens of each gold span that has some in this document."""
     spans = []
@@ -88,9 +95,10 @@ def gold_spans_of_document(
         segment = segments.index(span.segment) if span.segment else 0
         if segment != document.segment:
             continue
-        touched = frozenset(
-            number for number, (start, end) in enumerate(tokens) if start < span.end and span.start < end
-        )
+        touched = []
+        for number, (start, end) in enumerate(tokens):
+            if start < span.end and span.start < end:
+                touched.append(number)
         if touched:
-            spans.append(touched)
+            spans.append(frozenset(touched))
     return spans

@@ -15,7 +15,11 @@ AREAS = ("step", "trapezoid")
 SIGNS = ("absolute", "positive")
 
 
-def area_under_precision_recall(scores: ArrayLike, gold: ArrayLike, area: str = "step") -> float:
+def area_under_precision_recall(
+    scores: ArrayLike,
+    gold: ArrayLike,
+    area: str = "step",
+) -> float:
     """The area under precision as a function of recall, over all thresholds on the scores.
 
     Units of equal score are above a threshold together. step: Σ_i (R_i − R_{i−1}) P_i, average precision, as
@@ -29,9 +33,11 @@ def area_under_precision_recall(scores: ArrayLike, gold: ArrayLike, area: str = 
 
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
-    before_a_fall = np.flatnonzero(ranked[1:] != ranked[:-1])
-    last_of_equals = np.append(before_a_fall, len(ranked) - 1)  # [i] of each group of equal scores
-    hits = np.cumsum(gold[order])[last_of_equals]
+    falls = ranked[1:] != ranked[:-1]
+    last = len(ranked) - 1
+    last_of_equals = np.append(np.flatnonzero(falls), last)  # [i] of each group of equal scores
+    all_hits = np.cumsum(gold[order])
+    hits = all_hits[last_of_equals]
 
     heights = hits / (last_of_equals + 1)  # precision at each threshold
     recall = hits / gold.sum()
@@ -52,16 +58,20 @@ def mass_on_gold(scores: ArrayLike, gold: ArrayLike, sign: str = "absolute") -> 
     if not gold.any():
         return NAN
 
-    mass = np.abs(scores) if sign == "absolute" else np.maximum(scores, 0.0)
+    mass = np.abs(scores)
+    if sign == "positive":
+        mass = np.maximum(scores, 0.0)
     if not mass.any():
         return float(gold.mean())
     mass = mass / mass.max()  # sums of huge scores stay finite, tiny ones do not vanish
-    return float(mass[gold].sum() / mass.sum())
+    on_gold = mass[gold].sum()
+    return float(on_gold / mass.sum())
 
 
 def finite_scores(scores: ArrayLike, gold: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """[u] scores and gold units as arrays that fit each other."""
-    scores, gold = np.asarray(scores, np.float64), np.asarray(gold, bool)
+    scores = np.asarray(scores, np.float64)
+    gold = np.asarray(gold, bool)
     if scores.shape != gold.shape or scores.ndim != 1:
         raise InputError(f"Scores of {scores.shape} units do not fit a rationale of {gold.shape}: use the same units.")
     if not np.isfinite(scores).all():

@@ -31,7 +31,8 @@ class Auprc(Plausibility):
         one_of("area", self.area, AREAS)
 
     def numbers(self, subject: Subject) -> Numbers:
-        return {"auprc": area_under_precision_recall(subject.scores, subject.gold, self.area)}
+        area = area_under_precision_recall(subject.scores, subject.gold, self.area)
+        return {"auprc": area}
 
 
 @metric("precision_at_k")
@@ -51,7 +52,8 @@ class PrecisionAtK(Plausibility):
         check_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
-        counts = overlap(most_important_units(subject, self.k), subject.gold)
+        chosen = most_important_units(subject, self.k)
+        counts = overlap(chosen, subject.gold)
         return {"precision_at_k": precision(counts)}
 
 
@@ -72,7 +74,8 @@ class MicroRecallAtK(Plausibility):
         whole("k", self.k, 1)
 
     def numbers(self, subject: Subject) -> Numbers:
-        counts = overlap(most_important_units(subject, self.k), subject.gold)
+        chosen = most_important_units(subject, self.k)
+        counts = overlap(chosen, subject.gold)
         return {"micro_recall_at_k": pooled_recall(counts)}
 
 
@@ -108,4 +111,5 @@ class GoldMass(Plausibility):
         one_of("sign", self.sign, SIGNS)
 
     def numbers(self, subject: Subject) -> Numbers:
-        return {"gold_mass": mass_on_gold(subject.scores, subject.gold, self.sign)}
+        share = mass_on_gold(subject.scores, subject.gold, self.sign)
+        return {"gold_mass": share}

@@ -22,7 +22,12 @@ def check_length(k: Length) -> None:
         whole("k", k, 1)
 
 
-def rationale_length(k: Length, units: int, gold: int, share: float | None = None) -> int:
+def rationale_length(
+    k: Length,
+    units: int,
+    gold: int,
+    share: float | None = None,
+) -> int:
     """How many units make a rationale, from 1 to `units`.
 
     k a whole number: so many. k a share in (0, 1]: so much of the text. None: the data set's mean share of gold units
@@ -46,7 +51,9 @@ def round_half_up(value: float) -> int:
 
 def most_important_units(subject: Subject, k: Length) -> np.ndarray:
     """[u] the units with the highest scores."""
-    count = rationale_length(k, len(subject.units), int(subject.gold.sum()), subject.gold_share)
+    units = len(subject.units)
+    gold = int(subject.gold.sum())
+    count = rationale_length(k, units, gold, subject.gold_share)
     return subject.best(count)
 
 

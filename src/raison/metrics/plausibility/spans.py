@@ -8,10 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from raison.metrics.base import Subject, gold_units
-from raison.metrics.numbers import harmonic_mean
+from raison.metrics.numbers import Share, harmonic_mean
 from raison.metrics.plausibility.unit_sets import Overlap, ratio_or_zero
 
-__all__ = ["Spans", "eraser_span_scores", "gold_spans", "matching_spans", "maximal_runs"]
+__all__ = [
+    "Spans",
+    "eraser_span_scores",
+    "gold_spans",
+    "matching_spans",
+    "maximal_runs",
+    "sum_of_precisions",
+    "sum_of_recalls",
+]
 
 Spans = Collection[Collection[int]]  # each the numbers of its units
 
@@ -21,12 +29,11 @@ def maximal_runs(chosen: np.ndarray, segment: Sequence[int] | None = None) -> li
     found: list[set[int]] = []
     for unit in np.flatnonzero(chosen).tolist():
         before = unit - 1
-        is_neighbour = bool(found) and before in found[-1]
-        same_segment = segment is None or segment[unit] == segment[before]
-        if is_neighbour and same_segment:
-            found[-1].add(unit)
-        else:
-            found.append({unit})
+        follows_a_gap = not found or before not in found[-1]
+        begins_segment = segment is not None and segment[unit] != segment[before]
+        if follows_a_gap or begins_segment:
+            found.append(set())
+        found[-1].add(unit)
     return [frozenset(run) for run in found]
 
 
@@ -40,8 +47,9 @@ def gold_spans(subject: Subject) -> list[frozenset[int]]:
     for span in example.gold:
         alone = replace(example, gold=(span,))
         mask = gold_units(subject.explanation.encoding, subject.units, alone)
-        if mask.any():
-            spans.append(frozenset(np.flatnonzero(mask).tolist()))
+        units = np.flatnonzero(mask).tolist()
+        if units:
+            spans.append(frozenset(units))
     return list(dict.fromkeys(spans))
 
 
@@ -54,18 +62,23 @@ def matching_spans(predicted: Spans, gold: Spans, threshold: float = 0.5) -> Ove
     """
     predicted_sets = set(map(frozenset, predicted))
     gold_sets = set(map(frozenset, gold))
-    matches = [span for span in predicted_sets if best_iou(span, gold_sets) >= threshold]
-    return Overlap(len(matches), len(predicted_sets), len(gold_sets))
+    matches = 0
+    for span in predicted_sets:
+        matches += best_iou(span, gold_sets) >= threshold
+    return Overlap(matches, len(predicted_sets), len(gold_sets))
 
 
 def best_iou(span: frozenset[int], others: Iterable[frozenset[int]]) -> float:
     """The IOU of a span with the one that it agrees with most; 0 without others."""
-    return max((iou_of_spans(span, other) for other in others), default=0.0)
+    ious = [iou_of_spans(span, other) for other in others]
+    return max(ious, default=0.0)
 
 
 def iou_of_spans(first: frozenset[int], second: frozenset[int]) -> float:
     """Intersection over union of two spans; 0 where both are empty."""
-    return ratio_or_zero(len(first & second), len(first | second))
+    both = first & second
+    union = first | second
+    return ratio_or_zero(len(both), len(union))
 
 
 def eraser_span_scores(texts: Iterable[tuple[Spans, Spans]], threshold: float = 0.5) -> dict[str, float]:
@@ -77,13 +90,15 @@ def eraser_span_scores(texts: Iterable[tuple[Spans, Spans]], threshold: float = 
     """
     counts = [matching_spans(predicted, gold, threshold) for predicted, gold in texts]
     matches = sum(each.both for each in counts)
-    precision_micro = ratio_or_zero(matches, sum(each.chosen for each in counts))
-    recall_micro = ratio_or_zero(matches, sum(each.gold for each in counts))
+    chosen = sum(each.chosen for each in counts)
+    gold = sum(each.gold for each in counts)
+    precision_micro = ratio_or_zero(matches, chosen)
+    recall_micro = ratio_or_zero(matches, gold)
 
-    precisions = [each.both / each.chosen for each in counts if each.chosen]
-    recalls = [each.both / each.gold for each in counts if each.gold]
-    precision_macro = ratio_or_zero(sum(precisions), len(precisions))
-    recall_macro = ratio_or_zero(sum(recalls), len(recalls))
+    precisions = sum_of_precisions(counts)
+    recalls = sum_of_recalls(counts)
+    precision_macro = ratio_or_zero(precisions.part, precisions.whole)
+    recall_macro = ratio_or_zero(recalls.part, recalls.whole)
 
     return {
         "precision_micro": precision_micro,
@@ -93,3 +108,15 @@ def eraser_span_scores(texts: Iterable[tuple[Spans, Spans]], threshold: float = 
         "recall_macro": recall_macro,
         "f1_macro": harmonic_mean(precision_macro, recall_macro),
     }
+
+
+def sum_of_precisions(counts: Sequence[Overlap]) -> Share:
+    """The sum of the precisions of texts (or documents) in which something is chosen, and how many these are."""
+    precisions = [each.both / each.chosen for each in counts if each.chosen]
+    return Share(sum(precisions), len(precisions))
+
+
+def sum_of_recalls(counts: Sequence[Overlap]) -> Share:
+    """The sum of the recalls of texts (or documents) that have gold, and how many these are."""
+    recalls = [each.both / each.gold for each in counts if each.gold]
+    return Share(sum(recalls), len(recalls))

@@ -45,13 +45,18 @@ class Overlap:
 
 def overlap(chosen: ArrayLike, gold: ArrayLike) -> Overlap:
     """Counts of two masks [u]."""
-    chosen, gold = np.asarray(chosen, bool), np.asarray(gold, bool)
+    chosen = np.asarray(chosen, bool)
+    gold = np.asarray(gold, bool)
     if chosen.shape != gold.shape or chosen.ndim != 1:
         raise InputError(
             f"A choice of {chosen.shape} units does not fit a rationale of {gold.shape}: use the same units."
         )
     both = chosen & gold
-    return Overlap(int(both.sum()), int(chosen.sum()), int(gold.sum()))
+    return Overlap(
+        both=int(both.sum()),
+        chosen=int(chosen.sum()),
+        gold=int(gold.sum()),
+    )
 
 
 # -- of one text --------------------------------------------------------------------------------------------

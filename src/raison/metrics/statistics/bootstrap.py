@@ -15,23 +15,40 @@ CELLS = 1 << 20  # random numbers at a time: bounds memory, stays in the cache
 NORMAL = NormalDist()
 
 
-def draw_examples(n: int, resamples: int, seed: int, *, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+def draw_examples(
+    n: int,
+    resamples: int,
+    seed: int,
+    *,
+    width: int = 1,
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Rows of resamples and the examples [rows n] that they draw with replacement; `width` numbers for each example."""
     generator = np.random.default_rng(seed)
     step = max(1, CELLS // (n * width))
     for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        yield slice(start, start + rows), generator.integers(0, n, (rows, n))
+        stop = min(start + step, resamples)
+        examples = generator.integers(0, n, (stop - start, n))
+        yield slice(start, stop), examples
 
 
-def resampled_ratios(part: np.ndarray, total: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+def resampled_ratios(
+    part: np.ndarray,
+    total: np.ndarray,
+    resamples: int,
+    seed: int,
+) -> np.ndarray:
     """[resamples] Σ part / Σ total in samples of as many examples, drawn with replacement."""
     n = len(part)
-    totals_differ = bool((total != total[0]).any())
+    one_total = total[0]
+    all_equal = (total == one_total).all()
     ratios = np.empty(resamples)
     for rows, examples in draw_examples(n, resamples, seed):
-        totals = total[examples].sum(1) if totals_differ else n * total[0]
-        ratios[rows] = part[examples].sum(1) / totals
+        parts = part[examples].sum(1)
+        if all_equal:  # as in a mean: the sum is known
+            ratios[rows] = parts / (n * one_total)
+        else:
+            totals = total[examples].sum(1)
+            ratios[rows] = parts / totals
     return ratios
 
 
@@ -46,11 +63,23 @@ def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 
 def percentile(resampled: np.ndarray, level: float) -> tuple[float, float]:
     """The quantiles (1 ∓ level) / 2 of the resampled estimates."""
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(resampled, tails(level))
     return float(low), float(high)
 
 
-def bca(resampled: np.ndarray, estimate: float, without: np.ndarray, level: float) -> tuple[float, float]:
+def tails(level: float) -> tuple[float, float]:
+    """The shares below the lower and below the upper bound: (1 ∓ level) / 2."""
+    below_low = (1 - level) / 2
+    below_high = (1 + level) / 2
+    return below_low, below_high
+
+
+def bca(
+    resampled: np.ndarray,
+    estimate: float,
+    without: np.ndarray,
+    level: float,
+) -> tuple[float, float]:
     """Bias-corrected and accelerated interval (Efron 1987).
 
     z₀ = Φ⁻¹(share of resamples below the estimate, ties by half), a = Σ d³ / (6 (Σ d²)^{3/2}) with d = mean(θ₍₎) − θ₍ᵢ₎
@@ -60,28 +89,35 @@ def bca(resampled: np.ndarray, estimate: float, without: np.ndarray, level: floa
     bias = bias_correction(resampled, estimate)
     acceleration = acceleration_of(without)
     places = []
-    for side in ((1 - level) / 2, (1 + level) / 2):
+    for side in tails(level):
         z = bias + NORMAL.inv_cdf(side)
-        places.append(NORMAL.cdf(bias + z / (1 - acceleration * z)))
+        stretch = 1 - acceleration * z
+        place = NORMAL.cdf(bias + z / stretch)
+        places.append(place)
     low, high = np.quantile(resampled, places)
     return float(low), float(high)
 
 
 def bias_correction(resampled: np.ndarray, estimate: float) -> float:
     """z₀: the normal quantile of the share of resamples below the estimate, ties by half."""
-    tolerance = ROUNDING * max(np.abs(resampled).max(), abs(estimate))
+    largest = np.abs(resampled).max()
+    tolerance = ROUNDING * max(largest, abs(estimate))
     below = (resampled < estimate - tolerance).mean()
     not_above = (resampled <= estimate + tolerance).mean()
     share = float((below + not_above) / 2)
 
     edge = 0.5 / len(resampled)  # an estimate outside all resamples has no finite z₀: half a resample beyond them
-    return NORMAL.inv_cdf(min(max(share, edge), 1 - edge))
+    share = max(share, edge)
+    share = min(share, 1 - edge)
+    return NORMAL.inv_cdf(share)
 
 
 def acceleration_of(without: np.ndarray) -> float:
     """a: the skewness of the estimates without each example; 0 where they are all equal."""
     distance = without.mean() - without
-    spread = (distance**2).sum() ** 1.5
+    squares = (distance**2).sum()
+    spread = squares**1.5
     if not spread:
         return 0.0
-    return float((distance**3).sum() / (6 * spread))
+    cubes = (distance**3).sum()
+    return float(cubes / (6 * spread))

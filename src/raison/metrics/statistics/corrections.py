@@ -18,8 +18,10 @@ def holm(p: ArrayLike) -> np.ndarray:
     corrected = copy_of_p_values(p)
     order = ascending_order(corrected)
     ordered = corrected[order]
-    factors = np.arange(len(order), 0, -1)
-    corrected[order] = np.minimum(np.maximum.accumulate(ordered * factors), 1.0)
+    m = len(order)
+    scaled = ordered * np.arange(m, 0, -1)
+    largest_up_to_here = np.maximum.accumulate(scaled)
+    corrected[order] = np.minimum(largest_up_to_here, 1.0)
     return corrected
 
 
@@ -32,8 +34,10 @@ def benjamini_hochberg(p: ArrayLike) -> np.ndarray:
     order = ascending_order(corrected)
     ordered = corrected[order]
     m = len(order)
-    scaled = ordered * m / np.arange(1, m + 1)
-    smallest_from_here = np.minimum.accumulate(scaled[::-1])[::-1]
+    ranks = np.arange(1, m + 1)
+    scaled = ordered * m / ranks
+    from_the_last = np.minimum.accumulate(scaled[::-1])
+    smallest_from_here = from_the_last[::-1]
     corrected[order] = np.minimum(smallest_from_here, 1.0)
     return corrected
 
@@ -41,7 +45,8 @@ def benjamini_hochberg(p: ArrayLike) -> np.ndarray:
 def copy_of_p_values(p: ArrayLike) -> np.ndarray:
     """[m] the p-values in an array of their own."""
     p_values = np.array(p, np.float64)
-    if p_values.ndim != 1 or (p_values < 0).any() or (p_values > 1).any():
+    outside = (p_values < 0) | (p_values > 1)
+    if p_values.ndim != 1 or outside.any():
         raise InputError("p-values are numbers from 0 to 1 in one list.")
     return p_values
 
@@ -49,4 +54,5 @@ def copy_of_p_values(p: ArrayLike) -> np.ndarray:
 def ascending_order(p_values: np.ndarray) -> np.ndarray:
     """The places of the p-values from the smallest to the largest, without NaN."""
     known = np.flatnonzero(~np.isnan(p_values))
-    return known[np.argsort(p_values[known], kind="stable")]
+    order = np.argsort(p_values[known], kind="stable")
+    return known[order]

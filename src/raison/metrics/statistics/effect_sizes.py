@@ -22,10 +22,12 @@ def cohens_d(first: ArrayLike, second: ArrayLike) -> float:
         return nan
     if not differences.any():
         return 0.0
-    all_equal = np.ptp(differences) <= ROUNDING * np.abs(differences).max()
-    if all_equal:
+    largest = np.abs(differences).max()
+    if np.ptp(differences) <= ROUNDING * largest:  # all are equal
         return inf if differences[0] > 0 else -inf
-    return float(differences.mean() / differences.std(ddof=1))
+    mean = differences.mean()
+    spread = differences.std(ddof=1)
+    return float(mean / spread)
 
 
 def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
@@ -39,8 +41,10 @@ def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
         return nan
 
     pairs = len(a) * len(b)
-    pairs_with_smaller_y = np.searchsorted(b, a, side="left").sum()
-    pairs_with_larger_y = pairs - np.searchsorted(b, a, side="right").sum()
+    smaller_y = np.searchsorted(b, a, side="left")  # [n] for each x
+    smaller_or_equal_y = np.searchsorted(b, a, side="right")
+    pairs_with_smaller_y = smaller_y.sum()
+    pairs_with_larger_y = pairs - smaller_or_equal_y.sum()
     return float((pairs_with_smaller_y - pairs_with_larger_y) / pairs)
 
 
@@ -52,5 +56,6 @@ def superiority(first: ArrayLike, second: ArrayLike) -> float:
     differences = paired_differences(first, second)
     if not len(differences):
         return nan
-    wins = (differences > 0) + 0.5 * (differences == 0)
+    ties = differences == 0
+    wins = (differences > 0) + 0.5 * ties
     return float(wins.mean())

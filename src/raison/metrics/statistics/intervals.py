@@ -84,7 +84,12 @@ class Bootstrap:
 
 
 def mean_interval(
-    values: ArrayLike, *, level: float = 0.95, kind: str = "bca", resamples: int = RESAMPLES, seed: int = 0
+    values: ArrayLike,
+    *,
+    level: float = 0.95,
+    kind: str = "bca",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Interval:
     """Bootstrap confidence interval of a mean over examples (Efron & Tibshirani 1993).
 
@@ -92,8 +97,10 @@ def mean_interval(
     """
     numbers = numbers_or_nan(values)
     kept = without_nan(numbers)
+    count = len(kept)
+    excluded = len(numbers) - count
     bootstrap = Bootstrap(level, kind, resamples, seed)
-    return ratio_interval(kept, np.ones(len(kept)), excluded=len(numbers) - len(kept), bootstrap=bootstrap)
+    return ratio_interval(kept, np.ones(count), excluded=excluded, bootstrap=bootstrap)
 
 
 def pooled_interval(
@@ -110,27 +117,37 @@ def pooled_interval(
     """
     parts, wholes = parts_and_wholes(shares)
     kept = wholes > 0
+    excluded = int((~kept).sum())
     bootstrap = Bootstrap(level, kind, resamples, seed)
-    return ratio_interval(parts[kept], wholes[kept], excluded=int((~kept).sum()), bootstrap=bootstrap)
+    return ratio_interval(parts[kept], wholes[kept], excluded=excluded, bootstrap=bootstrap)
 
 
-def ratio_interval(part: np.ndarray, total: np.ndarray, *, excluded: int, bootstrap: Bootstrap) -> Interval:
+def ratio_interval(
+    part: np.ndarray,
+    total: np.ndarray,
+    *,
+    excluded: int,
+    bootstrap: Bootstrap,
+) -> Interval:
     """Interval of Σ part / Σ total over examples; a mean has totals of 1."""
     n = len(part)
     if not n:
         return interval_without_examples(excluded)
-    estimate = float(part.sum() / total.sum())
+    all_parts = part.sum()
+    all_totals = total.sum()
+    estimate = float(all_parts / all_totals)
     if n == 1:
         return interval_of_one(estimate, excluded)
     ratios = part / total
-    if np.ptp(ratios) <= ROUNDING * np.abs(ratios).max():  # every resample gives the same, up to rounding
+    largest = np.abs(ratios).max()
+    if np.ptp(ratios) <= ROUNDING * largest:  # every resample gives the same, up to rounding
         return interval_without_width(estimate, n, excluded)
 
     resampled = resampled_ratios(part, total, bootstrap.resamples, bootstrap.seed)
     if bootstrap.kind == "percentile":
         low, high = percentile(resampled, bootstrap.level)
     else:
-        without_each = (part.sum() - part) / (total.sum() - total)
+        without_each = (all_parts - part) / (all_totals - total)
         low, high = bca(resampled, estimate, without_each, bootstrap.level)
     return Interval(estimate, low, high, n, excluded)
 
@@ -151,26 +168,29 @@ def pooled_gap_interval(
     pairs = paired_shares(first, second)
     if not pairs.count:
         return interval_without_examples(pairs.excluded)
-    first_part, first_whole = float(pairs.first_parts.sum()), float(pairs.first_wholes.sum())
-    second_part, second_whole = float(pairs.second_parts.sum()), float(pairs.second_wholes.sum())
-    estimate = first_part / first_whole - second_part / second_whole
+    one, other = pairs.first, pairs.second
+    estimate = one.ratio() - other.ratio()
     if pairs.count == 1:
         return interval_of_one(estimate, pairs.excluded)
 
-    first_without_each = (first_part - pairs.first_parts) / (first_whole - pairs.first_wholes)
-    second_without_each = (second_part - pairs.second_parts) / (second_whole - pairs.second_wholes)
-    without_each = first_without_each - second_without_each
+    without_each = one.ratios_without_each() - other.ratios_without_each()
     if np.ptp(without_each) <= ROUNDING:  # the same whatever is drawn, up to rounding
         return interval_without_width(estimate, pairs.count, pairs.excluded)
 
     # a seed draws the same examples for both
-    first_ratios = resampled_ratios(pairs.first_parts, pairs.first_wholes, resamples, seed)
-    second_ratios = resampled_ratios(pairs.second_parts, pairs.second_wholes, resamples, seed)
-    low, high = bca(first_ratios - second_ratios, estimate, without_each, bootstrap.level)
+    ratios = resampled_ratios(one.parts, one.wholes, resamples, seed)
+    other_ratios = resampled_ratios(other.parts, other.wholes, resamples, seed)
+    gaps = ratios - other_ratios
+    low, high = bca(gaps, estimate, without_each, bootstrap.level)
     return Interval(estimate, low, high, pairs.count, pairs.excluded)
 
 
-def averaged_f1_interval(values: Sequence[AveragedF1], *, level: float = 0.95, seed: int = 0) -> Interval:
+def averaged_f1_interval(
+    values: Sequence[AveragedF1],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
     """BCa interval of the F1 of averaged precision and recall, by resampling examples.
 
     Examples without a precision and a recall add nothing; they are left out and counted.
@@ -180,7 +200,11 @@ def averaged_f1_interval(values: Sequence[AveragedF1], *, level: float = 0.95, s
 
 
 def averaged_f1_gap_interval(
-    first: Sequence[AveragedF1], second: Sequence[AveragedF1], *, level: float = 0.95, seed: int = 0
+    first: Sequence[AveragedF1],
+    second: Sequence[AveragedF1],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Interval:
     """BCa interval of the difference of two such F1 on the same examples, which are resampled together."""
     table, excluded = paired_sums(first, second)
@@ -190,7 +214,13 @@ def averaged_f1_gap_interval(
 Statistic = Callable[[np.ndarray], np.ndarray]  # [.. c] sums over examples -> [..]
 
 
-def interval_of_sums(table: np.ndarray, statistic: Statistic, *, excluded: int, bootstrap: Bootstrap) -> Interval:
+def interval_of_sums(
+    table: np.ndarray,
+    statistic: Statistic,
+    *,
+    excluded: int,
+    bootstrap: Bootstrap,
+) -> Interval:
     """BCa interval of a statistic of sums over examples, table [n c]."""
     n = len(table)
     if not n:
@@ -200,7 +230,8 @@ def interval_of_sums(table: np.ndarray, statistic: Statistic, *, excluded: int, 
     if n == 1:
         return interval_of_one(estimate, excluded)
 
-    resampled = statistic(resampled_sums(table, bootstrap.resamples, bootstrap.seed))
+    sums = resampled_sums(table, bootstrap.resamples, bootstrap.seed)
+    resampled = statistic(sums)
     if np.ptp(resampled) <= ROUNDING:  # the same whatever is drawn, up to rounding
         return interval_without_width(estimate, n, excluded)
     without_each = statistic(total - table)

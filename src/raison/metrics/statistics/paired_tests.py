@@ -48,7 +48,13 @@ def comparison_without_pairs(excluded: int) -> Comparison:
     return Comparison(nan, 1.0, 0, excluded, exact=True)
 
 
-def permutation_test(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> Comparison:
+def permutation_test(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
     """Whether the mean of paired numbers differs: two-sided sign-flip permutation test (Fisher 1935).
 
     If the two methods are the same in distribution, each difference could as well have the other sign. p is the share
@@ -63,13 +69,23 @@ def permutation_test(first: ArrayLike, second: ArrayLike, *, resamples: int = RE
         return sums[:, 0]
 
     scale = float(np.abs(differences).sum())
-    p, exact = sign_flip_test(differences[:, None], only_column, scale=scale, resamples=resamples, seed=seed)
+    p, exact = sign_flip_test(
+        differences[:, None],
+        only_column,
+        scale=scale,
+        resamples=resamples,
+        seed=seed,
+    )
     mean_difference = float(differences.mean()) if count else nan
     return Comparison(mean_difference, p, count, excluded, exact)
 
 
 def pooled_permutation_test(
-    first: Sequence[Share], second: Sequence[Share], *, resamples: int = RESAMPLES, seed: int = 0
+    first: Sequence[Share],
+    second: Sequence[Share],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Comparison:
     """Whether two pooled ratios differ: the two methods' counts of an example are swapped at random.
 
@@ -79,26 +95,44 @@ def pooled_permutation_test(
     pairs = paired_shares(first, second)
     if not pairs.count:
         return comparison_without_pairs(pairs.excluded)
-    all_parts = float((pairs.first_parts + pairs.second_parts).sum())
-    all_wholes = float((pairs.first_wholes + pairs.second_wholes).sum())
+    one, other = pairs.first, pairs.second
+    parts = one.parts + other.parts
+    wholes = one.wholes + other.wholes
+    all_parts = float(parts.sum())
+    all_wholes = float(wholes.sum())
 
     def gap_of_ratios(sums: np.ndarray) -> np.ndarray:
         # of ± sums of differences: the one side has half of (all + sum), the other half of (all − sum)
-        parts, wholes = sums.T
-        return (all_parts + parts) / (all_wholes + wholes) - (all_parts - parts) / (all_wholes - wholes)
+        part_sums, whole_sums = sums.T
+        first_ratios = (all_parts + part_sums) / (all_wholes + whole_sums)
+        second_ratios = (all_parts - part_sums) / (all_wholes - whole_sums)
+        return first_ratios - second_ratios
 
-    part_differences = pairs.first_parts - pairs.second_parts
-    whole_differences = pairs.first_wholes - pairs.second_wholes
+    part_differences = one.parts - other.parts
+    whole_differences = one.wholes - other.wholes
     differences = np.stack([part_differences, whole_differences], 1)
-    p, exact = sign_flip_test(differences, gap_of_ratios, scale=1.0, resamples=resamples, seed=seed)
-
-    first_ratio = pairs.first_parts.sum() / pairs.first_wholes.sum()
-    second_ratio = pairs.second_parts.sum() / pairs.second_wholes.sum()
-    return Comparison(float(first_ratio - second_ratio), p, pairs.count, pairs.excluded, exact)
+    p, exact = sign_flip_test(
+        differences,
+        gap_of_ratios,
+        scale=1.0,
+        resamples=resamples,
+        seed=seed,
+    )
+    return Comparison(
+        difference=one.ratio() - other.ratio(),
+        p=p,
+        count=pairs.count,
+        excluded=pairs.excluded,
+        exact=exact,
+    )
 
 
 def averaged_f1_permutation_test(
-    first: Sequence[AveragedF1], second: Sequence[AveragedF1], *, resamples: int = RESAMPLES, seed: int = 0
+    first: Sequence[AveragedF1],
+    second: Sequence[AveragedF1],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Comparison:
     """Whether two F1 of averages differ: the two methods' sums of an example are swapped at random.
 
@@ -107,15 +141,25 @@ def averaged_f1_permutation_test(
     table, excluded = paired_sums(first, second)
     if not len(table):
         return comparison_without_pairs(excluded)
-    first_sums, second_sums = table[:, :4], table[:, 4:]
-    total = (first_sums + second_sums).sum(0)
+    first_sums = table[:, :4]
+    second_sums = table[:, 4:]
+    both_sums = first_sums + second_sums
+    total = both_sums.sum(0)
 
     def gap_of_f1(sums: np.ndarray) -> np.ndarray:
         # of ± sums of differences: the one side has half of (all + sum), the other half of (all − sum)
-        return f1_of_sums((total + sums) / 2) - f1_of_sums((total - sums) / 2)
+        first_f1 = f1_of_sums((total + sums) / 2)
+        second_f1 = f1_of_sums((total - sums) / 2)
+        return first_f1 - second_f1
 
     differences = first_sums - second_sums
-    p, exact = sign_flip_test(differences, gap_of_f1, scale=1.0, resamples=resamples, seed=seed)
+    p, exact = sign_flip_test(
+        differences,
+        gap_of_f1,
+        scale=1.0,
+        resamples=resamples,
+        seed=seed,
+    )
     difference = float(f1_gap_of_sums(table.sum(0)))
     return Comparison(difference, p, len(table), excluded, exact)
 
@@ -126,7 +170,12 @@ Statistic = Callable[[np.ndarray], np.ndarray]  # [k c] sums over pairs -> [k]
 
 
 def sign_flip_test(
-    differences: np.ndarray, statistic: Statistic, *, scale: float, resamples: int, seed: int
+    differences: np.ndarray,
+    statistic: Statistic,
+    *,
+    scale: float,
+    resamples: int,
+    seed: int,
 ) -> tuple[float, bool]:
     """p, and whether all sign changes were tried: how often rows [n c] with random signs give a statistic as large.
 
@@ -137,23 +186,27 @@ def sign_flip_test(
     changing = differences[(differences != 0).any(1)]
     n = len(changing)
     without_flips = changing.sum(0, keepdims=True)
-    least = float(np.abs(statistic(without_flips))[0]) - ROUNDING * scale
+    observed = abs(float(statistic(without_flips)[0]))
+    least = observed - ROUNDING * scale
 
     if n <= EXACT:
-        as_large = np.abs(statistic(all_signs(n) @ changing)) >= least
+        values = statistic(all_signs(n) @ changing)
+        as_large = np.abs(values) >= least
         return float(as_large.mean()), True
 
     hits = 0
     for signs in random_signs(n, resamples, seed):
-        as_large = np.abs(statistic(signs @ changing)) >= least
+        values = statistic(signs @ changing)
+        as_large = np.abs(values) >= least
         hits += int(as_large.sum())
     return (1 + hits) / (1 + resamples), False
 
 
 def all_signs(n: int) -> np.ndarray:
     """[2^n n] all rows of 1 and −1."""
-    numbers = np.arange(1 << n)[:, None]
-    bits = (numbers >> np.arange(n)) & 1
+    numbers = np.arange(1 << n)
+    places = np.arange(n)
+    bits = (numbers[:, None] >> places) & 1
     return 1.0 - 2.0 * bits
 
 
@@ -164,6 +217,8 @@ def random_signs(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         count = rows * n
-        random_bytes = np.frombuffer(generator.bytes((count + 7) // 8), np.uint8)
+        whole_bytes = (count + 7) // 8
+        random_bytes = np.frombuffer(generator.bytes(whole_bytes), np.uint8)
         bits = np.unpackbits(random_bytes, count=count)
-        yield 1.0 - 2.0 * bits.reshape(rows, n)
+        table = bits.reshape(rows, n)
+        yield 1.0 - 2.0 * table

@@ -45,7 +45,8 @@ def without_nan(values: np.ndarray) -> np.ndarray:
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     """[n] first − second of the pairs that have both."""
-    a, b = numbers_or_nan(first), numbers_or_nan(second)
+    a = numbers_or_nan(first)
+    b = numbers_or_nan(second)
     check_paired(len(a), len(b))
     return without_nan(a - b)
 
@@ -64,26 +65,43 @@ def parts_and_wholes(shares: Sequence[Share]) -> tuple[np.ndarray, np.ndarray]:
     parts = numbers_or_nan([share.part for share in shares])
     wholes = numbers_or_nan([share.whole for share in shares])
     missing = np.isnan(parts) | np.isnan(wholes)
-    parts, wholes = np.where(missing, 0.0, parts), np.where(missing, 0.0, wholes)
+    parts = np.where(missing, 0.0, parts)
+    wholes = np.where(missing, 0.0, wholes)
     if (wholes < 0).any():
         raise InputError("The whole of a share can't be negative.")
     return parts, wholes
 
 
 @dataclass(frozen=True)
-class PooledPairs:
-    """Parts and wholes of two methods on the examples where both have a whole."""
+class PooledSample:
+    """Parts and wholes of one method."""
 
-    first_parts: np.ndarray  # [n]
-    first_wholes: np.ndarray
-    second_parts: np.ndarray
-    second_wholes: np.ndarray
+    parts: np.ndarray  # [n]
+    wholes: np.ndarray  # [n]
+
+    def ratio(self) -> float:
+        """Σ parts / Σ wholes."""
+        return float(self.parts.sum()) / float(self.wholes.sum())
+
+    def ratios_without_each(self) -> np.ndarray:
+        """[n] the ratio without each example."""
+        parts_left = float(self.parts.sum()) - self.parts
+        wholes_left = float(self.wholes.sum()) - self.wholes
+        return parts_left / wholes_left
+
+
+@dataclass(frozen=True)
+class PooledPairs:
+    """Two methods on the examples where both have a whole."""
+
+    first: PooledSample
+    second: PooledSample
     excluded: int  # examples without a whole on one side
 
     @property
     def count(self) -> int:
         """How many examples are left."""
-        return len(self.first_parts)
+        return len(self.first.parts)
 
 
 def paired_shares(first: Sequence[Share], second: Sequence[Share]) -> PooledPairs:
@@ -93,10 +111,8 @@ def paired_shares(first: Sequence[Share], second: Sequence[Share]) -> PooledPair
     second_parts, second_wholes = parts_and_wholes(second)
     kept = (first_wholes > 0) & (second_wholes > 0)
     return PooledPairs(
-        first_parts[kept],
-        first_wholes[kept],
-        second_parts[kept],
-        second_wholes[kept],
+        first=PooledSample(first_parts[kept], first_wholes[kept]),
+        second=PooledSample(second_parts[kept], second_wholes[kept]),
         excluded=int((~kept).sum()),
     )
 
@@ -112,32 +128,39 @@ def sums_of(values: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
 def paired_sums(first: Sequence[AveragedF1], second: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
     """[n 8] the sums of each side; and how many examples without any of them are left out."""
     check_paired(len(first), len(second))
-    return with_counts(np.concatenate([table_of_sums(first), table_of_sums(second)], axis=1))
+    tables = [table_of_sums(first), table_of_sums(second)]
+    return with_counts(np.concatenate(tables, axis=1))
 
 
 def table_of_sums(values: Sequence[AveragedF1]) -> np.ndarray:
     """[n 4] sum and count of precisions, sum and count of recalls."""
     rows = [value.sums for value in values]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), 4)
+    table = np.array(rows, dtype=np.float64)
+    return table.reshape(len(rows), 4)
 
 
 def with_counts(table: np.ndarray) -> tuple[np.ndarray, int]:
     """The rows in which a count is above 0, and how many others there are; every second column is a count."""
     counts = table[:, 1::2]
     kept = np.any(counts > 0, axis=1)
-    return table[kept], int((~kept).sum())
+    excluded = int((~kept).sum())
+    return table[kept], excluded
 
 
 def f1_of_sums(sums: np.ndarray) -> np.ndarray:
     """[..] F1 of the averages in sums [.. 4]; 0 where there is nothing to divide by."""
-    precision = divide_or_zero(sums[..., 0], sums[..., 1])
-    recall = divide_or_zero(sums[..., 2], sums[..., 3])
-    return divide_or_zero(2 * precision * recall, precision + recall)
+    precision_sum, precision_count, recall_sum, recall_count = np.moveaxis(sums, -1, 0)
+    precision = divide_or_zero(precision_sum, precision_count)
+    recall = divide_or_zero(recall_sum, recall_count)
+    product = 2 * precision * recall
+    return divide_or_zero(product, precision + recall)
 
 
 def f1_gap_of_sums(sums: np.ndarray) -> np.ndarray:
     """[..] F1 of the first minus F1 of the second, of sums [.. 8]."""
-    return f1_of_sums(sums[..., :4]) - f1_of_sums(sums[..., 4:])
+    first = f1_of_sums(sums[..., :4])
+    second = f1_of_sums(sums[..., 4:])
+    return first - second
 
 
 def divide_or_zero(part: np.ndarray, total: np.ndarray) -> np.ndarray:
