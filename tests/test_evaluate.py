@@ -463,6 +463,27 @@ def test_small_reports(model):
     assert "top_1 of random, text by text" in report(tied)
 
 
+def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
+    from raison.show.verdicts import render_verdicts
+    from rich.console import Console
+
+    from raison.show.latex import latex
+    from raison.show.scoreboard import TOO_NARROW, render_evaluation, summary, warning_of_few
+
+    assert 1 < len(result.texts) < 50
+    for shown in (markdown(result), report(result), " ".join(summary(result))):
+        assert TOO_NARROW in shown
+    assert TOO_NARROW.replace("%", r"\%") in latex(result)
+    out = io.StringIO()
+    console = Console(file=out, width=100)
+    render_evaluation(result, console)
+    render_verdicts([vars(each) for each in compare(result, "leave_one_out", "random")], console)
+    assert " ".join(out.getvalue().split()).count(TOO_NARROW) == 2
+    assert not warning_of_few(1) and not warning_of_few(50) and warning_of_few(1, 49, 50) == [TOO_NARROW]
+    fifty = replace(result, texts=(*result.texts,) * 50)
+    assert TOO_NARROW not in markdown(fifty) and TOO_NARROW.partition(" ")[0] in markdown(fifty)
+
+
 def test_numbers_that_a_method_lacks_are_told_whichever_it_is(result):
     from raison.show.scoreboard import summary
 

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import raison
 from raison.core.errors import InputError, Unsupported
@@ -15,7 +16,9 @@ from raison.core.registry import methods
 from raison.methods import quadrature
 from raison.methods.base import Batch
 from raison.methods.baselines import Absent, Words
+from raison.methods.gradient_shap import degrees_of_differences, standard_error
 from raison.methods.integrated_gradients import Points
+from raison.methods.margin import margin
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
 from raison.testing import FAMILIES, tiny_hf, tiny_model
@@ -616,6 +619,29 @@ def test_the_standard_error_is_one():
     fine = explained(model, OTHER, "gradient_shap(samples=400)", seed=99)
     apart = np.abs(fine.scores - mean) / np.sqrt(scatter**2 / 30 + scatter**2 * 12 / 400)
     assert np.sqrt(np.mean(apart**2)) < 2
+
+
+def test_margins_of_differences_of_neighbours_cover_95_percent():
+    """A variance from differences of neighbours has fewer degrees of freedom than one from deviations."""
+    for count in (2, 4, 8, 50):
+        draws = np.random.default_rng(0).normal(size=(count, 20_000))
+        within = np.abs(draws.mean(0)) <= margin(standard_error(draws), degrees_of_differences(count))
+        assert 0.945 < within.mean() < 0.975
+
+
+@pytest.mark.parametrize(
+    ("method", "degrees"),
+    [("gradient_shap(samples=12)", 7), ("smooth_grad(samples=5)", 4), ("smooth_grad(noise=0)", 1)],
+)
+def test_averages_of_gradients_have_margins(method, degrees):
+    found = explained(tiny_model("bert", "classification"), OTHER, method)
+    wanted = stats.t.ppf(0.975, degrees) * np.array(found.parts["standard_error"])
+    np.testing.assert_allclose(found.parts["margin_95"], wanted, rtol=1e-9)
+
+
+def test_one_noisy_copy_has_no_margin():
+    found = explained(tiny_model("bert", "classification"), OTHER, "smooth_grad(samples=1)")
+    assert "margin_95" not in found.parts
 
 
 def test_several_baselines_are_drawn_equally_often():

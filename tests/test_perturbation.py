@@ -14,16 +14,19 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import raison
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, UnknownName
 from raison.core.registry import methods
-from raison.core.units import group, words
+from raison.core.text_splitting import split_words
+from raison.core.units import group
 from raison.methods import shapley
 from raison.methods.base import Batch
 from raison.methods.idf import SHIPPED, entry
 from raison.methods.lime import Lime
+from raison.methods.margin import t_quantile
 from raison.methods.perturbation import ask, shares
 from raison.methods.shapley import KernelShap, ShapleySampling
 from raison.models.protocol import Budget, Question, TargetSpec
@@ -336,6 +339,57 @@ def test_the_standard_error_of_lime():
     assert all(0 < one.diagnostics["fit"] < 1 for one in found)
 
 
+@pytest.mark.parametrize("method", [
+    "shapley_sampling(permutations=8)", "shapley_sampling(permutations=16)", "kernel_shap(samples=40)",
+    "kernel_shap(samples=40, paired=False)",
+])  # fmt: skip
+def test_margins_of_few_draws_cover_95_percent(method):
+    """Over many seeds the exact values lie inside the margins as often as they say; 1.96 standard errors do not."""
+    words_of_game = "some very good films have a bad and lovely end".split()
+    worth = np.random.default_rng(0).normal(size=2 ** len(words_of_game))  # of every set of words
+
+    def random_game(texts):
+        there = np.array([[word in text.split() for word in words_of_game] for text in texts])
+        return worth[there @ (1 << np.arange(len(words_of_game)))]
+
+    model, text = raison.load(random_game), " ".join(words_of_game)
+    exact = raison.explain(model, text, "kernel_shap(samples=2000)")
+    found = [raison.explain(model, text, method, seed=seed) for seed in range(400)]
+    errors = np.abs([one.scores - exact.scores for one in found])
+    margins = np.array([one.parts["margin_95"] for one in found])
+    stated = np.array([one.parts["standard_error"] for one in found])
+    assert (errors <= margins).mean() > 0.935
+    assert (errors <= 1.96 * stated).mean() < (errors <= margins).mean() - 0.005
+
+
+def test_margins_of_lime_cover_95_percent():
+    """Of what other samples of the same number give on average."""
+    model = raison.load(tangled)
+    text = "some very good films have a bad and lovely end"
+    found = [raison.explain(model, text, "lime(samples=40)", seed=seed) for seed in range(300)]
+    scores = np.array([one.scores for one in found])
+    margins = np.array([one.parts["margin_95"] for one in found])
+    assert (np.abs(scores - scores.mean(0)) <= margins).mean() > 0.94
+
+
+def test_margins_are_standard_errors_times_students_t():
+    model = raison.load(tangled)
+    text = "some very good films have a bad and lovely end"
+    for orders in (2, 8, 16):
+        found = raison.explain(model, text, f"shapley_sampling(permutations={orders})")
+        wanted = stats.t.ppf(0.975, orders - 1) * np.array(found.parts["standard_error"])
+        np.testing.assert_allclose(found.parts["margin_95"], wanted, rtol=1e-9)
+    exact = raison.explain(model, text, "kernel_shap(samples=2000)")
+    assert set(exact.parts["margin_95"]) == {0.0}  # nothing was drawn
+
+
+def test_quantiles_of_students_t_are_scipys():
+    for degrees in (*range(1, 40), 99, 100, 4999, 50_000):
+        for probability in (0.6, 0.9, 0.975, 0.995, 0.9999):
+            wanted = stats.t.ppf(probability, degrees)
+            assert t_quantile(probability, degrees) == pytest.approx(wanted, rel=1e-9)
+
+
 def test_more_samples_err_less():
     model = raison.load(tangled)
     text = "some very good films have a bad and lovely end so they say"
@@ -642,7 +696,7 @@ def test_idf_of_units_of_every_size():
     tokens = raison.explain(model, text, "idf", units="token")
     assert len(tokens.units) > len(of)
     for name, span, score in zip(tokens.tokens, tokens.units.spans, tokens.scores, strict=True):
-        whole = next(text[a:b] for a, b in words(text) if a <= span[1] < b)
+        whole = next(text[a:b] for a, b in split_words(text) if a <= span[1] < b)
         assert name.lower() in whole.lower() and abs(score - of[whole]) < 1e-12  # a part of a word counts as the word
     pair = raison.explain(model, raison.Example(text, "The actors"), "idf")
     assert abs(pair.scores[-1] - of["actors"]) < 1e-12

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import product
@@ -15,11 +16,12 @@ from rich.console import Console
 
 from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Explanation, Target
-from raison.core.units import group, words
+from raison.core.text_splitting import split_words
+from raison.core.units import group
 from raison.show import render, render_many, scale, to_html
 from raison.show.html.explanation import MODULES, embedded
 from raison.show.scale import AGAINST, FOR, INKS, LESS, MORE, PAPERS, SILENT, background, contrast, ink, weights
-from raison.show.spans import flow
+from raison.show.spans import flow, selection
 from raison.show.terminal.style import paper_of
 from raison.show.wording import clean, number
 
@@ -30,7 +32,7 @@ def encode(*texts, names=None, specials=False, **changes):
     """Every word is a token; `specials` adds a free </s> behind each text, as encoder-decoders have it."""
     rows = []
     for segment, text in enumerate(texts):
-        rows += [(text[a:b], segment, a, b) for a, b in words(text)]
+        rows += [(text[a:b], segment, a, b) for a, b in split_words(text)]
         rows += [("</s>", segment, -1, -1)] * specials
     tokens, segment, start, end = zip(*rows, strict=True)
     names = names or {1: ("text",), 2: ("first", "second")}[len(texts)]
@@ -145,8 +147,37 @@ def test_marks_and_numbers_without_colour():
 
 def test_selected_units_are_marked():
     assert "A *great*, *moving* film" in show(CASES["selected"]())
-    assert "2 of 12 units, in the order chosen: great → moving" in show(CASES["selected"]())
+    assert "2 of 12 words, in the order chosen: great → moving" in show(CASES["selected"]())
     assert re.search(r"\x1b\[1;4;[0-9;]*mgreat", coloured(CASES["selected"](), paper="light"))
+
+
+def selection_of_a_rationalizer():
+    """As a rationalizer gives it: how sure the selection was as scores, 0 for all that was not selected."""
+    sure = [0, 0.89, 0, 0.93, 0, 0, 0, 0, 0, 0, 0.88, 0]
+    return explain(MOVIE, scores=sure, selected=[score > 0 for score in sure], method="own", removal=None)
+
+
+@pytest.mark.parametrize("options", [{}, {"force_terminal": True, "color_system": "truecolor"}])
+def test_a_selection_without_evidence_has_no_signs_values_or_bars(options):
+    output = show(selection_of_a_rationalizer(), **options)
+    assert "rationale 3 of 12 words" in bare(output)
+    for sign in ("+", "0.9", "0.8", "█", "strongest", "against", "score", "logit", "48;2"):
+        assert sign not in output
+    assert "A *great*, *moving* film" in show(selection_of_a_rationalizer())
+    assert re.search(r"\x1b\[1;4mgreat", coloured(selection_of_a_rationalizer(), paper="light"))
+    nothing = show(explain(MOVIE, scores=np.zeros(12), selected=np.zeros(12, bool), removal=None))
+    assert "rationale 0 of 12 words" in nothing and "All scores are zero." not in nothing
+
+
+def test_what_is_a_selection_without_evidence():
+    """By its record: nothing proved, no negative score, nothing outside of the selection."""
+    own = selection_of_a_rationalizer()
+    assert selection(own)
+    assert not selection(replace(own, selected=None))
+    assert not selection(replace(own, diagnostics={"certificate": {"sufficient": True}}))
+    assert not selection(replace(own, scores=-own.scores))
+    assert not selection(replace(own, scores=own.scores + 0.1))  # what is not selected has scores, too
+    assert not selection(CASES["selected"]())
 
 
 def test_segments_are_named():

@@ -37,10 +37,12 @@ from raison.show.agreement import (
 )
 from raison.show.consensus import footnotes, listed, statement, titles
 from raison.show.difference import difference, differences
+from raison.show.figure.typeset import Leaf
+from raison.show.latex import latex
 from raison.show.terminal.compare import folded
 from raison.show.wording import measured
 from test_cli import one_sentence, raison
-from test_show import MOVIE, NASTY, bare, coloured, explain, show
+from test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
 from test_show_rationales import browse, court, rows, size_of
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -187,7 +189,8 @@ def said(*scores, **fields):
 
 def test_who_agrees_and_who_stands_apart():
     assert said(LOO, NEAR, SIZES, NOISE) == (
-        "leave_one_out and lime agree on the 3 strongest words; random stands apart."
+        "leave_one_out and lime order the words most alike (tau-b 0.81) and agree on the 3 strongest words; random "
+        "stands apart."
     )
     assert said(LOO, NEAR) == "leave_one_out and lime agree on the 3 strongest words and order the words alike."
     none = "leave_one_out and lime agree on none of the 3 strongest words"
@@ -196,17 +199,55 @@ def test_who_agrees_and_who_stands_apart():
         "leave_one_out and lime agree on 1 of the 3 strongest words but do not order the words alike."
     )
     assert said(LOO, -np.array(NEAR)) == f"{none} and order the words in reverse."
-    assert said(LOO, LOO, NEAR).startswith("All methods order the words alike; leave_one_out and lime are closest and")
+    assert said(LOO, LOO, NEAR).startswith(
+        "All methods order the words alike; leave_one_out and lime order the words most alike (tau-b 1.00) and agree on"
+    )
     assert said(NOISE, SIZES, np.roll(NOISE, 5)).startswith("No two methods agree more than chance would; ")
     chain = said(*([*range(at, 12), *range(at)] for at in (0, 1, 2, 3)))
-    assert chain.startswith("leave_one_out and lime are closest and agree on 2 of the 3 strongest words; every method ")
+    assert chain.startswith("leave_one_out and lime order the words most alike (tau-b 0.67) and share 2 of the 3 ")
+    assert chain.endswith("strongest; every method is close to at least one other.")
+
+
+def test_the_pair_that_is_called_most_alike_is_so_in_the_table():
+    """Its order is named before its strongest words, which may be few."""
+    numbers = {
+        (0, 1): Agreement(1, 0.65, 0.8, 0.8, False),
+        (0, 2): Agreement(2, 0.1, 0.1, 0.1, False),
+        (1, 2): Agreement(2, 0.1, 0.1, 0.1, False),
+    }
+    assert statement(methods(LOO, NEAR, NOISE), numbers) == (
+        "leave_one_out and lime order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest; "
+        "gradient_norm stands apart."
+    )
+    random = np.random.default_rng(5)
+    for _ in range(100):
+        found = methods(*random.normal(size=(4, 12)))
+        tables = agreements([each.scores for each in found])
+        first, _, rest = statement(found, tables).rpartition("; ")[0].rpartition("; ")[2].partition(" order the words ")
+        if rest.startswith("most alike"):
+            names = titles(found)
+            pair = max(tables, key=lambda at: tables[at].tau)
+            assert first == f"{names[pair[0]]} and {names[pair[1]]}"
+            assert f"(tau-b {tables[pair].tau:.2f})" in rest
+
+
+def test_methods_that_are_close_by_their_strongest_words_alone_are_said_to_be():
+    numbers = {
+        (0, 1): Agreement(3, 0.1, 0.1, 0.1, False),
+        (0, 2): Agreement(0, 0.2, 0.1, 0.1, False),
+        (1, 2): Agreement(0, 0.1, 0.1, 0.1, False),
+    }
+    assert statement(methods(LOO, NEAR, NOISE), numbers) == (
+        "leave_one_out and lime share the most of the strongest words (3 of 3) but order the words no more alike than "
+        "chance would (tau-b 0.10); gradient_norm stands apart."
+    )
 
 
 def test_what_cannot_be_compared():
     assert said([1], [2], text="Superb") == "There is only one word: nothing to compare."
     assert said(np.zeros(12), LOO) == "leave_one_out gives every word the same score. There is nothing to compare."
     assert said(np.ones(12), LOO, NEAR).endswith(
-        " alike; lime and gradient_norm are closest and agree on the 3 strongest "
+        " alike; lime and gradient_norm order the words most alike (tau-b 0.81) and agree on the 3 strongest "
         "words. leave_one_out gives every word the same score."
     )
     assert said([1, 2], [2, 1], text="good film").endswith("; 2 words are too few to tell orders from chance.")
@@ -373,6 +414,8 @@ READ = """
 def test_a_browser_says_what_the_terminal_says(tmp_path):
     pairs = [(LOO, np.zeros(12)), (LOO, NOISE), (LOO, -np.array(NEAR))]
     more = [(LOO, LOO, NEAR), (NOISE, SIZES, np.roll(NOISE, 5)), [np.roll(np.arange(12), at) for at in range(4)]]
+    strong, weak = [20, 18, 16], np.arange(9)
+    more += [([*strong, *weak], [*strong, *weak[::-1]], NOISE), (LOO, [*LOO[6:], *LOO[:6]], NOISE)]
     cases = [four(), twelve(), methods([1, 2], [2, 1], text="good film"), *(methods(*each) for each in pairs + more)]
     other = explain("Between two groups")  # else they would be one
     found = browse(
@@ -403,6 +446,49 @@ def test_a_browser_says_what_the_terminal_says(tmp_path):
                 text = "–" if value is None else f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
                 text = str(value) if measure == "shared" and value is not None else text
                 assert table[i][j] == table[j][i] == text, (measure, i, j)
+
+
+def test_a_selection_beside_scores_is_in_or_out():
+    output = show([selection_of_a_rationalizer(), *methods(LOO)], many=True)
+    table = [line.split() for line in output.splitlines() if line.split()[:1] in (["great"], ["only"], ["film"])]
+    assert table == [["great", "selected", "+2.500"], ["film", "+0.050"], ["only", "-0.300"]]
+
+
+@browsing
+def test_a_browser_shows_a_selection_as_in_or_out(tmp_path):
+    """Alone and beside scores: underlined, without colours of evidence, without numbers."""
+    own = selection_of_a_rationalizer()
+    seen = browse(
+        tmp_path,
+        to_html([own, explain("Between two groups"), own, *methods(LOO)]),
+        """
+        const all = (root, what) => [...root.querySelectorAll(what)].map((e) => e.textContent);
+        const [alone, compared] = [page.querySelector("article"), page.querySelector(".compare")];
+        found.alone = alone.textContent;
+        found.labels = [...alone.querySelectorAll(".unit")].slice(0, 3).map((e) => e.getAttribute("aria-label"));
+        const [row, other] = compared.querySelectorAll(".row");
+        found.marked = [all(alone, ".text .selected"), all(row, ".text .selected"), all(other, ".text .selected")];
+        found.tinted = [all(alone, ".text .tinted"), all(row, ".text .tinted"), all(other, ".text .tinted")];
+        found.ramps = [alone, row, other].map((root) => root.querySelectorAll(".ramp").length);
+        found.cells = [...compared.querySelectorAll(".all tbody tr")].slice(0, 2).map((tr) => all(tr, "td"));
+        """,
+    )
+    assert seen["labels"] == ["A: not selected", "great: selected", ",: not selected"]
+    assert "rationale 3 of 12 words" in seen["alone"]
+    assert not re.search(r"[+−]0\.|logit|score", seen["alone"])
+    assert seen["marked"] == [["great", "moving", "dull"], ["great", "moving", "dull"], []]
+    assert seen["tinted"][:2] == [[], []] and len(seen["tinted"][2]) == 4 and seen["ramps"] == [0, 0, 1]
+    assert seen["cells"] == [["", "+0.000"], ["selected", "+2.500"]]
+
+
+@drawing
+def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
+    own = selection_of_a_rationalizer()
+    written = latex([own])
+    assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
+    leaf = Leaf(own)
+    leaf.texts(own)
+    assert [box.colour for box in leaf.behind] == [scale.SELECTED] * 3
 
 
 @browsing

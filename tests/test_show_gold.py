@@ -10,7 +10,8 @@ import pytest
 from raison.core.errors import InputError
 from raison.core.findings import Certificate
 from raison.core.records import Encoding, Explanation, Span, Target
-from raison.core.units import group, words
+from raison.core.text_splitting import split_words
+from raison.core.units import group
 from raison.show import to_figure
 from raison.show.matrix import CHOSEN, matrix
 from raison.show.spans import Piece, flow, golden, shortened
@@ -23,7 +24,7 @@ def encode(*texts, names=("text",)):
     """Every word is a token with the space before it."""
     rows = []
     for segment, text in enumerate(texts):
-        for a, b in words(text):
+        for a, b in split_words(text):
             a -= a > 0 and text[a - 1] == " "
             rows.append((text[a:b], segment, a, b))
     tokens, segment, first, last = zip(*rows, strict=True)

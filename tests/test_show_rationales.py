@@ -19,7 +19,8 @@ from rich.console import Console
 from raison.core.errors import InputError, MissingExtra
 from raison.core.findings import Certificate, Grounding, PassageFinding, SearchStep
 from raison.core.records import Encoding, Explanation, Target
-from raison.core.units import group, words
+from raison.core.text_splitting import split_words
+from raison.core.units import group
 from raison.show import certificate as proof
 from raison.show import render, render_many, to_figure, to_html
 from raison.show.matrix import CHOSEN, GIVEN, HIDDEN, SPARED, matrix, sheets
@@ -34,7 +35,7 @@ def encode(*texts, names=("text",), start=(), fixed=()):
     rows = []
     for segment, text in enumerate(texts):
         rows += [("<s>", segment, -1, -1, True)] * (segment in start)
-        for a, b in words(text):
+        for a, b in split_words(text):
             a -= a > 0 and text[a - 1] == " "
             rows.append((text[a:b], segment, a, b, any(low <= a < high for low, high in fixed) and segment == 0))
     tokens, segment, first, last, kept = zip(*rows, strict=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Slot
-from raison.core.units import LEVELS, group, passages, sentences, words
+from raison.core.text_splitting import split_passages, split_sentences, split_words
+from raison.core.units import LEVELS, group
 from raison.models.axis import axis_of
 from raison.models.codec import Codec, align
 from raison.testing.tiny import TEXTS, tiny_model, tiny_tokenizer
@@ -84,7 +85,7 @@ def split(splitter, text):
     ],
 )
 def test_words_by_hand(text, expected):
-    assert split(words, text) == expected
+    assert split(split_words, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,18 +95,18 @@ def test_words_by_hand(text, expected):
     ],
 )  # fmt: skip
 def test_an_emoji_with_its_modifiers_is_one_word(emoji):
-    assert split(words, emoji) == [emoji]
-    assert split(words, emoji * 2) == [emoji, emoji]
-    assert split(words, f"so {emoji}, yes") == ["so", emoji, ",", "yes"]
+    assert split(split_words, emoji) == [emoji]
+    assert split(split_words, emoji * 2) == [emoji, emoji]
+    assert split(split_words, f"so {emoji}, yes") == ["so", emoji, ",", "yes"]
 
 
 def test_neighbouring_emoji_and_flags_stay_apart():
-    assert split(words, "😀😀👍🏽🇩🇪🇫🇷🇩") == ["😀", "😀", "👍🏽", "🇩🇪", "🇫🇷", "🇩"]
+    assert split(split_words, "😀😀👍🏽🇩🇪🇫🇷🇩") == ["😀", "😀", "👍🏽", "🇩🇪", "🇫🇷", "🇩"]
 
 
 def test_a_stray_joiner_does_not_tear_the_next_word():
-    assert split(words, "👍\u200dabc") == ["👍\u200d", "abc"]
-    assert split(words, "👍\u200d 漢") == ["👍\u200d", "漢"]
+    assert split(split_words, "👍\u200dabc") == ["👍\u200d", "abc"]
+    assert split(split_words, "👍\u200d 漢") == ["👍\u200d", "漢"]
 
 
 # -- sentences and passages -------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def test_a_stray_joiner_does_not_tear_the_next_word():
     ],
 )
 def test_sentences_by_hand(text, expected):
-    assert split(sentences, text) == expected
+    assert split(split_sentences, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,10 +156,10 @@ def test_sentences_by_hand(text, expected):
     ],
 )
 def test_passages_by_hand(text, expected):
-    assert split(passages, text) == expected
+    assert split(split_passages, text) == expected
 
 
-@pytest.mark.parametrize("splitter", [words, sentences, passages])
+@pytest.mark.parametrize("splitter", [split_words, split_sentences, split_passages])
 def test_long_texts_take_no_quadratic_time(splitter):
     text = "Dr. Smith went home. " * 5000 + "." * 20000 + "\n" * 20000 + "a" * 20000 + " ." * 20000
     start = time.process_time()
@@ -177,7 +178,7 @@ anything = st.text(max_size=30) | st.lists(st.sampled_from(FRAGMENTS) | st.chara
 valid = anything.map(lambda text: "".join(c for c in text if not "\ud800" <= c <= "\udfff")).filter(str.strip)
 
 
-@pytest.mark.parametrize("splitter", [words, sentences, passages])
+@pytest.mark.parametrize("splitter", [split_words, split_sentences, split_passages])
 def test_spans_are_ordered_disjoint_and_cover_the_text(splitter):
     @fuzz
     @given(anything)
@@ -191,7 +192,7 @@ def test_spans_are_ordered_disjoint_and_cover_the_text(splitter):
             covered[start:end] = [True] * (end - start)
             cursor = end
         assert all(c or char.isspace() for c, char in zip(covered, text, strict=True))
-        if splitter is words:
+        if splitter is split_words:
             assert not any(text[i].isspace() for a, b in spans for i in range(a, b))
 
     check()
@@ -208,14 +209,14 @@ def test_spans_are_ordered_disjoint_and_cover_the_text(splitter):
     ],
 )
 def test_texts_cut_into_tokens_have_sentences(text, expected):
-    assert [text[a:b] for a, b in sentences(text)] == expected
+    assert [text[a:b] for a, b in split_sentences(text)] == expected
 
 
 @fuzz
 @given(anything)
 def test_sentences_lie_within_passages(text):
-    outer = passages(text)
-    for a, b in sentences(text):
+    outer = split_passages(text)
+    for a, b in split_sentences(text):
         assert sum(p <= a and b <= q for p, q in outer) == 1
 
 
@@ -226,8 +227,8 @@ PLAIN = ("one", "Two", "3.14", "漢字", "can't", "😀", "e.g.", "end.", "why?"
 @given(st.lists(st.sampled_from(PLAIN), max_size=12))
 def test_words_lie_within_sentences_of_ordinary_text(parts):
     text = " ".join(parts)
-    outer = sentences(text)
-    for a, b in words(text):
+    outer = split_sentences(text)
+    for a, b in split_words(text):
         assert sum(p <= a and b <= q for p, q in outer) == 1
 
 
@@ -347,7 +348,7 @@ def test_word_names_read_as_the_text(models, kind):
     text = "She said it wasn't bad, 3.14 times."
     encoding = encode(models, kind, text)
     units = group(encoding, "word", np.ones(len(encoding), bool))
-    expected = split(words, text)
+    expected = split(split_words, text)
     if encoding.fixed[-1] and encoding.start[-1] >= 0:  # a decoder's answer is read off the last token
         expected = expected[:-1]
     assert list(units.names) == expected

@@ -109,7 +109,7 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     found = {}
     for name, run, evaluation in pictures:
         found[run] = f"figures/{re.sub(r'[^A-Za-z0-9.]+', '-', name)}.svg"
-        draw_curves(evaluation, suite.figures, page.parent / found[run])
+        draw_curves(evaluation, suite.figures, page.parent / found[run], axis=suite.axis)
     return found
 
 

@@ -20,6 +20,10 @@ NOTE = "eraser_documents"  # name -> [text, first character, end]
 CLASSES = "eraser_classes"  # class, as it is called here -> as the publisher calls it
 
 
+LINE = re.compile(r"[^\r\n]+")
+WORD = re.compile(r"[^ ]+")
+
+
 @dataclass(frozen=True)
 class Document:
     """A part of an example that has a name."""
@@ -32,7 +36,8 @@ class Document:
 
 def noted(documents: Sequence[Document]) -> dict[str, Any]:
     """What the meta of an example says about its documents."""
-    return {NOTE: {each.name: [each.segment, each.start, each.end] for each in documents}}
+    places = {document.name: [document.segment, document.start, document.end] for document in documents}
+    return {NOTE: places}
 
 
 def named_documents(example: Example) -> list[Document]:
@@ -53,8 +58,10 @@ def documents_of(example: Example, segments: Sequence[str]) -> list[Document]:
         return known
     if example.pair is None:
         return [Document(example.id, 0, 0, len(example.text))]
-    texts = (example.text, example.pair)
-    return [Document(f"{example.id}_{segments[k]}", k, 0, len(text)) for k, text in enumerate(texts)]
+    documents = []
+    for index, text in enumerate((example.text, example.pair)):
+        documents.append(Document(f"{example.id}_{segments[index]}", index, 0, len(text)))
+    return documents
 
 
 def tokens_of(text: str, document: Document | None = None) -> list[tuple[int, int]]:
@@ -62,31 +69,37 @@ def tokens_of(text: str, document: Document | None = None) -> list[tuple[int, in
 
     Other white space belongs to a token, except at the ends of a line.
     """
-    start, end = (0, len(text)) if document is None else (document.start, document.end)
-    found: list[tuple[int, int]] = []
-    for line in re.compile(r"[^\r\n]+").finditer(text, start, end):
-        inside = line.group()
-        first = line.start() + len(inside) - len(inside.lstrip())
-        last = line.start() + len(inside.rstrip())
-        found += [word.span() for word in re.compile(r"[^ ]+").finditer(text, first, last)]
-    return found
+    start, end = 0, len(text)
+    if document is not None:
+        start, end = document.start, document.end
+
+    spans: list[tuple[int, int]] = []
+    for line in LINE.finditer(text, start, end):
+        content = line.group()
+        first = line.start() + len(content) - len(content.lstrip())
+        last = line.start() + len(content.rstrip())
+        spans += [word.span() for word in WORD.finditer(text, first, last)]
+    return spans
 
 
 def units_of_tokens(document: Document, places: Sequence[tuple[int, int]], units: Units) -> list[list[int]]:
     """For each token of a document the units that share a character with it."""
-    spans = enumerate(units.spans)
-    near = [(u, start, end) for u, (segment, start, end) in spans if segment == document.segment and start >= 0]
-    near.sort(key=lambda unit: unit[1])
-    found: list[list[int]] = []
+    candidates = []
+    for unit, (segment, unit_start, unit_end) in enumerate(units.spans):
+        if segment == document.segment and unit_start >= 0:
+            candidates.append((unit, unit_start, unit_end))
+    candidates.sort(key=lambda candidate: candidate[1])
+
+    units_by_token: list[list[int]] = []
     first = 0
     for start, end in places:
-        while first < len(near) and near[first][2] <= start:
+        while first < len(candidates) and candidates[first][2] <= start:
             first += 1
         inside: list[int] = []
-        for u, begin, stop in near[first:]:
-            if begin >= end:
+        for unit, unit_start, unit_end in candidates[first:]:
+            if unit_start >= end:
                 break
-            if start < stop:
-                inside.append(u)
-        found.append(inside)
-    return found
+            if start < unit_end:
+                inside.append(unit)
+        units_by_token.append(inside)
+    return units_by_token

@@ -68,9 +68,10 @@ class MissingExtra(RaisonError):
         super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'raison[{extra}]'.")
 
 
+MEMORY_ERRORS = ("can't allocate memory", "out of memory", "could not create a primitive")  # the last is oneDNN's
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory was too small, in whatever words."""
-    said = str(error)
-    # the last is what oneDNN says
-    told = ("can't allocate memory", "out of memory", "could not create a primitive")
-    return isinstance(error, MemoryError) or any(each in said for each in told)
+    message = str(error)
+    return isinstance(error, MemoryError) or any(words in message for words in MEMORY_ERRORS)

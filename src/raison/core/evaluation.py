@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
 from raison.core.json_record import Record, plain, records
 
-__all__ = ["Cell", "Column", "EvaluatedText", "Evaluation", "curve_title", "target_probability"]
+__all__ = ["Cell", "Column", "EvaluatedText", "Evaluation", "MethodAxis", "curve_title", "target_probability"]
 
 Curves = dict[str, dict[str, list[float]]]  # key -> method -> values
 Costs = dict[str, dict[str, float]]  # method, or "metrics" -> what was spent -> how much
@@ -100,6 +100,16 @@ class Evaluation(Record):
             if cell.method == method and cell.key == key:
                 return cell
         raise InputError(f"This evaluation has no {key!r} of {method!r}.")
+
+
+@dataclass(frozen=True)
+class MethodAxis:
+    """Where methods stand below a picture of one number of each."""
+
+    label: str  # what the positions are
+    positions: dict[str, float]  # of methods; those without one are drawn as levels
+    even: bool = False  # each as far from the next, whatever its position, which is written below it
+    slanted: bool = False  # positions are written aslant
 
 
 def curve_title(key: str) -> str:

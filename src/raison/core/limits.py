@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from raison.core.errors import InputError, TooLong
 
-__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "from_json", "read", "told"]
+__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "format_megabytes", "from_json", "read"]
 
 SPEC = 2**20  # a TOML file that says what to do
 CUT = 2**22  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
@@ -21,7 +21,7 @@ LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive
 
 
-def told(most: int) -> str:
+def format_megabytes(most: int) -> str:
     return f"{most >> 20} MB"
 
 
@@ -43,15 +43,16 @@ def from_json(text: str | bytes) -> Any:
 
 def read(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
     """All that is in a stream, unless it is too much."""
-    found: bytes = stream.read(most + 1)
-    if len(found) > most:
-        raise InputError(f"{name} is larger than {told(most)}, the most that is read at once: give a part of it.")
-    return found
+    content: bytes = stream.read(most + 1)
+    if len(content) > most:
+        raise InputError(
+            f"{name} is larger than {format_megabytes(most)}, the most that is read at once: give a part of it."
+        )
+    return content
 
 
 def check_text(size: int) -> None:
     """Refuse a text of so many bytes before it is cut into tokens, which take a hundred times its size."""
     if size > CUT:
-        raise TooLong(
-            f"The text is larger than {told(CUT)}, the most that is cut into tokens at once: give a part of it."
-        )
+        limit = format_megabytes(CUT)
+        raise TooLong(f"The text is larger than {limit}, the most that is cut into tokens at once: give a part of it.")

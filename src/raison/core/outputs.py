@@ -54,18 +54,30 @@ def check_file(path: Path, read: list[Path], *, force: bool, folders: bool) -> N
     if path.exists() and not path.is_file():
         raise InputError(f"{name} is a device or a pipe: name a regular file.")
     real = resolved(path)
-    parent = next(each for each in real.parents if each.exists()) if folders else real.parent
-    if not parent.is_dir() or not all(os.access(each, os.W_OK) for each in (parent, real) if each.exists()):
-        if folders:
-            raise InputError(f"{name} could not be written: choose a folder that is yours.")
+    if folders and not is_writable(real, nearest_folder(real)):
+        raise InputError(f"{name} could not be written: choose a folder that is yours.")
+    if not folders and not is_writable(real, real.parent):
         raise InputError(f"{name} can't be written: choose a folder that exists and is yours.")
-    if (run := run_around(real)) is not None:
+    run = run_around(real)
+    if run is not None:
         raise InputError(f"{name} is inside of the run {str(run)!r}: name a file outside of it, or in its {EXPORTS}/.")
     for each in read:
         if path.exists() and is_part_of(real, each):
             raise InputError(f"{name} is read by this command ({str(each)!r}): name another file.")
     if path.exists() and not force:
         raise InputError(f"{name} is there already: replace it with --force, or name another file.")
+
+
+def nearest_folder(path: Path) -> Path:
+    """The first folder above a path that exists."""
+    return next(folder for folder in path.parents if folder.exists())
+
+
+def is_writable(path: Path, folder: Path) -> bool:
+    """Whether a file can be made in a folder, or replaced there."""
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return False
+    return not path.exists() or os.access(path, os.W_OK)
 
 
 def resolved(path: Path) -> Path:
@@ -105,9 +117,11 @@ def run_around(path: Path) -> Path | None:
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds a run; one that was stopped early has a spec and little more."""
-    planned = (folder / "plan" / "header.json").is_file()
-    others = ("plan", "shards", "environment.json", "lock")
-    return planned or ((folder / "spec.json").is_file() and any((folder / name).exists() for name in others))
+    if (folder / "plan" / "header.json").is_file():
+        return True
+    if not (folder / "spec.json").is_file():
+        return False
+    return any((folder / name).exists() for name in ("plan", "shards", "environment.json", "lock"))
 
 
 def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
@@ -115,7 +129,8 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
 
     `ours` tells by its name whether a file is of such a folder.
     """
-    if (run := run_around(folder)) is not None:
+    run = run_around(folder)
+    if run is not None:
         raise InputError(f"{str(folder)!r} is inside of the run {str(run)!r}: name a folder outside of it.")
     try:
         names = os.listdir(folder)

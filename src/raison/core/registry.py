@@ -13,13 +13,16 @@ import pkgutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from raison.core.errors import InputError, UnknownName
 from raison.core.spec import Spec
 
 __all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
+
+NUMBERS = ("int", "float", int, float)  # types of parameters, as annotations may write them
+TEXTS = ("str", "str | None", str, str | None)
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -53,7 +56,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, *packages: str, shelf: str = "", listed: bool = True):
         self.kind = kind  # what an entry is called in a sentence
         self.packages = packages
-        self.shelf = shelf or packages[0].rpartition(".")[2]  # what `raison ls` calls it, where it lists them
+        self.shelf = shelf or packages[0].rpartition(".")[2]  # what `raison ls` calls it
         self.listed = listed
         self._entries: dict[str, T] = {}
         self.broken: list[str] = []  # sentences about plug-ins that could not be imported
@@ -86,18 +89,20 @@ class Registry(Generic[T]):
         with self._lock:
             if self._scanned:
                 return
-            for name in self.packages:
-                for module in modules_of(name):
+            for package in self.packages:
+                for module in modules_of(package):
                     importlib.import_module(module)
-            for point in [point for name in self.packages for point in entry_points(group=name)]:
-                try:
-                    point.load()
-                except Exception as error:  # somebody else's mistake must not take raison with it
-                    self.broken.append(
-                        f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): "
-                        "update or uninstall it."
-                    )
+                for point in entry_points(group=package):
+                    self._load(point)
             self._scanned = True
+
+    def _load(self, point: EntryPoint) -> None:
+        try:
+            point.load()
+        except Exception as error:  # somebody else's mistake must not take raison with it
+            self.broken.append(
+                f"The plug-in {point.name!r} ({point.value}) can't be imported ({error}): update or uninstall it."
+            )
 
     def __iter__(self) -> Iterator[str]:
         self._scan()
@@ -110,24 +115,25 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         self._scan()
         if name not in self._entries:
-            known = list(self)
-            raise UnknownName(
-                f"There is no {self.kind} called {name!r}.{suggest(name, known)} "
-                + " ".join([f"`raison ls {self.shelf}` lists them all." if self.listed else self.all(), *self.broken])
-            )
+            near = suggest(name, list(self))
+            where = " ".join([self.where_listed(), *self.broken])
+            raise UnknownName(f"There is no {self.kind} called {name!r}.{near} {where}")
         return self._entries[name]
 
-    def all(self) -> str:
+    def where_listed(self) -> str:
+        """A sentence that tells which names there are, or the command that does."""
+        if self.listed:
+            return f"`raison ls {self.shelf}` lists them all."
         return f"There are {', '.join(self)}."
 
     def build(self, spec: str | Spec) -> Any:
         """The entry of a spec, called with the spec's parameters."""
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
         if not isinstance(spec, Spec):
-            where = f"name one of `raison ls {self.shelf}`." if self.listed else self.all()
+            where = f"name one of `raison ls {self.shelf}`." if self.listed else self.where_listed()
             raise InputError(f"{spec!r} is no {self.kind}: {where}")
         entry: Any = self[spec.name]
-        known = {item.name: item for item in fields(entry)} if is_dataclass(entry) else {}
+        known = {item.name: item.type for item in fields(entry)} if is_dataclass(entry) else {}
         params = {}
         for key, value in spec.params.items():
             if key not in known:
@@ -136,12 +142,11 @@ class Registry(Generic[T]):
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} "
                     f"It takes: {options}."
                 )
-            # a bare word is text where text is wanted: variant=paper
-            text = known[key].type in ("str", "str | None", str, str | None)
-            bare = isinstance(value, Spec) and not value.params and text
-            if known[key].type in ("int", "float", int, float) and isinstance(value, (Spec, str)):
+            if known[key] in NUMBERS and isinstance(value, (Spec, str)):
                 raise InputError(f"{key} of the {self.kind} {spec.name!r} is a number, not {value}.")
-            params[key] = value.name if bare else value
+            if known[key] in TEXTS and isinstance(value, Spec) and not value.params:
+                value = value.name  # a bare word is text where text is wanted: variant=paper
+            params[key] = value
         try:
             return entry(**params)
         except (TypeError, ValueError) as error:

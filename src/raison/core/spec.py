@@ -9,12 +9,17 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, TypeAlias
 
 from raison.core.errors import InputError
 
-__all__ = ["Spec", "between", "one_of", "place_of", "whole"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["Spec", "SpecValue", "between", "changed_settings", "one_of", "place_of", "whole"]
+
+SpecValue: TypeAlias = "str | int | float | Spec | tuple[SpecValue, ...] | None"
 
 
 @dataclass(frozen=True)
@@ -22,10 +27,10 @@ class Spec:
     """A registry name with keyword parameters; parameters may be specs themselves."""
 
     name: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, SpecValue] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{k}={write(v)}" for k, v in sorted(self.params.items()))
+        inside = ", ".join(f"{key}={format_value(value)}" for key, value in sorted(self.params.items()))
         return f"{self.name}({inside})" if inside else self.name
 
     def __hash__(self) -> int:
@@ -39,7 +44,7 @@ class Spec:
         """Read `name` or `name(key=value, ...)`; with `dots` a value may be `question.stem`, as a column or a file."""
         try:
             node = ast.parse(text.strip(), mode="eval").body
-            spec = read(node, dots=dots)
+            spec = parse_value(node, dots=dots)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             spec = None
         if not isinstance(spec, Spec):
@@ -52,70 +57,95 @@ class Spec:
     from_json = parse
 
 
-def read(node: ast.AST, nested: bool = False, dots: bool = False) -> Any:
+def parse_value(node: ast.AST, *, nested: bool = False, dots: bool = False) -> SpecValue:
     """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, type(None))):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = read(node.operand, True)
+        value = parse_value(node.operand, nested=True)
         if isinstance(value, (int, float)):
             return -value
     if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(read(item, True, dots) for item in node.elts)
+        return tuple(parse_value(item, nested=True, dots=dots) for item in node.elts)
     if isinstance(node, ast.Name):
         return Spec(node.id)
     if nested and dots and isinstance(node, ast.Attribute):
-        return Spec(dotted(node))
+        return Spec(dotted_name(node))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        params = {str(k.arg): read(k.value, True, dots) for k in node.keywords}
-        if len(params) == len(node.keywords) and all(k.arg for k in node.keywords):  # none twice, no **
-            return Spec(node.func.id, params)
+        return Spec(node.func.id, parse_params(node.keywords, dots=dots))
     raise ValueError("not a spec")
 
 
-def dotted(node: ast.expr) -> str:
+def parse_params(keywords: list[ast.keyword], *, dots: bool) -> dict[str, SpecValue]:
+    """Keyword arguments by name; none twice, and no **."""
+    params: dict[str, SpecValue] = {}
+    for keyword in keywords:
+        if keyword.arg is None or keyword.arg in params:
+            raise ValueError("not a spec")
+        params[keyword.arg] = parse_value(keyword.value, nested=True, dots=dots)
+    return params
+
+
+def dotted_name(node: ast.expr) -> str:
     """The words of `question.stem`, as the name of a nested column or of a file."""
     if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
+        return f"{dotted_name(node.value)}.{node.attr}"
     if isinstance(node, ast.Name):
         return node.id
     raise ValueError("not a spec")
 
 
-def write(value: Any) -> str:
-    """The text that `read` turns into the same value."""
+def format_value(value: object) -> str:
+    """The text that `parse_value` turns into the same value."""
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         value = value.tolist()
     if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(map(write, value)) + ("," if len(value) == 1 else "") + ")"
+        inside = ", ".join(map(format_value, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, float) and math.isinf(value):
         return "1e999" if value > 0 else "-1e999"  # the literal that overflows to it; `inf` would be a name
     return str(value) if isinstance(value, Spec) else repr(value)
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+def changed_settings(settings: DataclassInstance) -> dict[str, SpecValue]:
+    """The parameters of a frozen dataclass that are not at their defaults."""
+    params = {}
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if value != item.default:
+            params[item.name] = value
+    return params
+
+
+def whole(name: str, value: object, least: int, most: int | None = None) -> None:
     """Refuse a parameter that is not a whole number from `least` up (to `most`)."""
-    number = isinstance(value, int) and not isinstance(value, bool)
-    if not number or value < least or (most is not None and value > most):
-        reach = f"{least} up" if most is None else f"{least} to {most}"
-        raise InputError(f"{name} is a whole number from {reach}, not {value}.")
+    highest = math.inf if most is None else most
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= highest:
+        return
+    reach = f"{least} up" if most is None else f"{least} to {most}"
+    raise InputError(f"{name} is a whole number from {reach}, not {value}.")
 
 
-def one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
+def one_of(name: str, value: object, known: tuple[str, ...]) -> None:
     """Refuse a parameter that is none of the words it may be."""
     if value not in known:
         raise InputError(f"{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}.")
 
 
-def between(name: str, value: Any, low: float, high: float = math.inf) -> None:
+def between(name: str, value: object, low: float, high: float = math.inf) -> None:
     """Refuse a parameter that is not a number above `low` and up to `high`."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not low < value <= high or math.isinf(value):
-        top = "" if math.isinf(high) else f" and at most {high:g}"
-        raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
+    number = math.nan
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = value
+    if low < number <= high and not math.isinf(number):
+        return
+    top = "" if math.isinf(high) else f" and at most {high:g}"
+    raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
 
 
-def place_of(written: str, count: int) -> int | None:
-    """A number in digits that names one of `count` places; None for anything else, such as ² or a number too long."""
-    small = written.isdecimal() and len(written) < 10
-    return int(written) if small and int(written) < count else None
+def place_of(digits: str, count: int) -> int | None:
+    """The number that digits write, if it names one of `count` places; None for anything else, such as ²."""
+    if not digits.isdecimal() or len(digits) >= 10:
+        return None
+    index = int(digits)
+    return index if index < count else None

@@ -33,7 +33,7 @@ def members(path: Path) -> Rows[tuple[str, bytes]]:
             if leads_out(name):
                 yield Broken(str(path), number, f"the name {name!r} leads out of the archive; get it again")
             elif len(content) > limits.FILE:
-                told = limits.told(limits.FILE)
+                told = limits.format_megabytes(limits.FILE)
                 yield Broken(str(path), number, f"{name!r} is larger than {told}; give a part of it")
             else:
                 yield Row(str(path), number, (name.removeprefix("./"), content))

@@ -67,7 +67,7 @@ def whole_text(path: Path, *, other: str = "") -> Row[str] | Broken:
         parts.append(row.value)
         size += len(row.value)
         if size > limits.FILE:
-            told = limits.told(limits.FILE)
+            told = limits.format_megabytes(limits.FILE)
             return Broken(
                 str(path), row.line, f"it is JSON of more than {told}: write one object in each line (.jsonl)"
             )

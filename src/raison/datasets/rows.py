@@ -156,7 +156,7 @@ def lines_in(stream: IO[bytes] | gzip.GzipFile, file: str, *, other: str = "", l
         most = limits.LINE if longest is None else longest
         for number, raw in enumerate(whole_lines(stream, most), 1):
             if raw is None:
-                told = limits.told(most)
+                told = limits.format_megabytes(most)
                 yield Broken(file, number, f"it is longer than {told}: write one record in each line")
                 continue
             raw = raw[:-1] if raw.endswith(b"\n") else raw

@@ -15,6 +15,7 @@ from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.integrated_gradients import Path, Points, slopes
+from raison.methods.margin import margin
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
@@ -36,6 +37,8 @@ class GradientShap(Method):
     Deviation: α is stratified (sample k lies in [k/n, (k+1)/n)), which has the same mean and less variance. The
     standard error of each token (parts["standard_error"]) comes from differences of neighbouring samples, √(Σ (g_{k+1}
     − g_k)² / (2n(n − 1))): right for independent samples, and if anything too large for stratified ones.
+    parts["margin_95"] is half the width of the 95 % interval of each token, by Student's t with the degrees of freedom
+    of such differences, 2(n − 1)² / (3n − 4) (von Neumann 1941): about two thirds of n − 1.
     """
 
     samples: int = 50  # gradients; the standard error falls with their square root, or faster
@@ -82,7 +85,7 @@ class GradientShap(Method):
         size = float(np.abs(samples.mean(0)).max())
         return Answer(
             samples.mean(0),
-            parts={"standard_error": error},
+            parts={"standard_error": error, "margin_95": margin(error, degrees_of_differences(len(samples)))},
             diagnostics={
                 "baseline": ", ".join(names),
                 "samples": self.samples,
@@ -99,6 +102,11 @@ def standard_error(samples: np.ndarray) -> np.ndarray:
     """[t] of the mean of samples [n t], from the differences of neighbours."""
     count = len(samples)
     return np.sqrt((np.diff(samples, axis=0) ** 2).sum(0) / (2 * count * (count - 1)))
+
+
+def degrees_of_differences(count: int) -> int:
+    """Degrees of freedom of a variance that was estimated from the differences of `count` neighbouring samples."""
+    return 2 * (count - 1) ** 2 // (3 * count - 4)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.records import Encoding
-from raison.core.units import strip, words
+from raison.core.text_splitting import split_words, stripped_span
 from raison.methods.base import Answer, Batch, Method, method
 from raison.models.protocol import Model
 
@@ -101,11 +101,11 @@ def rarity(encoding: Encoding, table: Table) -> np.ndarray:
     """[t] the rarest word that each token touches; special tokens have none and get 0."""
     scores = np.zeros(len(encoding))
     for index, text in enumerate(encoding.texts):
-        spans = words(text)
+        spans = split_words(text)
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         rare = [table.idf(text[a:b]) for a, b in spans]
         for t in np.flatnonzero((encoding.segment == index) & (encoding.start >= 0)):
-            core = strip(text, int(encoding.start[t]), int(encoding.end[t]))
+            core = stripped_span(text, int(encoding.start[t]), int(encoding.end[t]))
             if core is not None:
                 touched = np.flatnonzero((starts < core[1]) & (core[0] < ends))
                 scores[t] = max((rare[w] for w in touched), default=0.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from raison.core.spec import between, whole
 from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.margin import margin
 from raison.methods.perturbation import Asked, ask
 from raison.models.protocol import Model
 
@@ -23,8 +24,10 @@ class Lime(Method):
     d(z) = 1 − √(|z| / M), the cosine distance of z to the M ones of the whole text, 1 for no unit at all; the
     intercept b is free of the penalty (Ribeiro et al. 2016). Sets are drawn as its text explainer draws them: first
     how many units go, evenly from 1 to M, then which; the first sample is the whole text. `standard_error` is the
-    sampling error of that draw, by linearisation, and `fit` the weighted R² of the linear model: a low one says that
-    the scores describe the model badly.
+    sampling error of that draw, by linearisation, and `margin_95` half the width of the 95 % interval around each
+    score, by Student's t with the degrees of freedom (Σ π)² / Σ π², the effective number of samples (Kish 1965), less
+    what the fit takes. Both tell how far other samples would move the weights. `fit` is the weighted R² of the linear
+    model: a low one says that the weights describe the model badly.
 
     Unlike the authors' program all units get a weight, not only ten of them, and π is the paper's: the program takes
     its square root.
@@ -69,8 +72,10 @@ class Lime(Method):
         own = weight * ((row @ inverse) * row).sum(1)  # [n] how much a sample fits itself
         influence = (row * (weight * rest / (1 - np.minimum(own, 0.9)))[:, None]) @ inverse  # [n 1+u] on the weights
         error = np.sqrt(len(keep) * influence.var(0, ddof=1))[1:]
+        effective = weight.sum() ** 2 / (weight**2).sum()
+        degrees = int(effective - own.sum())
         spread = weight @ (value - np.average(value, weights=weight)) ** 2
         facts["fit"] = float(1 - weight @ rest**2 / spread) if spread > 0 else 1.0
         facts["sampling_error"] = float(error.max(initial=0.0))
-        parts = {"standard_error": error, "intercept": float(weights[0])}
+        parts = {"standard_error": error, "margin_95": margin(error, degrees), "intercept": float(weights[0])}
         return Answer(weights[1:], parts=parts, diagnostics=facts, cost=asked.cost)

@@ -12,6 +12,7 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.margin import margin
 from raison.methods.perturbation import Asked, ask
 from raison.models.protocol import Model
 
@@ -40,7 +41,9 @@ class KernelShap(Method):
     The constraint holds exactly: only the part of φ that sums to zero is fitted. Where all 2^M − 2 sets fit into
     `samples` they are all asked, and the result is exact. Else the sizes next to nothing and everything are taken whole
     as long as drawing would ask every set of them at least once, and the rest is drawn by weight, each set together
-    with its complement (Covert & Lee 2021). `standard_error` is the sampling error of that draw, by linearisation.
+    with its complement (Covert & Lee 2021). `standard_error` is the sampling error of that draw, by linearisation, and
+    `margin_95` half the width of the 95 % interval around each score, by Student's t with the degrees of freedom that
+    the draws have left when φ is fitted.
     """
 
     samples: int | None = None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
@@ -141,7 +144,7 @@ def fitted(design: Design, asked: Asked) -> Answer:
     apart = inverse @ (weighted.T @ rest)  # sums to zero
     apart -= apart.mean()
     scores = gain / size + apart
-    error = np.zeros(size)
+    error, degrees = np.zeros(size), 1
     if design.drawn:
         last = slice(len(kept) - design.drawn, None)
         split = (-1, design.each, size)
@@ -149,13 +152,15 @@ def fitted(design: Design, asked: Asked) -> Answer:
         own = ((weighted[last] @ inverse) * centred[last]).reshape(split).sum((1, 2))  # how much a draw fits itself
         influence /= 1 - np.minimum(own, 0.9)[:, None]
         error = np.sqrt(len(influence) * influence.var(0, ddof=1))
-    return sampled(scores, error, facts, asked)
+        degrees = int((1 - own).sum())  # what the fit leaves of the draws; sets that are taken whole have no part in it
+    return sampled(scores, error, degrees, facts, asked)
 
 
-def sampled(scores: np.ndarray, error: np.ndarray, facts: dict, asked: Asked) -> Answer:
-    """Scores with the standard error of each, and the largest of them as a diagnostic."""
+def sampled(scores: np.ndarray, error: np.ndarray, degrees: int, facts: dict, asked: Asked) -> Answer:
+    """Scores with the standard error and the 95 % margin of each, and the largest error as a diagnostic."""
     facts["sampling_error"] = float(error.max(initial=0.0))
-    return Answer(scores, parts={"standard_error": error}, diagnostics=facts, cost=asked.cost)
+    parts = {"standard_error": error, "margin_95": margin(error, degrees)}
+    return Answer(scores, parts=parts, diagnostics=facts, cost=asked.cost)
 
 
 @method("shapley_sampling")
@@ -166,7 +171,9 @@ class ShapleySampling(Method):
     φ_u = mean over orders π of f(units before u in π, and u) − f(units before u in π) (Štrumbelj & Kononenko 2014).
     Every order is also walked backwards, which cancels much of the noise, and each order is asked about as a whole, so
     that every one of them, and the mean, adds up to f(x) − f(∅) exactly. `standard_error` is that of the mean over
-    orders (each with its reverse). Where asking about all 2^M sets costs no more than that, the result is exact.
+    orders (each with its reverse), and `margin_95` half the width of the 95 % interval around each score, by Student's
+    t with permutations − 1 degrees of freedom: an order and its reverse are one draw. Where asking about all 2^M sets
+    costs no more than that, the result is exact.
     """
 
     permutations: int = 16  # random orders; each also backwards
@@ -240,7 +247,7 @@ class Walk:
         facts = {"value": asked.value[-1], "empty": asked.value[0], "evaluations": asked.evaluations}
         if self.ranks is None:
             scores = exactly(self.sets(), asked.value)
-            return sampled(scores, np.zeros(len(scores)), facts, asked)
+            return sampled(scores, np.zeros(len(scores)), 1, facts, asked)
         pairs, size = self.ranks.shape
         facts["value"] = asked.value[size]
         value = asked.value.reshape(pairs, 2, size + 1)
@@ -248,7 +255,7 @@ class Walk:
         forth = np.take_along_axis(gain[:, 0], self.ranks, axis=1)
         back = np.take_along_axis(gain[:, 1], size - 1 - self.ranks, axis=1)
         both = (forth + back) / 2  # [p u]
-        return sampled(both.mean(0), both.std(0, ddof=1) / np.sqrt(pairs), facts, asked)
+        return sampled(both.mean(0), both.std(0, ddof=1) / np.sqrt(pairs), pairs - 1, facts, asked)
 
 
 def exactly(keep: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from raison.core.errors import InputError
 from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Words
+from raison.methods.margin import margin
 from raison.models.protocol import Model, Trace
 
 __all__ = ["SmoothGrad"]
@@ -32,7 +33,8 @@ class SmoothGrad(Method):
     score_i = 1/n Σ_k M_i(e + ε_k), ε_k ~ N(0, σ²), σ = noise · (max e − min e), M = the gradient's norm or gradient ×
     input at the noisy embeddings, e = word embeddings of all tokens that the model reads (Smilkov et al. 2017). The
     range of e is taken over the text, as the paper takes it over an image. parts["standard_error"] says how far the
-    mean of n copies may be off.
+    mean of n copies may be off, and parts["margin_95"] is half the width of the 95 % interval of each token, by
+    Student's t with n − 1 degrees of freedom. One noisy copy tells nothing about its error and has no margin.
     """
 
     samples: int = 50  # noisy copies
@@ -77,10 +79,13 @@ class SmoothGrad(Method):
     def answer(self, maps: np.ndarray, cloud: Cloud, batch: Batch, index: int) -> Answer:
         copies = len(maps)
         error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(maps.shape[1])
+        parts = {"standard_error": error}
+        if copies > 1 or cloud.sigma == 0:
+            parts["margin_95"] = margin(error, copies - 1)
         read = int(batch.targets[index].inputs(maps.shape[1]).sum())
         return Answer(
             maps.mean(0),
-            parts={"standard_error": error},
+            parts=parts,
             diagnostics={"sigma": cloud.sigma, "samples": copies, "standard_error": float(error.max())},
             cost={"forwards": copies, "tokens": copies * read},
         )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from raison.core.errors import Unsupported
 from raison.core.records import Explanation
 from raison.core.registry import metrics
-from raison.core.spec import Spec
+from raison.core.spec import Spec, changed_settings
 from raison.metrics.keys import MetricKey, ValueRange
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
 from raison.metrics.questions import Answers, KeptSets, MetricQuestions
@@ -70,13 +70,7 @@ class Metric(ABC):
 
     def spec(self) -> Spec:
         """How to write this metric: its name and what differs from the defaults."""
-        values = vars(self)
-        params = {}
-        for item in fields(self):
-            value = values[item.name]
-            if value != item.default:
-                params[item.name] = value
-        return Spec(self.name, params)
+        return Spec(self.name, changed_settings(self))
 
 
 def metric(name: str) -> Callable[[M], M]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.core.errors import TooLong
 from raison.core.records import Encoding, Example
-from raison.core.units import strip
+from raison.core.text_splitting import stripped_span
 from raison.models.codec import Pieces
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def outside_slots(pieces: Pieces, example: Example) -> np.ndarray:
     """[t] tokens of a prompt template: they touch no slot (a token that does goes with the slot)."""
     result = np.ones(len(pieces.ids), bool)
     for t, (a, b) in enumerate(zip(pieces.start, pieces.end, strict=True)):
-        core = strip(example.text, int(a), int(b)) if a >= 0 else None
+        core = stripped_span(example.text, int(a), int(b)) if a >= 0 else None
         if core and pieces.segment[t] == 0:
             result[t] = not any(s.start < core[1] and core[0] < s.end for s in example.slots)
     return result

@@ -123,6 +123,26 @@ const agreed = (shared, k, level) => (k === 1 ? `${shared ? "agree on" : "differ
   : shared === k ? `agree on the ${k} strongest ${level}s`
   : `agree on ${shared || "none"} of the ${k} strongest ${level}s`);
 
+// Two decimals as Python rounds them, which sends exact halves to the even digit; without a minus before 0.00.
+export function hundredths(value) {
+  const half = Number.isInteger(value * 8) && !Number.isInteger(value * 4);
+  const digits = half ? (2 * Math.round(value * 50)) / 100 : value;
+  return digits.toFixed(2).replace(/^-0\.00$/, "0.00");
+}
+
+// What the closest pair has in common: first the measure by which it is the closest, then the other.
+function nearest({ tau, shared }, size, level, byOrder) {
+  const [k, rounded] = [top(size), hundredths(tau)];
+  if (!byOrder) {
+    const most = `share the most of the strongest ${level}s (${shared} of ${k})`;
+    return `${most} but order the ${level}s no more alike than chance would (tau-b ${rounded})`;
+  }
+  const order = `order the ${level}s most alike (tau-b ${rounded})`;
+  if (shared === k || k === 1) return `${order} ${shared ? "and" : "but"} ${agreed(shared, k, level)}`;
+  if (2 * shared >= k) return `${order} and share ${shared} of the ${k} strongest`;
+  return `${order} but share ${shared ? `only ${shared}` : "none"} of the ${k} strongest`;
+}
+
 // Who agrees with whom; `pairs` is a list of {i, j, ...agreement}.
 export function statement(explanations, pairs) {
   const [names, level, size] = [titles(explanations), explanations[0].units.level, explanations[0].scores.length];
@@ -132,21 +152,25 @@ export function statement(explanations, pairs) {
   const known = pairs.filter(({ tau }) => tau !== null);
   if (!known.length) return [equal, "There is nothing to compare."].filter(Boolean).join(" ");
   const near = close(pairs, size);
-  const closest = (near.length ? near : known).reduce((best, each) => (
-    each.tau > best.tau || (each.tau === best.tau && each.shared > best.shared) ? each : best));
+  const greatest = (some, first, second) => some.reduce((best, each) => (
+    each[first] > best[first] || (each[first] === best[first] && each[second] > best[second]) ? each : best));
+  const first = greatest(known, "tau", "shared");
+  const byOrder = !near.length || first.tau >= alike(size);
+  const closest = byOrder ? first : greatest(near, "shared", "tau"); // else close by their strongest units alone
   const pair = `${names[closest.i]} and ${names[closest.j]}`;
   const shared = agreed(closest.shared, top(size), level);
   const alone = apart(pairs, size).map((at) => names[at]);
   const [same, reverse] = [closest.tau >= alike(size), closest.tau <= -alike(size)];
   const order = `${same || reverse ? "" : "do not "}order the ${level}s ${reverse ? "in reverse" : "alike"}`;
-  const are = explanations.length === 2 ? "" : "are closest and ";
-  const said = alike(size) > 1 ? `${pair} ${are}${shared}; ${size} ${level}s are too few to tell orders from chance.`
+  const most = `${pair} ${nearest(closest, size, level, byOrder)}`;
+  const few = explanations.length === 2 ? `${pair} ${shared}` : most;
+  const said = alike(size) > 1 ? `${few}; ${size} ${level}s are too few to tell orders from chance.`
     : explanations.length === 2 ? `${pair} ${shared} ${closest.shared > 0 === same ? "and" : "but"} ${order}.`
-    : !near.length ? `No two methods agree more than chance would; ${pair} are closest and ${shared}.`
+    : !near.length ? `No two methods agree more than chance would; ${most}.`
     : known.every(({ tau }) => tau >= alike(size))
-      ? `All methods order the ${level}s alike; ${pair} are closest and ${shared}.`
-    : alone.length ? `${pair} ${shared}; ${listed(alone)} ${alone.length > 1 ? "stand" : "stands"} apart.`
-    : `${pair} are closest and ${shared}; every method is close to at least one other.`;
+      ? `All methods order the ${level}s alike; ${most}.`
+    : alone.length ? `${most}; ${listed(alone)} ${alone.length > 1 ? "stand" : "stands"} apart.`
+    : `${most}; every method is close to at least one other.`;
   return [said, equal].filter(Boolean).join(" ");
 }
 

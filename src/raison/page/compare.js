@@ -1,10 +1,10 @@
 // Several methods about one text: a row of text for each, how far they agree, and where they differ.
 
-import { clean, exact, make, number, soft } from "./wording.js";
+import { clean, exact, make, number, selection, soft } from "./wording.js";
 import { flow } from "./flow.js";
 import { TOLD, diagnosticsOf, download, dressed, fold, head, legend, listen, paint, passage, remarks, weighed }
   from "./render.js";
-import { agreement, alike, footnotes, signed, statement, titles, top } from "./agreement.js";
+import { agreement, alike, footnotes, hundredths, signed, statement, titles, top } from "./agreement.js";
 import { differenceOf } from "./difference.js";
 
 const MEASURES = {
@@ -34,6 +34,15 @@ function scaleOf(scores, largest) {
   return make("p", { class: "legend" }, ramp, signed(scores) ? figure.replace("+", "±") : figure);
 }
 
+// The cells of one unit in the table of all methods: its score and its rank, or whether it was selected.
+function toldOf(explanation, unit, ranks) {
+  const { scores, selected } = explanation;
+  const chosen = Boolean(selected?.[unit]);
+  if (selection(explanation)) return [make("td"), make("td", {}, chosen ? "selected" : "not selected")];
+  return [make("td", { class: "score" }, exact(scores[unit])),
+    make("td", {}, `rank ${ranks[unit]}${chosen ? ", selected" : ""}`)];
+}
+
 function rowsOf(explanations, names, measures) {
   const passages = flow(explanations[0]);
   const rows = explanations.map((explanation, at) => {
@@ -41,7 +50,7 @@ function rowsOf(explanations, names, measures) {
     const facts = [explanation.method === names[at] ? "" : explanation.method,
       explanation.removal ? `removal: ${explanation.removal}` : ""].filter(Boolean).join(" · ");
     const label = make("div", { class: "method" }, make("h3", {}, ...soft(names[at])),
-      largest ? scaleOf(explanation.scores, largest) : "", facts ? make("p", { class: "note" }, clean(facts)) : "",
+      largest && !selection(explanation) ? scaleOf(explanation.scores, largest) : "", facts ? make("p", { class: "note" }, clean(facts)) : "",
       ...remarks(explanation));
     const text = make("div", { class: "passages" }, ...passages.map((each) => (
       passage(each, passages.length > 1, (piece, units) => (
@@ -57,9 +66,8 @@ function rowsOf(explanations, names, measures) {
     for (const twin of section.querySelectorAll(`[data-units="${piece.dataset.units}"]`)) twin.classList.add("twin");
     return piece.dataset.units.split(" ").map(Number).flatMap((unit) => [
       make("strong", {}, clean(explanations[0].units.names[unit])),
-      make("table", {}, ...explanations.map(({ scores, selected }, at) => make("tr", { class: at === own ? "own" : "" },
-        make("td", {}, names[at]), make("td", { class: "score" }, exact(scores[unit])),
-        make("td", {}, `rank ${measures[at].ranks[unit]}${selected?.[unit] ? ", selected" : ""}`))))]);
+      make("table", {}, ...explanations.map((explanation, at) => make("tr", { class: at === own ? "own" : "" },
+        make("td", {}, names[at]), ...toldOf(explanation, unit, measures[at].ranks))))]);
   };
   listen(section, told, rows);
   for (const name of ["mouseleave", "focusout"]) section.addEventListener(name, release);
@@ -75,7 +83,7 @@ function accordOf(explanations, names, pairs, choose) {
   const meaning = make("p", { class: "note" });
   const draw = (measure) => {
     const figure = (value) => (value === null ? "–" : measure === "shared" ? `${value}`
-      : (value <= -0.005 ? "−" : "+") + Math.abs(value).toFixed(2));
+      : hundredths(value).replace(/^(-?)/, (minus) => (minus ? "−" : "+")));
     const heads = names.map((name) => make("th", { scope: "col", class: "head" }, make("span", {}, name)));
     const cellOf = (name, i) => (other, j) => {
       if (i === j) return make("td");
@@ -115,7 +123,10 @@ function scoresOf(explanations, names, measures) {
   const { units } = explanations[0];
   const top = ["unit", ...names].map((title) => make("th", { scope: "col" }, ...soft(title)));
   const rows = units.names.map((name, unit) => make("tr", {}, make("th", { scope: "row" }, clean(name)),
-    ...explanations.map(({ scores, selected }, at) => {
+    ...explanations.map((explanation, at) => {
+      const { scores, selected } = explanation;
+      if (selection(explanation))
+        return make("td", { class: selected[unit] ? "score selected" : "score" }, selected[unit] ? "selected" : "");
       const cell = make("td", { class: selected?.[unit] ? "score selected" : "score" },
         number(scores[unit], measures[at].largest));
       paint(cell, measures[at].weights[unit]);
@@ -135,11 +146,12 @@ export function renderComparison(explanations, container) {
     Object.keys(own).every((name) => TOLD.includes(name)) ? [] : [make("h4", {}, names[at]), diagnosticsOf(own)]));
   const two = explanations.some(({ scores }) => signed(scores));
   const colours = two ? "Orange speaks for the target, blue against it" : "The deeper the orange, the higher the score";
+  const underlined = explanations.some(({ selected }) => selected) ? " Underlined: selected." : "";
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanations));
   const article = make("article", { class: "raison compare" }, head(explanations[0], true),
     make("p", { class: "said" }, statement(explanations, pairs)), rowsOf(explanations, names, measures),
-    make("p", { class: "note" }, `${colours}; full colour is each method's strongest score.`),
+    make("p", { class: "note" }, `${colours}; full colour is each method's strongest score.${underlined}`),
     pairs.some(({ tau }) => tau !== null) ? accordOf(explanations, names, pairs, choose) : "", differ,
     fold(`All ${explanations[0].scores.length} units`, scoresOf(explanations, names, measures)),
     diagnosed.length ? fold("Diagnostics", make("div", {}, ...diagnosed)) : "", make("footer", {}, button));

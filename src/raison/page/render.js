@@ -3,7 +3,7 @@
 // files; raison/show/html.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, describe, headline, make, measured, notes, number, valueName } from "./wording.js";
+import { clean, count, describe, headline, make, measured, notes, number, selection, valueName } from "./wording.js";
 import { flow, grounded } from "./flow.js";
 
 export function paint(element, weight, hues) {
@@ -28,7 +28,7 @@ export function head(explanation, shared = false) {
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
   const { model, method, removal, certificate } = explanation;
   const facts = { predicted, model, method: !shared && method, units: explanation.units.level,
-    removal: !shared && removal, value: valueName(explanation.target), rule: certificate?.rule };
+    removal: !shared && removal, value: !shared && selection(explanation) ? "" : valueName(explanation.target), rule: certificate?.rule };
   const list = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries(facts))
     if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, clean(fact))));
@@ -68,9 +68,10 @@ export function passage({ name, mark, folded, pieces: found }, many, dress) {
 // The colours and the label of a piece, by the scores of one explanation.
 export function dressed(explanation, weights, ranks) {
   const { selected, certificate: proof } = explanation;
+  const plain = proof || selection(explanation); // what is in or out has no shades
   return (piece, units) => {
     piece.classList.toggle(proof ? "kept" : "selected", units.some((unit) => selected?.[unit]));
-    if (!proof) paint(piece, strongest(weights, units)); // a rationale is in or out and has no shades
+    if (!plain) paint(piece, strongest(weights, units));
     return units.map((unit) => describe(explanation, unit, ranks)).join("; ");
   };
 }
@@ -114,6 +115,14 @@ export function listen(section, told = labelled, rows = [section]) {
 // What must be known about the scores: telling diagnostics in one line, then the notes.
 export const remarks = (explanation) => [measured(explanation).join(" · "), ...notes(explanation)].filter(Boolean)
   .map((note) => make("p", { class: "note" }, note));
+
+// The units of a selection in reading order: there is no more to say about each than whether it was selected.
+function membersOf({ units, selected }) {
+  const rows = units.names.map((name, unit) => make("tr", {}, make("td", { class: selected[unit] ? "selected" : "" },
+    clean(name)), make("td", {}, selected[unit] ? "selected" : "")));
+  const top = make("tr", {}, make("th", { scope: "col" }, "unit"), make("th", { scope: "col" }, ""));
+  return make("table", { class: "scores" }, make("thead", {}, top), make("tbody", {}, ...rows));
+}
 
 function table({ units, scores, selected }, weights, ranked, largest) {
   const rows = ranked.map((unit) => {
@@ -159,19 +168,21 @@ export function weighed(scores) {
 // `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
 // `named`. `text: false` leaves the text out where it stands on the page already.
 export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
-  const { scores, diagnostics, selected, certificate: proof } = explanation;
+  const { scores, diagnostics, selected, units, certificate: proof } = explanation;
   const { largest, weights, ranked, ranks } = weighed(scores);
   const passages = named ? grounded(explanation).map((each) => ({ ...each, ...named(each) })) : flow(explanation);
   const text = make("section", { class: "passages", "aria-label": "the explained text" },
     ...passages.map((each) => passage(each, passages.length > 1, dressed(explanation, weights, ranks))));
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
-  const chosen = selected && !proof ? `${selected.filter(Boolean).length} of ${selected.length} units selected` : "";
+  const plain = selection(explanation);
+  const part = selected && !proof ? `${selected.filter(Boolean).length} of ${count(selected.length, units.level)}` : "";
+  const chosen = part && make("span", { class: "chosen" }, plain ? `rationale ${part}` : `${part} selected`);
   const article = make("article", { class: "raison" }, head(explanation), ...above, shown ? text : "",
     ...remarks(explanation), ...below,
-    proof ? "" : make("div", { class: "under" }, largest ? legend(scores, largest) : "",
-      chosen ? make("p", { class: "legend" }, make("span", { class: "chosen" }, chosen)) : ""),
-    fold(`All ${scores.length} units`, table(explanation, weights, ranked, largest)),
+    proof ? "" : make("div", { class: "under" }, largest && !plain ? legend(scores, largest) : "",
+      chosen ? make("p", { class: "legend" }, chosen) : ""),
+    fold(`All ${scores.length} units`, plain ? membersOf(explanation) : table(explanation, weights, ranked, largest)),
     Object.keys(diagnostics).every((name) => TOLD.includes(name)) ? ""
       : fold("Diagnostics", diagnosticsOf(diagnostics)),
     make("footer", {}, button));

@@ -59,11 +59,18 @@ export function headline({ target, prediction }) {
   };
 }
 
-export function notes({ encoding, scores, certificate, notes: own }) {
+// Whether an explanation is a selection that nothing was proved about, such as a rationalizer's own: no score is negative,
+// and all outside of the selection are 0. They are no evidence, so units are shown as selected or not.
+export const selection = ({ selected, scores, certificate }) => Boolean(selected) && !certificate
+  && scores.every((s, unit) => s >= 0 && (selected[unit] || s === 0));
+
+export function notes(explanation) {
+  const { encoding, scores, certificate, notes: own } = explanation;
   const found = [];
   const cut = encoding.truncated;
   if (cut) found.push(`${cut} token${cut > 1 ? "s were" : " was"} cut off: the model did not read the text in grey.`);
-  if (!scores.some((s) => s !== 0) && !certificate) found.push("All scores are zero.");
+  if (!scores.some((s) => s !== 0) && !certificate && !selection(explanation))
+    found.push("All scores are zero.");
   return found.concat(own).map(clean);
 }
 
@@ -86,7 +93,9 @@ export function measured({ diagnostics, certificate }) {
 export const exact = (score) => (score < 0 ? "−" : "+") + String(Number(Math.abs(score).toPrecision(6)));
 
 // One sentence for each unit, on hover, on focus and for screen readers: the name, the exact score, its rank.
-export function describe({ units, scores, selected, order }, unit, ranks) {
+export function describe(explanation, unit, ranks) {
+  const { units, scores, selected, order } = explanation;
+  if (selection(explanation)) return `${clean(units.names[unit])}: ${selected[unit] ? "selected" : "not selected"}`;
   const side = scores[unit] > 0 ? ", for" : scores[unit] < 0 ? ", against" : "";
   const place = order ? order.indexOf(unit) : -1;
   const chosen = selected?.[unit] ? `, selected${place >= 0 ? ` as number ${place + 1}` : ""}` : "";

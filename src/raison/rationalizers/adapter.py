@@ -102,9 +102,12 @@ class Opener:
         return kind_of(path) == TYPE
 
     def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Selective:
-        check_folder(path, allow_pickle=False, has_tokenizer=True)
         config: RationalizerConfig = sentence(lambda: RationalizerConfig.from_pretrained(path), path.name, "config")
-        hf, words = from_adapter(path, config) if config.base else from_weights(path, config)
+        if config.base:
+            hf, words = from_adapter(path, config)  # reads safetensors only, and says what is missing
+        else:
+            check_folder(path, allow_pickle=False, has_tokenizer=True)
+            hf, words = from_weights(path, config)
         if config.typed and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
         return selective(placed(hf, device, dtype), words, path.name)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from raison.show.html.evaluation import STYLE, paints, say, sheet
 from raison.show.scale import HUES
+from raison.show.scoreboard import warning_of_few
 from raison.show.wording import clean
 
 __all__ = ["audit_page", "render_audit"]
@@ -87,7 +88,7 @@ def render_audit(found: Any, console: Console) -> None:
         table.add_row(clean(name), value, Text(clean(more), style="dim"))
     console.print()
     console.print(table)
-    for note in found.notes:
+    for note in [*found.notes, *warning_of_few(found.count)]:
         console.print(Text(clean(note), style="dim"))
 
 
@@ -127,7 +128,7 @@ def audit_page(found: Any) -> str:
         line = " Line: the probability of the answer from each word alone, from 0 to 1." if drawn else ""
         body.append(f'<p class="note">Colour: attention.{line}</p>')
         body += [told(each) for each in found.texts]
-    body += [f'<p class="note">{say(note)}</p>' for note in found.notes]
+    body += [f'<p class="note">{say(note)}</p>' for note in [*found.notes, *warning_of_few(found.count)]]
     colours = {str(k): hue for k, hue in enumerate(HUES)}
     rules = STYLE + "".join(paints(colours)) + "svg rect.m0 { fill: " + HUES[0] + "; stroke: none; }\n"
     rules += "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"

@@ -50,28 +50,56 @@ def statement(explanations: Sequence[Explanation], found: Mapping[tuple[int, int
     if not known:
         return " ".join([*same, "There is nothing to compare."])
     near = close(found, size)
-    closest = max(near or known, key=lambda pair: (known[pair], found[pair].shared))
+    closest = max(known, key=lambda pair: (known[pair], found[pair].shared))
+    if near and known[closest] < alike(size):  # these are close by their strongest units alone
+        closest = max(near, key=lambda pair: (found[pair].shared, known[pair]))
     pair = f"{names[closest[0]]} and {names[closest[1]]}"
     common = found[closest].shared or 0
     shared = agreed(common, top(size), level)
+    by_order = not near or known[closest] >= alike(size)
+    most = f"{pair} {nearest(known[closest], common, size, level, by_order=by_order)}"
     alone = [names[i] for i in apart(found, size)]
     if alike(size) > 1:
-        are = "" if len(explanations) == 2 else "are closest and "
-        said = f"{pair} {are}{shared}; {size} {level}s are too few to tell orders from chance."
+        said = f"{pair} {shared}" if len(explanations) == 2 else most
+        said = f"{said}; {size} {level}s are too few to tell orders from chance."
     elif len(explanations) == 2:
         same_order, reverse = known[closest] >= alike(size), known[closest] <= -alike(size)
         order = f"order the {level}s in reverse" if reverse else f"order the {level}s alike"
         order = order if same_order or reverse else f"do not {order}"
         said = f"{pair} {shared} {'and' if (common > 0) == same_order else 'but'} {order}."
     elif not near:
-        said = f"No two methods agree more than chance would; {pair} are closest and {shared}."
+        said = f"No two methods agree more than chance would; {most}."
     elif all(tau >= alike(size) for tau in known.values()):
-        said = f"All methods order the {level}s alike; {pair} are closest and {shared}."
+        said = f"All methods order the {level}s alike; {most}."
     elif alone:
-        said = f"{pair} {shared}; {listed(alone)} {'stand' if len(alone) > 1 else 'stands'} apart."
+        said = f"{most}; {listed(alone)} {'stand' if len(alone) > 1 else 'stands'} apart."
     else:
-        said = f"{pair} are closest and {shared}; every method is close to at least one other."
+        said = f"{most}; every method is close to at least one other."
     return " ".join([said, *same])
+
+
+def nearest(tau: float, shared: int, size: int, level: str, *, by_order: bool) -> str:
+    """What the closest pair of methods has in common: first the measure by which it is the closest, then the other.
+
+    `order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest`.
+    """
+    k, rounded = top(size), hundredths(tau)
+    if not by_order:
+        return (
+            f"share the most of the strongest {level}s ({shared} of {k}) but order the {level}s no more alike than "
+            f"chance would (tau-b {rounded})"
+        )
+    order = f"order the {level}s most alike (tau-b {rounded})"
+    if shared == k or k == 1:
+        return f"{order} {'and' if shared else 'but'} {agreed(shared, k, level)}"
+    if 2 * shared >= k:
+        return f"{order} and share {shared} of the {k} strongest"
+    return f"{order} but share {f'only {shared}' if shared else 'none'} of the {k} strongest"
+
+
+def hundredths(value: float) -> str:
+    """A number with two decimals, as the table of agreement rounds it; without a minus before 0.00."""
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def agreed(shared: int, k: int, level: str) -> str:

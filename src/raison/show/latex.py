@@ -11,8 +11,8 @@ from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.certificate import is_rationale
 from raison.show.consensus import subject, titles
-from raison.show.scoreboard import headings, number, winners
-from raison.show.spans import Piece, flow
+from raison.show.scoreboard import headings, number, warning_of_few, winners
+from raison.show.spans import Piece, flow, selected, selection
 from raison.show.wording import clean
 
 __all__ = ["escaped", "latex"]
@@ -62,8 +62,9 @@ def box(piece: Piece, explanation: Explanation, weights: Any) -> str:
             return rf" $\rightarrow$ \textbf{{{escaped(piece.text)}}}"
         return escaped(piece.text)
     if is_rationale(explanation):
-        kept = explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
-        colour = scale.FOR if kept else None
+        colour = scale.FOR if selected(piece, explanation) else None
+    elif selection(explanation):
+        colour = scale.SELECTED if selected(piece, explanation) else None
     else:
         colour = scale.background(float(max((weights[u] for u in piece.units), key=abs)), scale.PAPERS["light"])
     if colour is None:
@@ -95,4 +96,5 @@ def table(evaluation: Evaluation) -> str:
         lines.append(" & ".join(cells) + r" \\")
         if any(below):
             lines.append(" & ".join(below) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    below_table = [rf"\par{{\footnotesize {escaped(note)}\par}}" for note in warning_of_few(len(evaluation.texts))]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *below_table, ""])

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.scoreboard import GAP, number
+from raison.show.scoreboard import GAP, number, warning_of_few
 from raison.show.wording import clean
 
 __all__ = ["chance", "render_verdicts"]
@@ -44,6 +44,8 @@ def render_verdicts(verdicts: Sequence[Mapping[str, Any]], console: Console) -> 
             style="dim",
         )
     )
+    for note in warning_of_few(*(each["count"] for each in verdicts)):
+        console.print(Text(note, style="dim"))
 
 
 def told(each: Mapping[str, Any]) -> list[str]:

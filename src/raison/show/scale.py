@@ -18,6 +18,7 @@ __all__ = [
     "MORE",
     "PAPERS",
     "SCORES",
+    "SELECTED",
     "SILENT",
     "background",
     "hexadecimal",
@@ -32,6 +33,7 @@ FOR: RGB = (236, 122, 22)
 AGAINST: RGB = (36, 114, 214)
 MORE: RGB = (30, 180, 135)
 LESS: RGB = (184, 34, 28)
+SELECTED: RGB = (217, 218, 222)  # behind what a model selected: neither for nor against
 SCORES, DIFFERENCES = (FOR, AGAINST), (MORE, LESS)  # hues above 0 and below
 PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
 # of methods in curves

@@ -13,10 +13,15 @@ from rich.text import Text
 from raison.core.evaluation import Cell, Column, Evaluation
 from raison.show.wording import clean
 
-__all__ = ["headings", "markdown", "number", "render_evaluation", "spreadsheet", "summary", "winners"]
+__all__ = ["headings", "markdown", "number", "render_evaluation", "spreadsheet", "summary", "warning_of_few", "winners"]
 
 ARROWS = {True: "↑", False: "↓", None: ""}
 GAP = 2  # columns between cells
+FEW = 50  # texts below which intervals come with a warning
+TOO_NARROW = (
+    f"Intervals of fewer than {FEW} texts are too narrow where values are skewed: measured coverage of 95 % intervals "
+    "of 20 skewed values is 87 %."
+)
 MEASURING = "measuring all of them"
 COSTS = {"cpu_seconds": "CPU s", "forwards": "forward", "backwards": "backward"}
 
@@ -53,6 +58,12 @@ def costs(evaluation: Evaluation, method: str) -> list[str]:
     return [f"{spent[name] / texts:.{3 if name == 'cpu_seconds' else 1}f}" if name in spent else "–" for name in COSTS]
 
 
+def warning_of_few(*counts: int) -> list[str]:
+    """What must be known of intervals over so many texts; nothing where they are enough, or one, which has none."""
+    few = any(1 < texts < FEW for texts in counts)
+    return [TOO_NARROW] if few else []
+
+
 def summary(evaluation: Evaluation) -> list[str]:
     """What was evaluated, and what a reader must know."""
     settings, texts = evaluation.settings, len(evaluation.texts)
@@ -65,6 +76,7 @@ def summary(evaluation: Evaluation) -> list[str]:
         f"{settings.get('units', 'word')} units, removal {settings.get('removal') or '–'}, "
         f"seed {settings.get('seed', 0)}",
         f"{sure} ↑ more is better, ↓ less is better.",
+        *warning_of_few(texts),
     ]
     missing: dict[str, list[str]] = {}
     for column in evaluation.columns:

@@ -15,7 +15,7 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Explanation, Span
 
-__all__ = ["Passage", "Piece", "flow", "given", "golden", "grounded", "selected", "shortened"]
+__all__ = ["Passage", "Piece", "flow", "given", "golden", "grounded", "selected", "selection", "shortened"]
 
 AROUND = 100  # characters shown on each side of a long stretch without anything selected
 
@@ -101,6 +101,18 @@ def given(explanation: Explanation) -> np.ndarray:
 def selected(piece: Piece, explanation: Explanation) -> bool:
     """Whether a piece belongs to the rationale."""
     return explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
+
+
+def selection(explanation: Explanation) -> bool:
+    """Whether an explanation is a selection that nothing was proved about, such as a rationalizer's own.
+
+    Its scores are no evidence for or against the target: none is negative, and all outside of the selection are 0. They
+    say how sure the selection was, if anything. So units are shown as selected or not, without sign or number.
+    page/wording.js holds the same rule.
+    """
+    if explanation.selected is None or explanation.certificate is not None:
+        return False
+    return bool((explanation.scores >= 0).all()) and not explanation.scores[~explanation.selected].any()
 
 
 def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from raison.core.evaluation import target_probability
 from raison.core.records import Explanation, Target
+from raison.show.spans import selection
 
 __all__ = ["clean", "headline", "measured", "named", "notes", "number", "provenance", "share", "short", "value_name"]
 
@@ -102,7 +103,9 @@ def value_name(target: Target) -> str:
 
 def provenance(explanation: Explanation) -> list[str]:
     """How the scores came about: method, units, removal, and what they explain."""
-    parts = [explanation.method, f"{explanation.units.level} units", f"value: {value_name(explanation.target)}"]
+    parts = [explanation.method, f"{explanation.units.level} units"]
+    if not selection(explanation):  # it is in or out: there is no value behind it
+        parts.append(f"value: {value_name(explanation.target)}")
     if explanation.removal:
         parts.insert(2, f"removal: {explanation.removal}")
     if explanation.certificate is not None:
@@ -115,7 +118,7 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
     found = []
     if cut := explanation.encoding.truncated:
         found.append(f"{cut} token{'s were' if cut > 1 else ' was'} cut off: the model did not read the text {unread}.")
-    if not explanation.scores.any() and explanation.certificate is None:
+    if not explanation.scores.any() and explanation.certificate is None and not selection(explanation):
         found.append("All scores are zero.")
     return [clean(note) for note in [*found, *explanation.notes]]
 

@@ -42,7 +42,7 @@ from raison.core import progress
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
-from raison.core.units import strip
+from raison.core.text_splitting import stripped_span
 from raison.datasets.conllu import Sentence
 from raison.methods.headmask import head_masks
 from raison.models.protocol import Map, Model, Trace
@@ -145,7 +145,7 @@ def tokens_of(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     text = encoding.texts[place]
     inside = np.flatnonzero(of_sentence(encoding))
     # the space that many tokenizers put in front of a word is no part of it
-    cores = [strip(text, int(encoding.start[t]), int(encoding.end[t])) for t in inside]
+    cores = [stripped_span(text, int(encoding.start[t]), int(encoding.end[t])) for t in inside]
     starts = np.array([-1 if core is None else core[0] for core in cores])
     return [inside[(word.start <= starts) & (starts < word.end)] for word in sentence.words]
 

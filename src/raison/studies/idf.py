@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.spec import whole
-from raison.core.units import words
+from raison.core.text_splitting import split_words
 from raison.methods.idf import entry
 
 __all__ = ["fit_idf"]
@@ -27,7 +27,7 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"A text must be a string, not {type(text).__name__}.")
-        if found := {entry(text[a:b]) for a, b in words(text)}:
+        if found := {entry(text[a:b]) for a, b in split_words(text)}:
             documents += 1
             counts.update(found)
     if not documents:

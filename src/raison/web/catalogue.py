@@ -7,7 +7,7 @@ from typing import Any
 
 from raison.core.errors import RaisonError
 from raison.core.registry import Registry, methods, rules, searches
-from raison.core.spec import Spec, write
+from raison.core.spec import Spec, format_value
 from raison.models.protocol import Model
 
 __all__ = ["about_model", "catalogue"]
@@ -41,7 +41,7 @@ def parameter(field: Any) -> dict[str, Any]:
     default = None if field.default is MISSING else field.default
     kind = "switch" if isinstance(default, bool) else "number" if isinstance(default, (int, float)) else "text"
     if isinstance(default, (tuple, list, Spec)):
-        default = write(default)
+        default = format_value(default)
     return {"name": field.name, "kind": kind, "default": default}
 
 

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from raison.core.limits import told
+from raison.core.limits import format_megabytes
 from raison.web.settings import Settings
 
 __all__ = ["CLIENT", "Guard"]
@@ -146,7 +146,7 @@ async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes |
     while True:
         if size > settings.body:
             await swallowed(receive, 8 * settings.body, deadline)
-            raise Refused(413, f"The request is larger than {told(settings.body)}: send less.")
+            raise Refused(413, f"The request is larger than {format_megabytes(settings.body)}: send less.")
         try:
             message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))
         except (asyncio.TimeoutError, TimeoutError):

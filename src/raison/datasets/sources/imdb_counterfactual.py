@@ -9,7 +9,7 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Span
-from raison.core.units import words
+from raison.core.text_splitting import split_words
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.rows import Broken, Row, Rows, present
 from raison.datasets.spans import marked
@@ -84,7 +84,7 @@ def alone(row: Row[dict[str, str]]) -> Broken:
 
 def changed(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words of either text that the other has not."""
-    places = [words(text) for text in (before, after)]
+    places = [split_words(text) for text in (before, after)]
     spelt = [[text[a:b].lower() for a, b in where] for text, where in zip((before, after), places, strict=True)]
     kept = [[False] * len(where) for where in places]
     for block in SequenceMatcher(None, spelt[0], spelt[1], autojunk=False).get_matching_blocks():

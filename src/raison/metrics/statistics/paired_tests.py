@@ -108,11 +108,8 @@ def pooled_permutation_test(
         second_ratios = (all_parts - part_sums) / (all_wholes - whole_sums)
         return first_ratios - second_ratios
 
-    part_differences = one.parts - other.parts
-    whole_differences = one.wholes - other.wholes
-    differences = np.stack([part_differences, whole_differences], 1)
     p, exact = sign_flip_test(
-        differences,
+        pairs.differences(),
         gap_of_ratios,
         scale=1.0,
         resamples=resamples,

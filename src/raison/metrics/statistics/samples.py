@@ -103,6 +103,12 @@ class PooledPairs:
         """How many examples are left."""
         return len(self.first.parts)
 
+    def differences(self) -> np.ndarray:
+        """[n 2] first − second of parts and of wholes."""
+        parts = self.first.parts - self.second.parts
+        wholes = self.first.wholes - self.second.wholes
+        return np.stack([parts, wholes], 1)
+
 
 def paired_shares(first: Sequence[Share], second: Sequence[Share]) -> PooledPairs:
     """The pairs of shares in which both have a whole."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from raison.core.records import Encoding, Example, Target
-from raison.core.units import kind
+from raison.core.text_splitting import kind_of
 from raison.models.axis import axis_of
 from raison.models.protocol import PREDICTED, TargetSpec
 from raison.models.tasks.generation import Writer
@@ -47,7 +47,7 @@ class CausalLM(Writer):
         inside = position < len(encoding) and encoding.segment[position] == 0
         before = whole[: encoding.start[position]].rstrip() if inside else whole
         glue = whole[len(before) : encoding.start[position]] + space_of(encoding, position) if inside else ""
-        if not glue and before and kind(before[-1]) == kind(text[0]) == "letter":
+        if not glue and before and kind_of(before[-1]) == kind_of(text[0]) == "letter":
             glue = " "
         stem = self.codec(before).ids.tolist() if before else []
         joined = self.codec(before + glue + text).ids.tolist()

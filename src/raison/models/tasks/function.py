@@ -11,7 +11,7 @@ from raison.core import limits, progress
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.core.spec import place_of
-from raison.core.units import words
+from raison.core.text_splitting import split_words
 from raison.models.protocol import PREDICTED, OwnModel, Prediction, Question, Scored, TargetSpec
 from raison.models.runner import meter
 from raison.models.runner.score_cache import Memory
@@ -205,7 +205,7 @@ def axis_of_words(example: Example) -> Encoding:
 
     spans: list[tuple[int, int, int]] = []  # number of the text, start, end
     for number, text in enumerate(texts):
-        spans += [(number, start, end) for start, end in words(text)]
+        spans += [(number, start, end) for start, end in split_words(text)]
     segment, starts, ends = np.array(spans).T
     return Encoding(
         ids=np.zeros(len(spans)),

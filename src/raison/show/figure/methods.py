@@ -12,6 +12,7 @@ from raison.show.consensus import statement, titles
 from raison.show.difference import differences
 from raison.show.figure.canvas import SMALL
 from raison.show.figure.typeset import Leaf, Word
+from raison.show.spans import selection
 from raison.show.wording import measured, provenance
 
 __all__ = ["stack"]
@@ -33,6 +34,8 @@ def stack(explanations: Sequence[Explanation], difference: bool = False, gold: S
         facts = [*provenance(explanation), *measured(explanation)][explanation.method == name :]
         leaf.words([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
         leaf.texts(explanation)
+        if selection(explanation):
+            leaf.selected(explanation)
     found = differences(explanations) if difference else []
     for each in found:
         leaf.height += SPACE

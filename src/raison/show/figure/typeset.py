@@ -15,7 +15,7 @@ from raison.show import scale
 from raison.show.difference import Difference
 from raison.show.figure.canvas import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.search_path import Step, excerpt, measure, path
-from raison.show.spans import Piece, flow, grounded, selected, shortened
+from raison.show.spans import Piece, flow, grounded, selected, selection, shortened
 from raison.show.wording import clean, headline, provenance
 
 __all__ = ["Leaf", "Word"]
@@ -75,6 +75,9 @@ class Leaf:
         self.height += 0.15
         self.texts(explanation)
         self.legend(rationale)
+        if selection(explanation):
+            self.height += 0.1
+            self.selected(explanation)
         if rationale:
             self.height += 0.15
             if steps := path(explanation):
@@ -88,6 +91,11 @@ class Leaf:
         """The model and what it says."""
         first, *rest = headline(self.explanation)
         self.words([Word(f"{clean(self.explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
+
+    def selected(self, explanation: Explanation) -> None:
+        """How much of the text was selected, on the colour of what was."""
+        size = proof.count(len(explanation.units), explanation.units.level)
+        self.words([Word(f"rationale {len(proof.chosen(explanation))} of {size}", "plain", scale.SELECTED, 0)], SMALL)
 
     def legend(self, rationale: bool) -> None:
         """What bold letters mean, where they tell what people marked."""
@@ -159,6 +167,8 @@ class Leaf:
         colour, line = None, 0
         if rationale and selected(piece, explanation):
             style, colour = "kept" if self.gold is None else "plain", scale.FOR
+        elif not difference and selection(explanation):
+            colour = scale.SELECTED if selected(piece, explanation) else None
         elif not rationale and piece.units:
             weights = difference.weights if difference else scale.weights(explanation.scores)
             hues = scale.DIFFERENCES if difference else scale.SCORES

@@ -17,7 +17,7 @@ from raison.show import scale
 from raison.show.agreement import Agreement, agreements, alike, top
 from raison.show.consensus import footnotes, statement, titles
 from raison.show.difference import Difference
-from raison.show.spans import flow
+from raison.show.spans import flow, selection
 from raison.show.terminal.style import Look
 from raison.show.wording import clean, number, short
 
@@ -55,8 +55,12 @@ def comparison(explanations: Sequence[Explanation], look: Look, width: int) -> I
     for explanation, strengths in zip(explanations, weights, strict=True):
         largest = float(np.abs(explanation.scores).max())
         column = []
+        plain_selection = selection(explanation)
         for unit in shown:
             chosen = explanation.selected is not None and bool(explanation.selected[unit])
+            if plain_selection:
+                column.append(Text("selected" if chosen else ""))
+                continue
             figure = number(float(explanation.scores[unit]), largest)
             column.append(Text.assemble("*" if chosen else "", (f" {figure}", look.tint(float(strengths[unit])))))
         cells.append(column)

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from raison.core.records import Explanation
 from raison.show import scale
-from raison.show.certificate import is_rationale
+from raison.show.certificate import count, is_rationale
 from raison.show.consensus import subject
 from raison.show.difference import differences
 from raison.show.matrix import draw, facts, matrix, sheets
-from raison.show.spans import flow
+from raison.show.spans import flow, selection
 from raison.show.terminal import rationale as rationales
 from raison.show.terminal.compare import accord, comparison, contrast
 from raison.show.terminal.style import Look, screen
@@ -140,7 +140,7 @@ def body(explanation: Explanation, console: Console, look: Look, table: bool = T
     if explanation.selected is not None:
         say(console, rationale(explanation, look))
         console.print()
-    if table and explanation.scores.any():
+    if table and explanation.scores.any() and not selection(explanation):  # in or out needs no table
         say(console, sides(explanation, console, look))
         console.print()
 
@@ -172,7 +172,7 @@ def rationale(explanation: Explanation, look: Look) -> Text:
     """How many units were selected, and in which order they were chosen."""
     chosen = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
     line = Text("rationale ", style="dim")
-    line.append(f"{int(chosen.sum())} of {len(chosen)} units", "bold")
+    line.append(f"{int(chosen.sum())} of {count(len(chosen), explanation.units.level)}", "bold")
     order = [] if explanation.order is None else [int(u) for u in explanation.order if chosen[u]]
     if order:
         names = [clean(explanation.units.names[u]) for u in order[:12]] + ["…"] * (len(order) > 12)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
@@ -13,7 +14,7 @@ from rich.text import Text
 from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.difference import Difference
-from raison.show.spans import Passage, Piece, selected
+from raison.show.spans import Passage, Piece, selected, selection
 from raison.show.wording import clean
 
 __all__ = ["Look", "screen"]
@@ -92,8 +93,9 @@ class Look:
         return Text(blocks, Style(color=hue) if self.coloured else Style.null())
 
     def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
-        """The flowing text in tints; without colours the `marked` units carry their sign."""
-        weights = scale.weights(explanation.scores)
+        """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
+        shades = not selection(explanation)
+        weights = scale.weights(explanation.scores) if shades else np.zeros(len(explanation.units))
 
         def tinted(piece: Piece) -> tuple[str, Style]:
             shown, style = self.dressed(piece, explanation)
