@@ -59,22 +59,21 @@ def rules_table() -> list[str]:
 
 def metrics_table() -> list[str]:
     from raison.core.registry import metrics
-    from raison.studies.evaluate import direction
 
-    better = {True: "more", False: "less", None: "–"}
-    told = lambda entry: " / ".join(  # noqa: E731
-        dict.fromkeys(better[direction(entry, key)] for key in entry.keys if not key.endswith("_curve"))
-    )
+    better = {"higher": "more", "lower": "less", None: "–"}
     rows = ["| metric | what it says | numbers | better | range | needs | source |", "|---|---|---|---|---|---|---|"]
     for name in metrics:
         entry = metrics[name]
         about = entry.__doc__.strip().splitlines()[0]
-        keys = ", ".join(f"`{key}`" for key in entry.keys)
+        keys = ", ".join(f"`{key.name}`" for key in entry.keys)
+        directions = " / ".join(dict.fromkeys(better[key.direction] for key in entry.scalar_keys()))
         needs = ", ".join(sorted(entry.needs)) or "nothing"
-        span = limits(*entry.span)
-        if entry.probable_span is not None:
-            span = f"{limits(*entry.probable_span)} where the model gives probabilities, else {span}"
-        rows.append(f"| `{name}` | {about} | {keys} | {told(entry)} | {span} | {needs} | {entry.paper or '–'} |")
+        first = entry.keys[0]
+        values = limits(first.range.low, first.range.high)
+        if first.range_of_probabilities is not None:
+            of_probabilities = limits(first.range_of_probabilities.low, first.range_of_probabilities.high)
+            values = f"{of_probabilities} where the model gives probabilities, else {values}"
+        rows.append(f"| `{name}` | {about} | {keys} | {directions} | {values} | {needs} | {entry.paper or '–'} |")
     return rows
 
 

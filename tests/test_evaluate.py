@@ -281,7 +281,7 @@ def test_bad_input_gets_one_sentence(words, why, capfd):
 def test_every_metric_is_listed_with_a_sentence():
     for name in metrics:
         assert metrics[name].__doc__.strip().splitlines()[0].endswith(".")
-        assert metrics[name].keys[0]
+        assert metrics[name].keys[0].name
 
 
 def test_public_name():

@@ -21,7 +21,7 @@ from raison.core.records import Example, Span
 from raison.core.registry import methods, metrics
 from raison.engine import scores_again
 from raison.metrics import runner
-from raison.metrics.base import Share, Subject
+from raison.metrics.base import AveragedF1, Share, Subject
 from raison.models.protocol import Budget, Trace
 from raison.models.tasks.function import Function
 from raison.testing import tiny_hf, tiny_model
@@ -254,7 +254,9 @@ class Transparent(Function):
             yield i, Trace(encoding, target, float(-np.logaddexp(0, -(BIAS + float(rows.sum())))), embeddings=rows)
 
 
-DIRECTED = [name for name in metrics if metrics[name].higher is not None and "again" not in metrics[name].needs]
+DIRECTED = [
+    name for name in metrics if metrics[name].keys[0].direction is not None and "again" not in metrics[name].needs
+]
 # a text of twelve units is shorter than the default k; the size of scores has no direction; draws cost nothing here
 FITTING = {"micro_recall_at_k": "micro_recall_at_k(k=4)", "gold_mass": "gold_mass(sign=positive)"}
 FITTING |= {name: f"{name}(samples=64)" for name in SOFT}
@@ -273,7 +275,8 @@ def test_direction(name):
         Subject(scored(model, text, scores, target=0), example, model, gold_share=BEST / len(WORDS)) for scores in tried
     ]
     found = measure(model, subjects, [chosen])
-    oracle, reverse, *chance = [float(each[0][chosen.keys[0]]) * (1 if chosen.higher else -1) for each in found]
+    key = chosen.keys[0]
+    oracle, reverse, *chance = [float(each[0][key.name]) * (1 if key.direction == "higher" else -1) for each in found]
     assert oracle > np.mean(chance) > reverse
     if "gold" not in chosen.needs and name not in SOFT:  # for a sum, no other scores can do better
         assert oracle >= max(chance)
@@ -422,7 +425,7 @@ def test_constant_transformer():
 def assert_finite(row):
     for each in row:
         for key, value in each.items():
-            assert np.isfinite(np.asarray(float(value) if isinstance(value, Share) else value)).all(), key
+            assert np.isfinite(np.asarray(float(value) if isinstance(value, (Share, AveragedF1)) else value)).all(), key
 
 
 # -- 5. contract of every metric ---------------------------------------------------------------------------
@@ -455,29 +458,36 @@ def same(one, other):
 
 
 def as_array(value):
-    return np.array([value.part, value.whole]) if isinstance(value, Share) else np.asarray(value)
+    if isinstance(value, Share):
+        return np.array([value.part, value.whole])
+    return np.array(value.sums) if isinstance(value, AveragedF1) else np.asarray(value)
 
 
 @pytest.mark.parametrize("name", list(metrics))
 def test_contract(name):
     """Keys, range, kinds of numbers, and the same numbers from a second call."""
     (chosen,) = build(name)
-    assert chosen.keys[0].startswith(name) and len(set(chosen.keys)) == len(chosen.keys)
-    assert chosen.higher in (True, False, None) and chosen.span[0] < chosen.span[1]
+    keys = {key.name: key for key in chosen.keys}
+    assert chosen.keys[0].name.startswith(name) and len(keys) == len(chosen.keys)
+    for key in chosen.keys:
+        assert key.direction in ("higher", "lower", None) and key.range.low < key.range.high
     subjects = measured_subjects()
     found = [row[0] for row in measure(tiny("bert"), subjects, [chosen])]
     for each in found:
-        assert tuple(each) == chosen.keys
-        for key, value in each.items():
+        assert tuple(each) == tuple(keys)
+        for name_of_key, value in each.items():
+            key = keys[name_of_key]
+            assert key.pooled == isinstance(value, (Share, AveragedF1)), key
             if isinstance(value, Share):
                 assert 0 <= value.part <= value.whole
                 continue
-            assert key.endswith("_curve") == (np.ndim(value) == 1)
-            assert np.isfinite(value).all() or "gold" in chosen.needs  # what has no gold may be undefined
-            if not key.startswith("normalised"):  # the span is of the metric itself
-                least, most = chosen.probable_span or chosen.span  # a classifier gives probabilities
-                assert least <= np.min(value) and np.max(value) <= most, key
-    curves = {key: {np.shape(each[key]) for each in found} for key in chosen.keys if key.endswith("_curve")}
+            assert key.curve == (np.ndim(value) == 1)
+            assert key.curve == key.name.endswith("_curve")
+            number = float(value) if key.pooled else value
+            assert np.isfinite(number).all() or "gold" in chosen.needs  # what has no gold may be undefined
+            limits = key.range_for(probabilities=True)  # a classifier gives probabilities
+            assert limits.low <= np.min(number) and np.max(number) <= limits.high, key
+    curves = {key.name: {np.shape(each[key.name]) for each in found} for key in chosen.curve_keys()}
     assert all(len(shapes) == 1 for shapes in curves.values())  # one grid for texts of any length
     again = [row[0] for row in measure(tiny("bert"), subjects, [metrics.build(name)])]
     assert all(same(one, other) for one, other in zip(found, again, strict=True))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import raison
 from raison.core.errors import InputError, ModelError, Unsupported
-from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation, target_probability
+from raison.core.findings import PredictionSummary
 from raison.core.records import Example, Span
-from raison.metrics.sanity import cascade
+from raison.metrics.randomisation import cascade
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
 from raison.show.html.evaluation import report
@@ -69,9 +71,10 @@ def test_a_single_rationale_of_a_pair_is_about_the_text_with_gold(tmp_path):
 
 
 def test_the_probability_of_another_class_is_not_the_targets():
-    assert likelihood({"probability": 0.4, "same": False}) is None
-    assert likelihood({"probability": 0.4, "same": True}) == 0.4
-    assert likelihood({"probability": 0.4, "same": False, "target_probability": 0.002}) == 0.002
+    other = PredictionSummary("good", is_target=False, probability=0.4)
+    assert target_probability(other) is None
+    assert target_probability(replace(other, is_target=True)) == 0.4
+    assert target_probability(replace(other, target_probability=0.002)) == 0.002
 
 
 def test_runs_tell_the_targets_probability(tmp_path):
@@ -150,7 +153,7 @@ def table(level: float) -> Evaluation:
     rng = np.random.default_rng(0)
     made = {"a": rng.normal(0.1, 1, 60), "b": rng.normal(0.0, 1, 60)}
     cells = tuple(Cell(m, "aopc", float(v.mean()), None, None, tuple(v.tolist())) for m, v in made.items())
-    texts = tuple(Seen(str(k), str(k)) for k in range(60))
+    texts = tuple(EvaluatedText(str(k), str(k)) for k in range(60))
     return Evaluation(
         "m", "d", ("a", "b"), (Column("aopc", "aopc", True),), cells, texts, settings={"level": level, "seed": 0}
     )
@@ -272,12 +275,12 @@ def test_texts_with_brackets_are_printed_as_they_are(tmp_path):
 
 def test_soft_metrics_of_a_first_written_token():
     from raison.metrics.base import Subject
-    from raison.metrics.soft import weights
+    from raison.metrics.soft import token_weights
 
     model = tiny_model("gpt2", "causal")
     first = raison.explain(model, "The old town", "leave_one_out", target="all", units="token")[0]
     assert not len(first.units)
-    assert (weights(Subject(first, model)) == 1).all()
+    assert (token_weights(Subject(first, model)) == 1).all()
 
 
 def test_a_contrast_behind_punctuation_keeps_its_space():

@@ -10,20 +10,20 @@ import pytest
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Explanation, Span, Target, Units
 from raison.core.registry import metrics
-from raison.metrics.base import Share, Subject
+from raison.metrics.base import Share, Subject, ValueRange
 from raison.metrics.plausibility import (
     area_under_precision_recall,
-    chosen_count,
     eraser_span_scores,
     f1,
     gold_spans,
     iou,
     mass_on_gold,
     matching_spans,
+    maximal_runs,
     overlap,
     precision,
+    rationale_length,
     recall,
-    runs,
 )
 from raison.metrics.runner import measure
 
@@ -76,7 +76,7 @@ def subject(scores, gold, *, selected=None, order=None, second=0, share=None, cu
 def numbers(spec, *subjects):
     chosen = metrics.build(spec)
     found = [row[0] for row in measure(None, subjects, [chosen])]
-    assert all(tuple(row) == chosen.keys for row in found)
+    assert all(tuple(row) == tuple(key.name for key in chosen.keys) for row in found)
     return found[0] if len(subjects) == 1 else found
 
 
@@ -124,9 +124,9 @@ def test_empty_choice_is_zero_and_missing_gold_is_undefined():
 
 
 def test_runs_end_at_gaps_and_segments():
-    assert runs(np.array([1, 1, 0, 1, 0, 0, 1, 1], bool)) == [{0, 1}, {3}, {6, 7}]
-    assert runs(np.array([0, 1, 1, 1], bool), [0, 0, 1, 1]) == [{1}, {2, 3}]
-    assert runs(np.zeros(3, bool)) == []
+    assert maximal_runs(np.array([1, 1, 0, 1, 0, 0, 1, 1], bool)) == [{0, 1}, {3}, {6, 7}]
+    assert maximal_runs(np.array([0, 1, 1, 1], bool), [0, 0, 1, 1]) == [{1}, {2, 3}]
+    assert maximal_runs(np.zeros(3, bool)) == []
 
 
 def literal_eraser(texts, threshold):
@@ -191,7 +191,7 @@ def test_spans_against_a_literal_reading_of_eraser():
         texts = []
         for _ in range(int(generator.integers(1, 6))):
             chosen, gold = generator.random((2, 12)) < 0.5
-            texts.append((runs(chosen), runs(gold)))
+            texts.append((maximal_runs(chosen), maximal_runs(gold)))
         threshold = float(generator.choice([0.1, 0.5, 0.8]))
         expected = literal_eraser(texts, threshold)
         np.testing.assert_allclose(list(eraser_span_scores(texts, threshold).values()), expected)
@@ -201,7 +201,8 @@ def test_no_gold_span_is_matched_twice_by_runs():
     generator = np.random.default_rng(4)
     for _ in range(300):
         chosen, gold = generator.random((2, 10)) < generator.random((2, 1))
-        counts = matching_spans(runs(chosen), [*runs(gold), {0, 1, 2, 3}])  # overlapping gold spans, too
+        overlapping = [*maximal_runs(gold), {0, 1, 2, 3}]
+        counts = matching_spans(maximal_runs(chosen), overlapping)
         assert counts.both <= min(counts.chosen, counts.gold)
     assert matching_spans([{0, 1}, {2, 3}], [{0, 1, 2, 3}]).both == 2  # neighbours that are no run: as ERASER counts
 
@@ -298,7 +299,7 @@ def test_mass_on_gold():
     ],
 )
 def test_length_of_a_rationale(k, units, gold, share, expected):
-    assert chosen_count(k, units, gold, share) == expected
+    assert rationale_length(k, units, gold, share) == expected
 
 
 @pytest.mark.parametrize("spec", ["token_f1_micro(k=0)", "token_iou(k=1.5)", "precision_at_k(k=-1)", "top_1(k=3)"])
@@ -349,7 +350,7 @@ def test_pooled_scores_are_scikit_learns_over_all_tokens():
     sklearn = pytest.importorskip("sklearn.metrics")
     subjects, all_gold, all_chosen = [], [], []
     for _, chosen, gold in random_masks(12, seed=5):
-        spans = [(min(run), max(run)) for run in runs(gold)]
+        spans = [(min(run), max(run)) for run in maximal_runs(gold)]
         subjects.append(subject(np.zeros(len(gold)), spans, selected=chosen))
         all_gold += gold.tolist()
         all_chosen += chosen.tolist()
@@ -397,8 +398,9 @@ def test_better_is_higher(name):
     """The gold mask itself as scores has the best number, and beats random scores in the mean."""
     generator = np.random.default_rng(6)
     chosen = metrics.build(name if name != "micro_recall_at_k" else "micro_recall_at_k(k=5)")
-    assert chosen.higher is True and chosen.span == (0, 1) and chosen.needs == {"gold"}
-    key = chosen.keys[0]
+    assert chosen.needs == {"gold"}
+    assert all(key.direction == "higher" and key.range == ValueRange(0, 1) for key in chosen.keys)
+    key = chosen.keys[0].name
     perfect, rand = [], []
     for _ in range(40):
         gold = [(2, 4), (9, 10)]

@@ -30,7 +30,7 @@ def test_every_name_in_a_suite_exists(name):
         return
     built = method_list(list(suite.methods.values()))
     assert all(isinstance(each, Method) for each in built)
-    keys = {key for spec in suite.metrics for key in metrics.build(spec).keys}
+    keys = {key.name for spec in suite.metrics for key in metrics.build(spec).keys}
     for claim in suite.claims:
         assert {claim.first, claim.second} <= set(suite.methods)
         assert claim.key in keys
@@ -219,13 +219,13 @@ def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
 
 
 def test_runs_are_compared_on_the_texts_that_both_have():
-    from raison.core.evaluation import Cell, Column, Evaluation, Seen
+    from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation
     from raison.studies.reproduce.cross_run import compared, joined
     from raison.studies.reproduce.suite import Across
 
     def run(ids, values):
         cell = Cell("m", "error", float(np.mean(values)), None, None, tuple(map(float, values)))
-        texts = tuple(Seen(str(each), "text") for each in ids)
+        texts = tuple(EvaluatedText(str(each), "text") for each in ids)
         return Evaluation("model", "data", ("m",), (Column("error", "x", False),), (cell,), texts, {}, {"seed": 0})
 
     first = run(range(12), [k / 100 for k in range(12)])

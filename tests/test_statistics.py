@@ -23,9 +23,9 @@ from raison.metrics.statistics import (
     pooled_gap_interval,
     pooled_interval,
     pooled_permutation_test,
-    resampled,
     superiority,
 )
+from raison.metrics.statistics.bootstrap import resampled_ratios
 from raison.show.scoreboard import TOO_NARROW
 
 NAN = math.nan
@@ -160,16 +160,16 @@ def test_resamples_literally(generator):
     part, whole = generator.random(5), generator.random(5) + 0.5
     drawn = np.random.default_rng(7).integers(0, 5, (50, 5))
     expected = [sum(part[i] for i in row) / sum(whole[i] for i in row) for row in drawn]
-    np.testing.assert_allclose(resampled(part, whole, 50, 7), expected)
+    np.testing.assert_allclose(resampled_ratios(part, whole, 50, 7), expected)
     expected = [np.mean([part[i] for i in row]) for row in drawn]
-    np.testing.assert_allclose(resampled(part, np.ones(5), 50, 7), expected)
+    np.testing.assert_allclose(resampled_ratios(part, np.ones(5), 50, 7), expected)
 
 
 def test_resampling_in_pieces_is_the_same(generator, monkeypatch):
     part, whole = generator.random(20), generator.random(20) + 0.5
-    at_once = resampled(part, whole, 300, 1)
-    monkeypatch.setattr("raison.metrics.statistics.CELLS", 70)
-    np.testing.assert_array_equal(resampled(part, whole, 300, 1), at_once)
+    at_once = resampled_ratios(part, whole, 300, 1)
+    monkeypatch.setattr("raison.metrics.statistics.bootstrap.CELLS", 70)
+    np.testing.assert_array_equal(resampled_ratios(part, whole, 300, 1), at_once)
 
 
 @pytest.mark.parametrize("kind", ["bca", "percentile"])
@@ -298,7 +298,7 @@ def test_permutations_are_scipys(generator):
 def test_sampled_permutations_agree_with_all(generator, monkeypatch):
     a, b = generator.normal([[0.5], [0.0]], size=(2, 12))
     exact = permutation_test(a, b)
-    monkeypatch.setattr("raison.metrics.statistics.EXACT", 0)
+    monkeypatch.setattr("raison.metrics.statistics.paired_tests.EXACT", 0)
     sampled = permutation_test(a, b, resamples=20_000)
     assert exact.exact and not sampled.exact
     assert sampled.p == pytest.approx(exact.p, abs=0.012)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raison.core.evaluation import Cell, Column, Evaluation, Seen
+from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation
 from raison.metrics.base import Share
 from raison.metrics.statistics import pooled_gap_interval, pooled_permutation_test
 from raison.studies.compare import compare
@@ -27,7 +27,7 @@ def table(**columns):
             cells.append(Cell(method, key, sum(each) / len(each), None, None, each, **more))
     cells.sort(key=lambda cell: cell.method)
     settings = {"seed": 0, "level": 0.95, "limit": 6}
-    texts = tuple(Seen(str(number), "a text") for number in range(len(cells[0].each)))
+    texts = tuple(EvaluatedText(str(number), "a text") for number in range(len(cells[0].each)))
     return Evaluation("a model", "a set", ("a", "b"), tuple(made), tuple(cells), texts, {}, settings)
 
 

@@ -101,7 +101,7 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     pictures = [
         (f"{suite.name}.{each.run.name}", each.run.name, each.evaluation)
         for each in done
-        if all(key in each.evaluation.curves for key in suite.figures if key.endswith("_curve"))
+        if all(each.evaluation.has_key(key) for key in suite.figures)
     ]
     if suite.together:
         pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]
@@ -109,7 +109,7 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     found = {}
     for name, run, evaluation in pictures:
         found[run] = f"figures/{re.sub(r'[^A-Za-z0-9.]+', '-', name)}.svg"
-        draw_curves(evaluation, suite.figures, page.parent / found[run])
+        draw_curves(evaluation, suite.figures, page.parent / found[run], axis=suite.axis)
     return found
 
 

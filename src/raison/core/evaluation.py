@@ -1,4 +1,4 @@
-"""The result of an evaluation: methods × numbers on the same texts, with intervals; plain, frozen, JSON."""
+"""The result of an evaluation: methods × numbers on the same texts, with intervals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
 from raison.core.json_record import Record, plain, records
 
-__all__ = ["Cell", "Column", "Evaluation", "Seen", "likelihood"]
+__all__ = ["Cell", "Column", "EvaluatedText", "Evaluation", "MethodAxis", "curve_title", "target_probability"]
+
+Curves = dict[str, dict[str, list[float]]]  # key -> method -> values
+Costs = dict[str, dict[str, float]]  # method, or "metrics" -> what was spent -> how much
+UnitScores = dict[str, list[list[Any]]]  # method -> [[name of a unit, score], …]
 
 
 @dataclass(frozen=True, eq=False)
 class Column(Record):
-    """One number that a metric gives."""
+    """One number that a metric gives: a column of the table."""
 
     key: str  # e.g. comprehensiveness
     metric: str  # the spec that gives it
@@ -46,8 +50,8 @@ class Cell(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen(Record):
-    """One text of an evaluation, and what the model said about it."""
+class EvaluatedText(Record):
+    """One text of an evaluation, and what the model says about it."""
 
     id: str
     text: str
@@ -55,7 +59,7 @@ class Seen(Record):
     label: Any = None
     target: str = ""  # what was explained
     probability: float | None = None
-    units: dict[str, Any] = field(default_factory=dict)  # method -> [[name, score], …], for the best and worst texts
+    units: UnitScores = field(default_factory=dict)  # shown for the best and worst texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +71,53 @@ class Evaluation(Record):
     methods: tuple[str, ...]  # specs
     columns: tuple[Column, ...] = records("Column")
     cells: tuple[Cell, ...] = records("Cell")  # method by method, column by column
-    texts: tuple[Seen, ...] = records("Seen")
-    curves: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # key -> method -> mean curve
+    texts: tuple[EvaluatedText, ...] = records("EvaluatedText")
+    curves: Curves = field(default_factory=dict)  # means over the texts
     settings: dict[str, Any] = field(default_factory=dict)  # split, limit, removal, units, target, seed, level
     notes: tuple[str, ...] = ()  # what a reader must know: broken records, texts that were cut or left out
-    # of each method, and of the "metrics"
-    costs: dict[str, dict[str, float]] = field(default_factory=dict, metadata={"apart": True})
+    costs: Costs = field(default_factory=dict, metadata={"apart": True})
 
     def validate(self) -> None:
-        if len(self.cells) != len(self.methods) * len(self.columns):
+        cells = len(self.methods) * len(self.columns)
+        if len(self.cells) != cells:
             raise InputError("An evaluation needs a cell for each method and column.")
-        for name in ("curves", "settings", "costs"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
+        json_fields = {
+            "curves": plain(self.curves),
+            "settings": plain(self.settings),
+            "costs": plain(self.costs),
+        }
+        for name, value in json_fields.items():
+            object.__setattr__(self, name, value)
+
+    def has_key(self, key: str) -> bool:
+        """Whether there is a curve or a column of this name."""
+        columns = [column.key for column in self.columns]
+        return key in self.curves or key in columns
 
     def cell(self, method: str, key: str) -> Cell:
         """The number of a method in a column."""
-        for each in self.cells:
-            if (each.method, each.key) == (method, key):
-                return each
+        for cell in self.cells:
+            if cell.method == method and cell.key == key:
+                return cell
         raise InputError(f"This evaluation has no {key!r} of {method!r}.")
 
 
-def likelihood(prediction: PredictionSummary | None) -> float | None:
+@dataclass(frozen=True)
+class MethodAxis:
+    """Where methods stand below a picture of one number of each."""
+
+    label: str  # what the positions are
+    positions: dict[str, float]  # of methods; those without one are drawn as levels
+    even: bool = False  # each as far from the next, whatever its position, which is written below it
+    slanted: bool = False  # positions are written aslant
+
+
+def curve_title(key: str) -> str:
+    """What a curve is called in a picture: the name of its number (`aopc` of `aopc_curve`)."""
+    return key.removesuffix("_curve")
+
+
+def target_probability(prediction: PredictionSummary | None) -> float | None:
     """The probability of the target, where the prediction tells it."""
     if prediction is None:
         return None

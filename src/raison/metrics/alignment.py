@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.metrics.base import Share
+from raison.metrics.numbers import Share
 
 __all__ = [
     "Crossover",
@@ -32,10 +32,13 @@ def aer(found: Links, sure: Links, possible: Links = ()) -> Share:
     A sure link is also a possible one: P := P ∪ S, whatever the file says. The shares of all sentence pairs, added up,
     are the error rate of the corpus. A pair without found and sure links adds nothing.
     """
-    a, s = set(found), set(sure)
+    a = set(found)
+    s = set(sure)
     p = set(possible) | s
     total = len(a) + len(s)
-    return Share(total - len(a & s) - len(a & p), total)
+    found_sure = len(a & s)
+    found_possible = len(a & p)
+    return Share(total - found_sure - found_possible, total)
 
 
 def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]:
@@ -46,18 +49,31 @@ def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]
     instead of twice, so finding exactly the sure links is an error of 1/2. A word with possible links only, for which
     nothing was found, has 1, as in the released code.
     """
-    s = set(sure)
-    p = set(possible) - s
+    only_possible = set(possible) - set(sure)
+    words = target_words(sure) | target_words(possible)
     rates = []
-    for word in sorted({target for _, target in s | p}):
-        a, sw, pw = (of_word(links, word) for links in (found, s, p))
-        total = len(a) + len(sw)
-        rates.append(1 - (len(a & pw) + len(a & sw)) / total if total else 1.0)
+    for word in sorted(words):
+        a = sources_of(found, word)
+        s = sources_of(sure, word)
+        p = sources_of(only_possible, word)
+        total = len(a) + len(s)
+        if not total:
+            rates.append(1.0)
+            continue
+        found_possible = len(a & p)
+        found_sure = len(a & s)
+        rates.append(1 - (found_possible + found_sure) / total)
     return rates
 
 
-def of_word(links: Links, target: int) -> set[int]:
-    return {i for i, j in links if j == target}
+def target_words(links: Links) -> set[int]:
+    """The target words that have a link."""
+    return {target for _, target in links}
+
+
+def sources_of(links: Links, word: int) -> set[int]:
+    """The source words that are linked to a target word."""
+    return {source for source, target in links if target == word}
 
 
 def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Share]:
@@ -67,22 +83,30 @@ def link_scores(found: Links, sure: Links, possible: Links = ()) -> dict[str, Sh
     2|A∩G| / (|A| + |G|). precision_possible = |A∩P| / |A| and recall_sure = |A∩S| / |S| are those of Och & Ney, with
     S ⊆ P, so that precision_possible = precision.
     """
-    a, s = set(found), set(sure)
+    a = set(found)
+    s = set(sure)
     gold = set(possible) | s
     both = len(a & gold)
+    found_sure = len(a & s)
+    size, gold_size = len(a), len(gold)
     return {
-        "precision": Share(both, len(a)),
-        "recall": Share(both, len(gold)),
-        "f1": Share(2 * both, len(a) + len(gold)),
-        "precision_possible": Share(both, len(a)),
-        "recall_sure": Share(len(a & s), len(s)),
+        "precision": Share(both, size),
+        "recall": Share(both, gold_size),
+        "f1": Share(2 * both, size + gold_size),
+        "precision_possible": Share(both, size),
+        "recall_sure": Share(found_sure, len(s)),
     }
 
 
 def mean_link_iou(found: Links, gold: Links) -> Share:
     """The IOU of found and gold source words, averaged over the target words that have gold links (P0, Table 4)."""
-    words = {target for _, target in gold}
-    values = [len(of_word(found, w) & of_word(gold, w)) / len(of_word(found, w) | of_word(gold, w)) for w in words]
+    values = []
+    for word in target_words(gold):
+        found_sources = sources_of(found, word)
+        gold_sources = sources_of(gold, word)
+        both = found_sources & gold_sources
+        union = found_sources | gold_sources
+        values.append(len(both) / len(union))
     return Share(sum(values), len(values))
 
 
@@ -91,9 +115,12 @@ def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
 
     `first` gives the best source word of each target word; a word that has none is a miss.
     """
-    words = {target for _, target in gold}
     links = set(gold)
-    return Share(sum((first[w], w) in links for w in words if w in first), len(words))
+    words = target_words(gold)
+    hits = 0
+    for word in words:
+        hits += word in first and (first[word], word) in links
+    return Share(hits, len(words))
 
 
 def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
@@ -105,11 +132,11 @@ def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
     """
     links = set(gold)
     hits = total = 0
-    for word in {target for _, target in gold}:
-        seen = False
+    for word in target_words(gold):
+        was_hit = False
         for source in first.get(word, ()):
-            seen = seen or (source, word) in links
-            hits += seen
+            was_hit = was_hit or (source, word) in links
+            hits += was_hit
             total += 1
     return Share(hits, total)
 
@@ -146,23 +173,33 @@ def crossover(
     """
     if min(index, source_break, target_break) < 0:
         raise InputError("A target index and the breaks of a pair are counted from 0 on.")
-    kept = {i for i in source if i != end}
+
+    sources = set(source) - {end}
+    sources_in_second = {position for position in sources if position >= source_break}
     if index < target_break:
-        return Crossover(sum(i >= source_break for i in kept), None)
-    seen = {j for j in target if j not in (0, index)}
-    return Crossover(sum(i < source_break for i in kept), sum(j <= target_break for j in seen))
+        return Crossover(len(sources_in_second), None)
+
+    targets = set(target) - {0, index}
+    targets_in_first = {position for position in targets if position <= target_break}
+    sources_in_first = sources - sources_in_second
+    return Crossover(len(sources_in_first), len(targets_in_first))
 
 
-def crossover_rates(found: Collection[Crossover]) -> dict[str, Share]:
+def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:
     """Mean number of crossovers, and the share of rationales with at least one, per side (P0, Table 3).
 
     The source side is averaged over all target tokens, the target side over those behind the boundary.
     """
-    sources = [c.source for c in found]
-    targets = [c.target for c in found if c.target is not None]
+    sources = [each.source for each in crossovers]
+    targets = [each.target for each in crossovers if each.target is not None]
     return {
         "mean_source": Share(sum(sources), len(sources)),
         "mean_target": Share(sum(targets), len(targets)),
-        "rate_source": Share(sum(n > 0 for n in sources), len(sources)),
-        "rate_target": Share(sum(n > 0 for n in targets), len(targets)),
+        "rate_source": Share(count_positive(sources), len(sources)),
+        "rate_target": Share(count_positive(targets), len(targets)),
     }
+
+
+def count_positive(counts: Sequence[int]) -> int:
+    """How many counts are above 0."""
+    return sum(count > 0 for count in counts)

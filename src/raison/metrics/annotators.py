@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
 
 __all__ = ["cohen_kappa", "fleiss_kappa"]
 
 
-def cohen_kappa(first: Any, second: Any) -> float:
+def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float:
     """Agreement of two annotators beyond chance: κ = (p_o − p_e) / (1 − p_e) (Cohen 1960).
 
     first, second [t]: the label of each token by each annotator, of any kind. p_o: share of tokens with the same label;
     p_e = Σ_c p₁(c) p₂(c). If both give one and the same label to everything, p_e = 1 and κ is 1: they agree on all
     tokens, and one more token with another label that they agree on would give 1 as well. NaN without tokens.
     """
-    a, b = np.asarray(first), np.asarray(second)
+    a = np.asarray(first)
+    b = np.asarray(second)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"Two annotators must label the same tokens, not {a.shape} and {b.shape}.")
     if not len(a):
         return float("nan")
-    codes = coded(np.stack([a, b]))
-    shares = np.stack([np.bincount(row, minlength=codes.max() + 1) for row in codes]) / len(a)
-    return beyond_chance(float((codes[0] == codes[1]).mean()), float(shares[0] @ shares[1]))
+
+    codes = codes_of_labels(np.stack([a, b]))  # [2 t]
+    a_codes, b_codes = codes
+    same = a_codes == b_codes
+    observed = float(same.mean())
+
+    classes = codes.max() + 1
+    a_shares = np.bincount(a_codes, minlength=classes) / len(a)
+    b_shares = np.bincount(b_codes, minlength=classes) / len(a)
+    expected = float(a_shares @ b_shares)
+    return agreement_beyond_chance(observed, expected)
 
 
-def fleiss_kappa(labels: Any) -> float:
+def fleiss_kappa(labels: ArrayLike) -> float:
     """Agreement of many annotators beyond chance: κ = (P̄ − P̄_e) / (1 − P̄_e) (Fleiss 1971).
 
     labels [annotator, t]. With n annotators, of whom n_tc give label c to token t: P̄ is the mean over tokens of
@@ -41,19 +49,28 @@ def fleiss_kappa(labels: Any) -> float:
         raise InputError("Agreement needs the labels of at least two annotators for the same tokens.")
     if not table.shape[1]:
         return float("nan")
-    codes = coded(table)
+
+    codes = codes_of_labels(table)  # [n t]
     n = len(codes)
-    counts = np.stack([(codes == c).sum(0) for c in range(codes.max() + 1)])  # [c t]
-    observed = float((counts * (counts - 1)).sum(0).mean() / (n * (n - 1)))
-    return beyond_chance(observed, float(((counts.sum(1) / codes.size) ** 2).sum()))
+    classes = range(codes.max() + 1)
+    counts_by_class = [(codes == label).sum(0) for label in classes]
+    counts = np.stack(counts_by_class)  # [c t]
+    pairs = n * (n - 1)
+    agreeing_pairs = (counts * (counts - 1)).sum(0)  # [t]
+    observed = float(agreeing_pairs.mean() / pairs)
+    shares = counts.sum(1) / codes.size
+    expected = float((shares**2).sum())
+    return agreement_beyond_chance(observed, expected)
 
 
-def coded(labels: np.ndarray) -> np.ndarray:
+def codes_of_labels(labels: np.ndarray) -> np.ndarray:
     """The same labels as numbers from 0 on."""
-    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
+    _, codes = np.unique(labels, return_inverse=True)
+    return codes.reshape(labels.shape)
 
 
-def beyond_chance(observed: float, expected: float) -> float:
+def agreement_beyond_chance(observed: float, expected: float) -> float:
+    """κ = (observed − expected) / (1 − expected), and 1 where both are 1."""
     if observed == 1:  # also where chance is 1 and the fraction is 0 / 0
         return 1.0
     return (observed - expected) / (1 - expected)

@@ -7,26 +7,38 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["answer_f1", "exact_match", "plain_answer"]
+__all__ = ["answer_f1", "exact_match", "normalise_answer"]
+
+WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def plain_answer(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Lower case, without punctuation and articles, single spaces."""
-    text = "".join(c for c in text.lower() if c not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+    words = text.lower().translate(WITHOUT_PUNCTUATION)
+    without_articles = re.sub(r"\b(a|an|the)\b", " ", words)
+    return " ".join(without_articles.split())
 
 
-def exact_match(said: str, gold: Sequence[str]) -> float:
-    """1 where the answer is one of the right ones."""
-    return float(any(plain_answer(said) == plain_answer(each) for each in gold))
+def exact_match(answer: str, gold: Sequence[str]) -> float:
+    """1 where the answer is one of the right ones, else 0."""
+    right_answers = {normalise_answer(each) for each in gold}
+    return float(normalise_answer(answer) in right_answers)
 
 
-def answer_f1(said: str, gold: Sequence[str]) -> float:
+def answer_f1(answer: str, gold: Sequence[str]) -> float:
     """2 P R / (P + R) over the words that both have, with the right answer that it agrees with most."""
-    return max(_f1(plain_answer(said).split(), plain_answer(each).split()) for each in gold)
+    words = normalise_answer(answer).split()
+    best = 0.0
+    for each in gold:
+        right_words = normalise_answer(each).split()
+        best = max(best, f1_of_words(words, right_words))
+    return best
 
 
-def _f1(ours: list[str], theirs: list[str]) -> float:
-    if not ours or not theirs:
-        return float(ours == theirs)
-    return 2 * sum((Counter(ours) & Counter(theirs)).values()) / (len(ours) + len(theirs))
+def f1_of_words(answer: list[str], right_answer: list[str]) -> float:
+    """F1 of two lists of words; of an empty one 1 if the other is empty too, else 0."""
+    if not answer or not right_answer:
+        return float(answer == right_answer)
+    common = Counter(answer) & Counter(right_answer)
+    words = len(answer) + len(right_answer)
+    return 2 * common.total() / words

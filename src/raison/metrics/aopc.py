@@ -7,15 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.spec import whole
-from raison.metrics.base import Asking, Kept, Metric, Subject, metric
-from raison.metrics.curves import everything, without_first
+from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.kept_sets import remove_most_important, whole_text
+from raison.metrics.keys import FROM_MINUS_1_TO_1
 
 __all__ = ["AOPC", "LogOdds"]
 
 
-def grid(size: int, steps: int) -> np.ndarray:
+def removed_counts(size: int, steps: int) -> np.ndarray:
     """[steps] how many units are removed: P4's shares 1/9 … 1, rounded."""
-    return np.rint(np.linspace(0, 1, steps + 1)[1:] * size).astype(int)
+    points = np.linspace(0, 1, steps + 1)
+    counts = np.rint(points[1:] * size)
+    return counts.astype(int)
+
+
+def whole_text_and_less(subject: Subject, steps: int) -> np.ndarray:
+    """[1 + steps, u] the whole text, then what is left of it after each step."""
+    counts = removed_counts(len(subject.units), steps)
+    everything = whole_text(subject)
+    less = remove_most_important(subject, counts)
+    return np.concatenate([everything, less])
 
 
 @metric("aopc")
@@ -29,9 +40,10 @@ class AOPC(Metric):
     """
 
     paper = "P4 section 4; Nguyen 2018"
-    keys = ("aopc", "aopc_curve")
-    higher = True
-    probable_span = (-1.0, 1.0)
+    keys = (
+        MetricKey("aopc", "higher", range_of_probabilities=FROM_MINUS_1_TO_1),
+        MetricKey("aopc_curve", "higher", curve=True, range_of_probabilities=FROM_MINUS_1_TO_1),
+    )
     needs = frozenset({"score"})
 
     steps: int = 9
@@ -39,10 +51,10 @@ class AOPC(Metric):
     def __post_init__(self) -> None:
         whole("steps", self.steps, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = grid(len(subject.units), self.steps)
-        said = yield Kept(np.concatenate([everything(subject)[:1], without_first(subject, counts)]))
-        drops = said.value[0] - said.value[1:]
+    def ask(self, subject: Subject) -> MetricQuestions:
+        answers = yield KeptSets(whole_text_and_less(subject, self.steps))
+        before = answers.value[0]
+        drops = before - answers.value[1:]
         return {"aopc": float(drops.mean()), "aopc_curve": drops}
 
 
@@ -55,8 +67,10 @@ class LogOdds(Metric):
     """
 
     paper = "P4 section 4; Shrikumar et al. 2017"
-    keys = ("lodds", "lodds_curve")
-    higher = False
+    keys = (
+        MetricKey("lodds", "lower"),
+        MetricKey("lodds_curve", "lower", curve=True),
+    )
     needs = frozenset({"score", "probability"})
 
     steps: int = 9
@@ -64,8 +78,8 @@ class LogOdds(Metric):
     def __post_init__(self) -> None:
         whole("steps", self.steps, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = grid(len(subject.units), self.steps)
-        said = yield Kept(np.concatenate([everything(subject)[:1], without_first(subject, counts)]))
-        ratios = said.log[1:] - said.log[0]
-        return {"lodds": float(ratios.mean()), "lodds_curve": ratios}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        answers = yield KeptSets(whole_text_and_less(subject, self.steps))
+        before = answers.log[0]
+        log_ratios = answers.log[1:] - before
+        return {"lodds": float(log_ratios.mean()), "lodds_curve": log_ratios}

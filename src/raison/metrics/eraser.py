@@ -7,21 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.metrics.base import Asking, Kept, Metric, Subject, metric
-from raison.metrics.curves import everything, only_first, parts_of, without_first
+from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.kept_sets import all_and_nothing, keep_most_important, rationale_sizes, remove_most_important
+from raison.metrics.keys import FROM_0_TO_1, FROM_MINUS_1_TO_1
 
 __all__ = ["Comprehensiveness", "Sufficiency"]
 
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # ERASER's bins
+ERASER_SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # ERASER's bins
 
 
 def check_shares(shares: tuple[float, ...]) -> None:
-    if (
-        not isinstance(shares, tuple)
-        or not shares
-        or not all(isinstance(s, (int, float)) and 0 < s <= 1 for s in shares)
-    ):
+    """Refuse what is no tuple of shares of a text."""
+    some = isinstance(shares, tuple) and len(shares) > 0
+    if not some or not all(map(is_share, shares)):
         raise InputError(f"shares are numbers above 0 and at most 1, such as (0.1, 0.5), not {shares}.")
+
+
+def is_share(value: object) -> bool:
+    """Whether a value is a number above 0 and at most 1."""
+    if not isinstance(value, (int, float)):
+        return False
+    return 0 < value <= 1
 
 
 @metric("comprehensiveness")
@@ -35,23 +41,33 @@ class Comprehensiveness(Metric):
     """
 
     paper = "DeYoung et al. 2020"
-    keys = ("comprehensiveness", "normalised_comprehensiveness")
-    higher = True
-    probable_span = (-1.0, 1.0)
+    keys = (
+        MetricKey("comprehensiveness", "higher", range_of_probabilities=FROM_MINUS_1_TO_1),
+        MetricKey("normalised_comprehensiveness", "higher", range=FROM_0_TO_1),
+    )
     needs = frozenset({"score"})
 
-    shares: tuple[float, ...] = SHARES  # of the units, for methods that only rank them
+    shares: tuple[float, ...] = ERASER_SHARES  # of the units, for methods that only rank them
 
     def __post_init__(self) -> None:
         check_shares(self.shares)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = parts_of(subject, self.shares)
-        said = yield Kept(np.concatenate([everything(subject), without_first(subject, counts)]))
-        whole, nothing, rest = said.value[0], said.value[1], said.value[2:]
-        room = max(0.0, whole - nothing)
-        normal = np.clip((whole - rest) / room, 0, 1).mean() if room > 0 else 0.0
-        return {"comprehensiveness": float((whole - rest).mean()), "normalised_comprehensiveness": float(normal)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        counts = rationale_sizes(subject, self.shares)
+        without_rationale = remove_most_important(subject, counts)
+        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), without_rationale]))
+
+        whole, nothing, *_ = answers.value
+        losses = whole - answers.value[2:]
+        largest_loss = max(0.0, whole - nothing)
+        normalised = 0.0
+        if largest_loss > 0:
+            shares = np.clip(losses / largest_loss, 0, 1)
+            normalised = float(shares.mean())
+        return {
+            "comprehensiveness": float(losses.mean()),
+            "normalised_comprehensiveness": normalised,
+        }
 
 
 @metric("sufficiency")
@@ -65,20 +81,31 @@ class Sufficiency(Metric):
     """
 
     paper = "DeYoung et al. 2020"
-    keys = ("sufficiency", "normalised_sufficiency")
-    higher = False
-    probable_span = (-1.0, 1.0)
+    keys = (
+        MetricKey("sufficiency", "lower", range_of_probabilities=FROM_MINUS_1_TO_1),
+        MetricKey("normalised_sufficiency", "higher", range=FROM_0_TO_1),
+    )
     needs = frozenset({"score"})
 
-    shares: tuple[float, ...] = SHARES  # of the units, for methods that only rank them
+    shares: tuple[float, ...] = ERASER_SHARES  # of the units, for methods that only rank them
 
     def __post_init__(self) -> None:
         check_shares(self.shares)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = parts_of(subject, self.shares)
-        said = yield Kept(np.concatenate([everything(subject), only_first(subject, counts)]))
-        whole, nothing, alone = said.value[0], said.value[1], said.value[2:]
-        room = max(0.0, whole - nothing)
-        normal = np.clip(1 - np.maximum(0, whole - alone) / room, 0, 1).mean() if room > 0 else 1.0
-        return {"sufficiency": float((whole - alone).mean()), "normalised_sufficiency": float(normal)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        counts = rationale_sizes(subject, self.shares)
+        rationale_alone = keep_most_important(subject, counts)
+        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), rationale_alone]))
+
+        whole, nothing, *_ = answers.value
+        losses = whole - answers.value[2:]
+        largest_loss = max(0.0, whole - nothing)
+        normalised = 1.0
+        if largest_loss > 0:
+            lost_shares = np.maximum(0, losses) / largest_loss
+            shares = np.clip(1 - lost_shares, 0, 1)
+            normalised = float(shares.mean())
+        return {
+            "sufficiency": float(losses.mean()),
+            "normalised_sufficiency": normalised,
+        }

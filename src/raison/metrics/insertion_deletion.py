@@ -7,15 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.spec import whole
-from raison.metrics.base import Asking, Kept, Metric, Subject, metric
-from raison.metrics.curves import ladder, only_first, share_of, without_first
+from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.kept_sets import (
+    at_even_shares,
+    keep_most_important,
+    remove_most_important,
+    steps_from_none_to_all,
+)
+from raison.metrics.keys import FROM_0_TO_1
 
 __all__ = ["Deletion", "Insertion"]
 
 
-def area(counts: np.ndarray, values: np.ndarray) -> float:
+def area_under_curve(counts: np.ndarray, values: np.ndarray) -> float:
     """Mean height of the curve over the share of units, by the trapezoid rule."""
-    return float(((values[1:] + values[:-1]) / 2 * np.diff(counts)).sum() / counts[-1])
+    before, after = values[:-1], values[1:]
+    heights = (after + before) / 2
+    widths = np.diff(counts)
+    area = (heights * widths).sum()
+    return float(area / counts[-1])
 
 
 @metric("deletion")
@@ -27,9 +37,10 @@ class Deletion(Metric):
     """
 
     paper = "Petsiuk et al. 2018"
-    keys = ("deletion", "deletion_curve")
-    higher = False
-    probable_span = (0.0, 1.0)
+    keys = (
+        MetricKey("deletion", "lower", range_of_probabilities=FROM_0_TO_1),
+        MetricKey("deletion_curve", "lower", curve=True, range_of_probabilities=FROM_0_TO_1),
+    )
     needs = frozenset({"score"})
 
     steps: int = 20  # at most; fewer where there are fewer units
@@ -37,10 +48,13 @@ class Deletion(Metric):
     def __post_init__(self) -> None:
         whole("steps", self.steps, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = ladder(len(subject.units), self.steps)
-        said = yield Kept(without_first(subject, counts))
-        return {"deletion": area(counts, said.value), "deletion_curve": share_of(counts, said.value, self.steps)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        counts = steps_from_none_to_all(len(subject.units), self.steps)
+        answers = yield KeptSets(remove_most_important(subject, counts))
+        return {
+            "deletion": area_under_curve(counts, answers.value),
+            "deletion_curve": at_even_shares(counts, answers.value, self.steps),
+        }
 
 
 @metric("insertion")
@@ -52,9 +66,10 @@ class Insertion(Metric):
     """
 
     paper = "Petsiuk et al. 2018"
-    keys = ("insertion", "insertion_curve")
-    higher = True
-    probable_span = (0.0, 1.0)
+    keys = (
+        MetricKey("insertion", "higher", range_of_probabilities=FROM_0_TO_1),
+        MetricKey("insertion_curve", "higher", curve=True, range_of_probabilities=FROM_0_TO_1),
+    )
     needs = frozenset({"score"})
 
     steps: int = 20  # at most; fewer where there are fewer units
@@ -62,7 +77,10 @@ class Insertion(Metric):
     def __post_init__(self) -> None:
         whole("steps", self.steps, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        counts = ladder(len(subject.units), self.steps)
-        said = yield Kept(only_first(subject, counts))
-        return {"insertion": area(counts, said.value), "insertion_curve": share_of(counts, said.value, self.steps)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        counts = steps_from_none_to_all(len(subject.units), self.steps)
+        answers = yield KeptSets(keep_most_important(subject, counts))
+        return {
+            "insertion": area_under_curve(counts, answers.value),
+            "insertion_curve": at_even_shares(counts, answers.value, self.steps),
+        }

@@ -2,126 +2,237 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from raison.core.errors import InputError
-from raison.core.records import Target
+from raison.core.errors import InputError, Unsupported
+from raison.core.records import Encoding, Target
 from raison.methods.perturbation import shares
-from raison.metrics.base import AveragedF1, Kept, Metric, Said, Share, Subject, check_subject
+from raison.metrics.base import (
+    Answers,
+    KeptSets,
+    Metric,
+    MetricQuestions,
+    Numbers,
+    Subject,
+    check_subject,
+    gives_probabilities,
+)
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
 
 __all__ = ["Numbers", "measure"]
 
-Numbers = dict[str, "float | Share | AveragedF1 | np.ndarray"]
-
-
-@dataclass
-class Book:
-    """What is asked about one text and target in one unit: each set once."""
-
-    question: Question
-    rows: dict[bytes, int] = field(default_factory=dict)
-    keep: list[np.ndarray] = field(default_factory=list)  # [t] each
-
-    def enter(self, keep: np.ndarray) -> list[int]:
-        """Numbers of the sets [n t]; sets that show the model the same tokens are one."""
-        found = []
-        for row in keep:
-            key = np.packbits(row).tobytes()
-            if key not in self.rows:
-                self.rows[key] = len(self.keep)
-                self.keep.append(row)
-            found.append(self.rows[key])
-        return found
+Place = tuple[int, int]  # the numbers of a subject and of a metric
+TextKey = tuple[object, ...]  # what tells one text and target from another
 
 
 def measure(
-    model: Model | None, subjects: Sequence[Subject], metrics: Sequence[Metric], removal: str | None = None
+    model: Model | None,
+    subjects: Sequence[Subject],
+    metrics: Sequence[Metric],
+    removal: str | None = None,
 ) -> list[list[Numbers]]:
     """[subjects][metrics] numbers. Metrics run side by side: each round puts all their questions into one call.
 
     Absence means `removal`, or what the subjects say, who have to agree.
     """
-    told = {removal or subject.removal for subject in subjects}
-    if len(told) > 1:
-        raise InputError(f"One evaluation has one removal, not {' and '.join(map(str, told))}.")
-    removal = next(iter(told), None)
-    results: list[list[Numbers]] = [[{} for _ in metrics] for _ in subjects]
-    running: dict[tuple[int, int], Any] = {}
-    waiting: dict[tuple[int, int], Kept] = {}
-    memories: dict[tuple, Memory] = {}
-
-    def step(place: tuple[int, int], said: Said | None) -> None:
-        try:
-            waiting[place] = running[place].send(said)
-        except StopIteration as stop:
-            results[place[0]][place[1]] = stop.value
-            del running[place]
-
+    removal = common_removal(subjects, removal)
+    open_metrics = OpenMetrics()
     for i, subject in enumerate(subjects):
         for j, metric in enumerate(metrics):
             check_subject(metric, subject)
-            running[i, j] = metric.ask(subject)
-            step((i, j), None)
-    while waiting:
-        asked, waiting = waiting, {}
-        answers = answered(
-            model, {place: (subjects[place[0]], kept) for place, kept in asked.items()}, removal, memories
-        )
-        for place, said in answers.items():
-            step(place, said)
-    return results
+            questions = metric.ask(subject)
+            open_metrics.start((i, j), questions)
+
+    memory = Memory(limit=0)
+    while open_metrics.asked:
+        if model is None:
+            raise Unsupported("These metrics ask the model: give one.")
+        asked = open_metrics.take_questions()
+        answers = answer_together(model, subjects, asked, removal=removal, memory=memory)
+        for place, answer in answers.items():
+            open_metrics.advance(place, answer)
+
+    return open_metrics.table(len(subjects), len(metrics))
 
 
-def answered(
-    model: Model | None,
-    asked: dict[tuple[int, int], tuple[Subject, Kept]],
+def common_removal(subjects: Sequence[Subject], removal: str | None) -> str | None:
+    """What absence means for all subjects."""
+    removals = {removal or subject.removal for subject in subjects}
+    if len(removals) > 1:
+        raise InputError(f"One evaluation has one removal, not {' and '.join(map(str, removals))}.")
+    return next(iter(removals), None)
+
+
+@dataclass
+class OpenMetrics:
+    """Metrics that are being computed: what each of them asks, and the numbers of those that are done."""
+
+    running: dict[Place, MetricQuestions] = field(default_factory=dict)
+    asked: dict[Place, KeptSets] = field(default_factory=dict)
+    numbers: dict[Place, Numbers] = field(default_factory=dict)
+
+    def start(self, place: Place, questions: MetricQuestions) -> None:
+        """Run a metric up to its first question."""
+        self.running[place] = questions
+        self.advance(place, None)
+
+    def advance(self, place: Place, answers: Answers | None) -> None:
+        """Run a metric up to its next question, or to its end."""
+        questions = self.running[place]
+        try:
+            if answers is None:
+                asked = next(questions)
+            else:
+                asked = questions.send(answers)
+            self.asked[place] = asked
+        except StopIteration as end:
+            self.numbers[place] = end.value
+            del self.running[place]
+
+    def table(self, subjects: int, metrics: int) -> list[list[Numbers]]:
+        """[subjects][metrics] the numbers of all metrics, when all are done."""
+        rows = []
+        for subject in range(subjects):
+            row = [self.numbers[subject, metric] for metric in range(metrics)]
+            rows.append(row)
+        return rows
+
+    def take_questions(self) -> dict[Place, KeptSets]:
+        """All open questions, which are no longer open."""
+        asked, self.asked = self.asked, {}
+        return asked
+
+
+@dataclass
+class TextSets:
+    """All that is asked about one text and target: each set of visible tokens once."""
+
+    encoding: Encoding
+    target: Target
+    sets: list[np.ndarray] = field(default_factory=list)  # [t] each
+    row_of_set: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, visible: np.ndarray) -> list[int]:
+        """Rows of the sets [n t]; sets that show the model the same tokens have one row."""
+        rows = []
+        for tokens in visible:
+            packed = np.packbits(tokens).tobytes()
+            if packed not in self.row_of_set:
+                self.row_of_set[packed] = len(self.sets)
+                self.sets.append(tokens)
+            rows.append(self.row_of_set[packed])
+        return rows
+
+    def question(self) -> Question:
+        keep = np.stack(self.sets)
+        return Question(self.encoding, self.target, keep)
+
+
+def answer_together(
+    model: Model,
+    subjects: Sequence[Subject],
+    asked: Mapping[Place, KeptSets],
+    *,
     removal: str | None,
-    memories: dict[tuple, Memory],
-) -> dict[tuple[int, int], Said]:
-    """One call for all questions, or two where some share prefixes of a causal model and some do not."""
-    assert model is not None
-    books: dict[tuple, Book] = {}
-    entries: dict[tuple[int, int], tuple[tuple, list[int]]] = {}
-    for place, (subject, kept) in asked.items():
-        encoding, target = subject.explanation.encoding, read_as(subject, kept.output)
-        visible = (subject.units.keep(kept.units) | target.given(encoding)) & target.inputs(len(encoding))
-        # the methods of one text have encodings of their own, which say the same
-        axis = (encoding.ids, encoding.segment, encoding.positions, encoding.fixed)
-        key = (*(each.tobytes() for each in axis), encoding.texts, target)
-        book = books.setdefault(key, Book(Question(encoding, target, visible[:0])))
-        entries[place] = key, book.enter(visible)
-    questions = {
-        key: Question(book.question.encoding, book.question.target, np.stack(book.keep)) for key, book in books.items()
-    }
-    scored: dict[tuple, Scored] = {}
-    able = model.shares_prefixes and (removal or model.removals[0]) == "delete"
-    for sharing in (False, True):
-        members = [key for key, question in questions.items() if (able and shares(question)) == sharing]
-        if members:
-            memory = memories.setdefault((), Memory(limit=0)) if sharing else None
-            found = model.score([questions[key] for key in members], removal=removal, memory=memory)
-            scored.update(zip(members, found, strict=True))
-    return {place: said(asked[place][1], scored[key], rows, key[-1]) for place, (key, rows) in entries.items()}
+    memory: Memory,
+) -> dict[Place, Answers]:
+    """The answers to all questions, whose sets are run together."""
+    texts: dict[TextKey, TextSets] = {}
+    keys: dict[Place, TextKey] = {}
+    rows: dict[Place, list[int]] = {}
+    for place, question in asked.items():
+        subject = subjects[place[0]]
+        encoding = subject.explanation.encoding
+        target = target_as_asked(subject, question)
+        key = key_of_text(encoding, target)
+        if key not in texts:
+            texts[key] = TextSets(encoding, target)
+        keys[place] = key
+        visible = visible_tokens(subject, question, target)
+        rows[place] = texts[key].add(visible)
+
+    questions = {key: text.question() for key, text in texts.items()}
+    scored = score_in_few_calls(model, questions, removal=removal, memory=memory)
+
+    answers = {}
+    for place, question in asked.items():
+        key = keys[place]
+        answers[place] = answers_from_scores(
+            question,
+            scored[key],
+            rows=rows[place],
+            target=texts[key].target,
+        )
+    return answers
 
 
-def read_as(subject: Subject, output: str) -> Target:
-    """The target in the unit that a metric wants."""
+def target_as_asked(subject: Subject, question: KeptSets) -> Target:
+    """The subject's target in the unit that a metric asks for."""
     target = subject.explanation.target
-    if output == "value" or subject.model is None or not subject.model.probable:
+    if question.output == "value" or not gives_probabilities(subject.model):
         return target
     return replace(target, output="log_prob")
 
 
-def said(kept: Kept, scored: Scored, rows: list[int], target: Target) -> Said:
+def key_of_text(encoding: Encoding, target: Target) -> TextKey:
+    """What tells a text and target from others; the methods of one text have equal encodings of their own."""
+    axis = (encoding.ids, encoding.segment, encoding.positions, encoding.fixed)
+    contents = [values.tobytes() for values in axis]
+    return (*contents, encoding.texts, target)
+
+
+def visible_tokens(subject: Subject, question: KeptSets, target: Target) -> np.ndarray:
+    """[n t] the tokens that the model sees in each kept set."""
+    encoding = subject.explanation.encoding
+    kept = subject.units.keep(question.units)
+    given = target.given(encoding)
+    inputs = target.inputs(len(encoding))
+    return (kept | given) & inputs
+
+
+def score_in_few_calls(
+    model: Model,
+    questions: Mapping[TextKey, Question],
+    *,
+    removal: str | None,
+    memory: Memory,
+) -> dict[TextKey, Scored]:
+    """The model's scores in one call, or in two where some share prefixes of a causal model and some do not."""
+    deletes = (removal or model.removals[0]) == "delete"
+    may_share = model.shares_prefixes and deletes
+    alone: list[TextKey] = []
+    sharing: list[TextKey] = []
+    for key, question in questions.items():
+        group = sharing if may_share and shares(question) else alone
+        group.append(key)
+
+    scored: dict[TextKey, Scored] = {}
+    for keys, shared in ((alone, None), (sharing, memory)):
+        if not keys:
+            continue
+        together = [questions[key] for key in keys]
+        results = model.score(together, removal=removal, memory=shared)
+        scored.update(zip(keys, results, strict=True))
+    return scored
+
+
+def answers_from_scores(
+    question: KeptSets,
+    scored: Scored,
+    *,
+    rows: list[int],
+    target: Target,
+) -> Answers:
+    """The answers to one question, from the rows of a text's scores that hold its sets."""
     value = scored.value[rows].sum(-1)
-    if kept.output == "value" or target.output != "log_prob":
-        return Said(value, value, scored.predicted[rows])
+    predicted = scored.predicted[rows]
+    if question.output == "value" or target.output != "log_prob":
+        return Answers(value, value, predicted)
+
     if target.contrast is not None:  # log odds of the two outcomes: the probability of the one among both
         value = -np.logaddexp(0.0, -value)
-    return Said(np.exp(value), value, scored.predicted[rows])
+    return Answers(np.exp(value), value, predicted)

@@ -2,49 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from raison.core.records import Encoding, Target
 from raison.core.spec import whole
-from raison.metrics.base import Asking, Metric, Subject, metric
+from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.keys import FROM_0_TO_1
 
-__all__ = ["SoftComprehensiveness", "SoftSufficiency"]
+if TYPE_CHECKING:
+    import torch
+
+    from raison.models.protocol import Model
+
+__all__ = ["SoftComprehensiveness", "SoftSufficiency", "token_weights"]
 
 
-def weights(subject: Subject) -> np.ndarray:
+@dataclass(frozen=True)
+class SoftProbabilities:
+    """The target's probability for the whole text, for samples of it, and for nothing of it."""
+
+    whole: float  # p(x)
+    samples: np.ndarray  # [samples] p(x′): entries of the embeddings are kept by chance
+    nothing: float  # p(0): the embeddings of all units are zero
+
+    @property
+    def losses(self) -> np.ndarray:
+        """[samples] max(0, p(x) − p(x′))."""
+        return np.maximum(0, self.whole - self.samples)
+
+    @property
+    def largest_loss(self) -> float:
+        """max(0, p(x) − p(0))."""
+        return max(0.0, self.whole - self.nothing)
+
+
+def token_weights(subject: Subject) -> np.ndarray:
     """[t] scores of the units scaled to 0…1 over the text, on their tokens; 1 for tokens that may not be removed."""
     scores = subject.scores
-    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)  # a first written token has no units before it
-    scaled = (scores - low) / (high - low) if high > low else np.full(len(scores), 0.5)
+    # a first written token has no units before it
+    low = scores.min(initial=np.inf)
+    high = scores.max(initial=-np.inf)
+    scaled = np.full(len(scores), 0.5)
+    if high > low:
+        scaled = (scores - low) / (high - low)
     return np.append(scaled, 1.0)[subject.units.of]
 
 
-def softly(subject: Subject, complement: bool, samples: int) -> tuple[float, np.ndarray, float]:
-    """p(x), p(x′) [samples] and p(0): entries of the embeddings kept by chance, and all embeddings of units zero."""
+def soft_probabilities(
+    subject: Subject,
+    samples: int,
+    *,
+    complement: bool,
+) -> SoftProbabilities:
+    """What is left of the target when entries of embeddings are kept as likely as scores are high.
+
+    With `complement` they are removed as likely as scores are high.
+    """
     import torch
 
-    model: Any = subject.model
-    explanation = subject.explanation
-    encoding, target = explanation.encoding, replace(explanation.target, output="log_prob")
-    free = subject.units.of >= 0
-    ((_, trace),) = model.trace([encoding], [target], want=frozenset())
-    words = trace.embeddings.detach()
-    chance = weights(subject)
-    if complement:
-        chance = np.where(free, 1 - chance, 1.0)
-    generator = subject.generator("soft")  # the same numbers for both: what one keeps the other removes
-    draws = generator.random((samples, *words.shape))
-    kept = (draws < chance[None, :, None]) if not complement else (1 - draws <= chance[None, :, None])
-    inputs = [words * torch.from_numpy(mask).to(words) for mask in kept]
-    inputs.append(words * torch.from_numpy(~free).to(words)[:, None])
+    model = cast("Model", subject.model)
+    encoding = subject.explanation.encoding
+    target = replace(subject.explanation.target, output="log_prob")
+    traces = model.trace([encoding], [target], want=frozenset())
+    ((_, trace),) = traces
+    embeddings = cast("torch.Tensor", trace.embeddings).detach()  # [t d]
+
+    shape = (samples, *embeddings.shape)
+    masks = draw_masks(subject, shape, complement=complement)
+    without_units = subject.units.of < 0  # [t]
+    inputs = []
+    for mask in (*masks, without_units[:, None]):
+        kept = torch.from_numpy(mask).to(embeddings)
+        inputs.append(embeddings * kept)
+
+    values = values_of_embeddings(model, encoding, target, inputs)
+    *probabilities, nothing = np.exp(values)
+    whole = float(np.exp(trace.value))
+    return SoftProbabilities(whole, np.array(probabilities), float(nothing))
+
+
+def draw_masks(
+    subject: Subject,
+    shape: tuple[int, ...],
+    *,
+    complement: bool,
+) -> np.ndarray:
+    """[samples t d] True for the entries of embeddings that are kept."""
+    chance = token_weights(subject)
+    # the same numbers for both: what one keeps the other removes
+    draws = subject.generator("soft").random(shape)
+    if not complement:
+        return draws < chance[None, :, None]
+    removable = subject.units.of >= 0
+    chance = np.where(removable, 1 - chance, 1.0)
+    return 1 - draws <= chance[None, :, None]
+
+
+def values_of_embeddings(
+    model: Model,
+    encoding: Encoding,
+    target: Target,
+    inputs: Sequence[torch.Tensor],
+) -> list[float]:
+    """The target's value with other embeddings in the place of the text's, for each of the inputs."""
     count = len(inputs)
-    found = {
-        i: t.value for i, t in model.trace([encoding] * count, [target] * count, want=frozenset(), embeddings=inputs)
-    }
-    values = np.exp([found[i] for i in range(count)])
-    return float(np.exp(trace.value)), values[:-1], float(values[-1])
+    encodings = [encoding] * count
+    targets = [target] * count
+    traces = model.trace(encodings, targets, want=frozenset(), embeddings=inputs)
+    values = [0.0] * count
+    for index, trace in traces:
+        values[index] = trace.value
+    return values
 
 
 @metric("soft_sufficiency")
@@ -58,9 +130,7 @@ class SoftSufficiency(Metric):
     """
 
     paper = "Zhao & Aletras 2023"
-    keys = ("soft_sufficiency",)
-    higher = True
-    span = (0.0, 1.0)
+    keys = (MetricKey("soft_sufficiency", "higher", range=FROM_0_TO_1),)
     needs = frozenset({"gradients", "probability"})
 
     samples: int = 8
@@ -68,12 +138,14 @@ class SoftSufficiency(Metric):
     def __post_init__(self) -> None:
         whole("samples", self.samples, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        yield from ()
-        all_of_it, some, nothing = softly(subject, False, self.samples)
-        room = max(0.0, all_of_it - nothing)
-        left = np.clip(1 - np.maximum(0, all_of_it - some) / room, 0, 1).mean() if room > 0 else 1.0
-        return {"soft_sufficiency": float(left)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        yield from ()  # it asks about no kept sets
+        probabilities = soft_probabilities(subject, self.samples, complement=False)
+        if not probabilities.largest_loss > 0:
+            return {"soft_sufficiency": 1.0}
+        lost = probabilities.losses / probabilities.largest_loss
+        survived = np.clip(1 - lost, 0, 1)
+        return {"soft_sufficiency": float(survived.mean())}
 
 
 @metric("soft_comprehensiveness")
@@ -86,9 +158,7 @@ class SoftComprehensiveness(Metric):
     """
 
     paper = "Zhao & Aletras 2023"
-    keys = ("soft_comprehensiveness",)
-    higher = True
-    span = (0.0, 1.0)
+    keys = (MetricKey("soft_comprehensiveness", "higher", range=FROM_0_TO_1),)
     needs = frozenset({"gradients", "probability"})
 
     samples: int = 8
@@ -96,9 +166,11 @@ class SoftComprehensiveness(Metric):
     def __post_init__(self) -> None:
         whole("samples", self.samples, 1)
 
-    def ask(self, subject: Subject) -> Asking:
-        yield from ()
-        all_of_it, some, nothing = softly(subject, True, self.samples)
-        room = max(0.0, all_of_it - nothing)
-        lost = np.clip(np.maximum(0, all_of_it - some) / room, 0, 1).mean() if room > 0 else 0.0
-        return {"soft_comprehensiveness": float(lost)}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        yield from ()  # it asks about no kept sets
+        probabilities = soft_probabilities(subject, self.samples, complement=True)
+        if not probabilities.largest_loss > 0:
+            return {"soft_comprehensiveness": 0.0}
+        shares = probabilities.losses / probabilities.largest_loss
+        lost = np.clip(shares, 0, 1)
+        return {"soft_comprehensiveness": float(lost.mean())}

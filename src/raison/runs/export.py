@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.evaluation import likelihood
+from raison.core.evaluation import target_probability
 from raison.core.findings import PredictionSummary
 from raison.core.outputs import check_folder, check_outputs, replacing
 from raison.runs.lines import plain
@@ -51,7 +51,7 @@ def rows_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "place": place,
             "target": each["target"]["text"],
             "predicted": None if prediction is None else prediction.text,
-            "probability": likelihood(prediction),
+            "probability": target_probability(prediction),
             "removal": each["removal"],
             "units": each["units"]["level"],
             "names": each["units"]["names"],

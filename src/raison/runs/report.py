@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen, likelihood
+from raison.core.evaluation import EvaluatedText, Evaluation, target_probability
 from raison.metrics.base import AveragedF1, Share
 from raison.runs.export import prediction_of
 from raison.runs.plan import header_of
 from raison.runs.storage import Place
 from raison.runs.store import done_shards, records, spec_of
-from raison.studies.evaluate import cell, direction, method_list, metric_list
+from raison.studies.evaluate import cell, columns_of_metrics, method_list, metric_list, names_of_curves
 
 __all__ = ["report"]
 
@@ -30,7 +30,7 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
     methods = [str(each.spec()) for each in method_list(spec.methods)]
     metrics = metric_list(spec.metrics)
     numbers: dict[str, dict[tuple[int, int], dict[str, Any]]] = {name: {} for name in methods}
-    texts: dict[tuple[int, int], Seen] = {}
+    texts: dict[tuple[int, int], EvaluatedText] = {}
     failed = 0
     for record in records(place):
         if "failed" in record:
@@ -45,9 +45,9 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
                 pairs = zip(each["units"]["names"], each["scores"], strict=True)
                 scores[record["method"]] = [[name, round(score, 6)] for name, score in pairs]
             example = record["example"]
-            texts[key] = Seen(
+            texts[key] = EvaluatedText(
                 example["id"], example["text"], example["pair"], example["label"], each["target"]["text"],
-                likelihood(prediction_of(each)), scores,
+                target_probability(prediction_of(each)), scores,
             )  # fmt: skip
     keys = sorted(key for key in texts if all(key in numbers[name] for name in methods))
     if not keys:
@@ -56,23 +56,18 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
         "split": header.split, "limit": spec.limit, "target": spec.target, "units": spec.units, "seed": spec.seed,
         "level": level, "removal": spec.removal or "",
     }  # fmt: skip
-    scalars = [(each, key) for each in metrics for key in each.keys if not key.endswith("_curve")]
-    first = numbers[methods[0]][keys[0]]
-    columns = [
-        Column(key, str(each.spec()), direction(each, key), isinstance(first[key], list), each.paper)
-        for each, key in scalars
-    ]
+    columns = columns_of_metrics(metrics)
     cells = [
         cell(name, column, [value_of(numbers[name][key][column.key]) for key in keys], settings)
         for name in methods
         for column in columns
     ]
-    curves = {
-        key: {name: np.mean([numbers[name][k][key]["curve"] for k in keys], axis=0).tolist() for name in methods}
-        for each in metrics
-        for key in each.keys
-        if key.endswith("_curve")
-    }
+    curves: dict[str, dict[str, list[float]]] = {}
+    for curve in names_of_curves(metrics):
+        curves[curve] = {}
+        for method in methods:
+            rows = [numbers[method][key][curve]["curve"] for key in keys]
+            curves[curve][method] = np.mean(rows, axis=0).tolist()
     notes = notes_of(place, failed, len(keys))
     shown = tuple(texts[key] for key in keys)
     return Evaluation(

@@ -88,9 +88,7 @@ def write(saved: Any, path: Path) -> None:
     elif isinstance(saved, Evaluation):
         from raison.show.figure.curves import draw_curves
 
-        keys = tuple(key for key in saved.curves if key.endswith("_curve")) or tuple(
-            column.key for column in saved.columns
-        )
+        keys = tuple(saved.curves) or tuple(column.key for column in saved.columns)
         draw_curves(saved, keys[:4], path)
     elif isinstance(saved, Artifact):
         from raison.show.heads import draw_heads

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Evaluation, likelihood
+from raison.core.evaluation import Evaluation, target_probability
 from raison.core.records import Explanation
 from raison.show import scale
 from raison.show.certificate import is_rationale
@@ -43,7 +43,7 @@ def texts(found: Sequence[Explanation]) -> str:
     several = len(found) > 1 and len({subject(each) for each in found}) == 1
     names = titles(found) if several else [each.method for each in found]
     for name, each in zip(names, found, strict=True):
-        likely = likelihood(each.prediction)
+        likely = target_probability(each.prediction)
         share = f" ({100 * likely:.1f}\\,\\%)" if likely is not None else ""
         lines.append(rf"\textbf{{{escaped(name)}}}: {escaped(each.target.text)}{share}\par")
         weights = scale.weights(each.scores)

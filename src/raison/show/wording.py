@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from raison.core.evaluation import likelihood
+from raison.core.evaluation import target_probability
 from raison.core.records import Explanation, Target
 from raison.show.spans import selection
 
@@ -76,7 +76,7 @@ def headline(explanation: Explanation) -> list[str]:
     """What is explained, with its probability; and the prediction, where it is something else."""
     target, prediction = explanation.target, explanation.prediction
     first = named(target.text, target) or target.kind
-    probability = likelihood(prediction)
+    probability = target_probability(prediction)
     if probability is not None:
         first += f" {share(probability)}"
     elif prediction is not None and prediction.is_target and prediction.value is not None:  # of a regression

@@ -13,7 +13,7 @@ import numpy as np
 from raison.api import examples_of, load
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.core.evaluation import Cell, Column, Evaluation, Seen, likelihood
+from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation, target_probability
 from raison.core.records import Encoding, Example, Explanation
 from raison.core.registry import methods as all_methods
 from raison.core.registry import metrics as all_metrics
@@ -137,7 +137,7 @@ def metric_list(metrics: Sequence[str | Metric]) -> list[Metric]:
     found: list[Metric] = [each if isinstance(each, Metric) else all_metrics.build(each) for each in given]
     if not found:
         raise InputError("There is nothing to measure: name at least one metric.")
-    keys = [key for each in found for key in each.keys]
+    keys = [key.name for each in found for key in each.keys]
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise InputError(f"{', '.join(sorted(twice))} would be measured twice: name every metric once.")
     return found
@@ -277,7 +277,7 @@ class Job:
     methods: list[Method]
     metrics: list[Metric]
     request: Request
-    texts: list[Seen] = field(default_factory=list)
+    texts: list[EvaluatedText] = field(default_factory=list)
     numbers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # method -> text by text
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -340,23 +340,15 @@ class Job:
         if self.unplaced:
             found = counted(self.unplaced, "token", "tokens")
             self.notes.append(f"{found} of the explanations, found nowhere in the texts, did not count")
-        scalars = [(each, key) for each in self.metrics for key in each.keys if not key.endswith("_curve")]
-        first = next(iter(self.numbers.values()))
-        pooled = {key for key, value in first[0].items() if isinstance(value, (Share, AveragedF1))}
-        columns = [
-            Column(key, str(each.spec()), direction(each, key), key in pooled, each.paper) for each, key in scalars
-        ]
+        columns = columns_of_metrics(self.metrics)
         cells = [
             cell(method, column, [row[column.key] for row in rows], settings)
             for method, rows in self.numbers.items()
             for column in columns
         ]
-        curves = {
-            key: {method: np.mean([row[key] for row in rows], axis=0).tolist() for method, rows in self.numbers.items()}
-            for each in self.metrics
-            for key in each.keys
-            if key.endswith("_curve")
-        }
+        curves: dict[str, dict[str, list[float]]] = {}
+        for curve in names_of_curves(self.metrics):
+            curves[curve] = {method: mean_curve(rows, curve) for method, rows in self.numbers.items()}
         for cost in self.costs.values():
             cost["texts"] = len(self.texts)
         return Evaluation(
@@ -370,9 +362,23 @@ def merged(numbers: Iterable[Numbers]) -> dict[str, Any]:
     return {key: value for each in numbers for key, value in each.items()}
 
 
-def direction(metric: Metric, key: str) -> bool | None:
-    """Whether more is better: said by the metric for its first number, and by the name of a normalised one."""
-    return True if key.startswith("normalised_") else metric.higher
+def columns_of_metrics(metrics: Sequence[Metric]) -> list[Column]:
+    """A column for each number of each metric that is no curve."""
+    columns = []
+    for each in metrics:
+        for key in each.scalar_keys():
+            columns.append(Column(key.name, str(each.spec()), key.higher_is_better, key.pooled, each.paper))
+    return columns
+
+
+def names_of_curves(metrics: Sequence[Metric]) -> list[str]:
+    """The names of all curves of all metrics."""
+    return [key.name for each in metrics for key in each.curve_keys()]
+
+
+def mean_curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """The mean of a curve over texts."""
+    return np.mean([row[name] for row in rows], axis=0).tolist()
 
 
 def rationale_share(model: Model, examples: Sequence[Example], request: Request) -> float | None:
@@ -386,13 +392,14 @@ def rationale_share(model: Model, examples: Sequence[Example], request: Request)
     return float(np.mean(shares)) if shares else None
 
 
-def seen(example: Example, found: Sequence[Explanation]) -> Seen:
+def seen(example: Example, found: Sequence[Explanation]) -> EvaluatedText:
     scores = {
         each.method: [[name, round(float(score), 6)] for name, score in zip(each.units.names, each.scores, strict=True)]
         for each in found
     }
     text = found[0].target.text
-    return Seen(example.id, example.text, example.pair, example.label, text, likelihood(found[0].prediction), scores)
+    probability = target_probability(found[0].prediction)
+    return EvaluatedText(example.id, example.text, example.pair, example.label, text, probability, scores)
 
 
 def cell(method: str, column: Column, values: list[Any], settings: dict[str, Any]) -> Cell:

@@ -19,8 +19,8 @@ from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Subject
+from raison.metrics.rank_correlation import spearman
 from raison.metrics.runner import measure
-from raison.metrics.sanity import spearman
 from raison.models.protocol import Model
 from raison.studies.trust_verdict import judge
 
@@ -61,10 +61,11 @@ def trust(model: Model, explanation: Explanation, seed: int = 0, removal: str | 
         rows.append({key: value for found in measured for key, value in found.items()})
 
     values = {}
+    numbers = {}
     for metric in built:
         key = metric.keys[0]
-        values[key] = np.array([float(row[key]) for row in rows])
-    numbers = {metric.keys[0]: against_random(values[metric.keys[0]], metric.higher) for metric in built}
+        values[key.name] = np.array([float(row[key.name]) for row in rows])
+        numbers[key.name] = against_random(values[key.name], key.direction == "higher")
     both = standardised(values["insertion"]) - standardised(values["deletion"])
     numbers["order"] = against_random(both, higher=True)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 import numpy as np
 
-from raison.core.evaluation import Evaluation
+from raison.core.evaluation import Evaluation, MethodAxis, curve_title
 from raison.show.figure.canvas import FAINT, QUIET
 from raison.show.figure.savefig import press
 from raison.show.scale import HUES
@@ -17,26 +16,37 @@ __all__ = ["draw_curves", "shares_of"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
 A_WORD = 0.19  # inches that a word takes below a panel
-ACROSS = {  # where it is not units
-    "calibration": "true probability, %",
-    "randomisation": "randomised blocks, %",
-    "repetition": "position of the word, % of the context",
-    "distance": "distance to another word, % of the longest",
-    "spread": "depth, % of the blocks",
-    "cosine": "depth, % of the blocks",
-    "tvd": "JSD of attention",
+ACROSS = {  # below a curve, where it is not units
+    "calibration_curve": "true probability, %",
+    "randomisation_curve": "randomised blocks, %",
+    "repetition_curve": "position of the word, % of the context",
+    "distance_curve": "distance to another word, % of the longest",
+    "spread_curve": "depth, % of the blocks",
+    "cosine_curve": "depth, % of the blocks",
+    "tvd_curve": "JSD of attention",
 }
+WITHOUT_POINT_AT_NOTHING = {"aopc_curve", "lodds_curve", "randomisation_curve"}
+BY_FIRST_UNITS = {"iou_at_k_curve", "f1_at_k_curve"}  # a point for each k
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
-def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.PathLike[str]) -> None:
-    """One panel for each key: a curve (`aopc_curve`) of every method, or a column (`aopc`) along the methods."""
+def draw_curves(
+    evaluation: Evaluation,
+    keys: tuple[str, ...],
+    path: str | os.PathLike[str],
+    *,
+    axis: MethodAxis | None = None,
+) -> None:
+    """One panel for each key: a curve (`aopc_curve`) of every method, or a column (`aopc`) along the methods.
+
+    `axis` says where methods stand below a column; without it they stand side by side.
+    """
 
     def drawn() -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        named = any(key.endswith("_curve") for key in keys)
+        named = any(key in evaluation.curves for key in keys)
         wide = max(WIDE, A_WORD * len(evaluation.settings.get("words") or ()))
         figure = Figure(figsize=(wide * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
         FigureCanvasAgg(figure)
@@ -45,10 +55,13 @@ def draw_curves(evaluation: Evaluation, keys: tuple[str, ...], path: str | os.Pa
             like = next((axes for axes, other in zip(panels, keys, strict=False) if kind(other) == kind(key)), None)
             axes = figure.add_subplot(1, len(keys), k + 1, sharey=like)
             panels.append(axes)
-            (by_share if key.endswith("_curve") else along)(axes, evaluation, key)
+            if key in evaluation.curves:
+                by_share(axes, evaluation, key)
+            else:
+                along(axes, evaluation, key, axis)
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
-            axes.set_title(key.removesuffix("_curve"), loc="left", fontsize="medium")
+            axes.set_title(curve_title(key), loc="left", fontsize="medium")
         if named:
             figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
         return figure
@@ -62,13 +75,14 @@ def kind(key: str) -> str:
 
 def shares_of(key: str, points: int) -> np.ndarray:
     """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
-    begins = key.startswith(("aopc", "lodds", "randomisation"))
-    return np.arange(1, points + 1) / points if begins else np.linspace(0, 1, points)
+    if key in WITHOUT_POINT_AT_NOTHING:
+        return np.arange(1, points + 1) / points
+    return np.linspace(0, 1, points)
 
 
 def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
-    counted = key.endswith("_at_k_curve")
+    counted = key in BY_FIRST_UNITS
     words = evaluation.settings.get("words") if key == "alone_curve" else None
     placed = evaluation.settings.get("across", {}).get(key)
     for k, (method, curve) in enumerate(evaluation.curves[key].items()):
@@ -77,27 +91,29 @@ def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
         if placed:
             across, style = placed[method], f"o{style}"
         axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4, markersize=3)
-    if key.startswith("calibration"):
+    if key == "calibration_curve":
         axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
-    axes.set_xlabel(ACROSS.get(key.split("_")[0], usual))
+    axes.set_xlabel(ACROSS.get(key, usual))
     if words:
         axes.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
         axes.set_xlabel("")
         axes.set_ylabel("from each word alone")
 
 
-def along(axes: Any, evaluation: Evaluation, key: str) -> None:
-    """A number of every method that is named by a per cent, with its interval; the others as levels."""
+def along(axes: Any, evaluation: Evaluation, key: str, axis: MethodAxis | None) -> None:
+    """A number of every method that has a position, with its interval; the others as levels."""
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
-    rates = {method: float(found[1]) for method in cells if (found := re.fullmatch(r"([\d.]+) ?%", method))}
-    stages = [method for method in cells if method.startswith("λ = ")]  # from −100 to 0.9: each as wide as the next
-    splits = [method for method in cells if re.fullmatch(r"\d+ of \d+ blocks", method)]
-    plain = not (stages or splits or rates)  # methods with nothing in common: side by side
-    stages = stages or splits or (list(cells) if plain else [])
-    rates |= {method: float(place) for place, method in enumerate(stages)}
-    points = [(rate, cells[method]) for method, rate in rates.items() if cells[method].value is not None]
-    x = [rate for rate, _ in points]
+    plain = axis is None or not set(axis.positions) & set(cells)
+    if axis is None or plain:  # methods with nothing in common: side by side
+        axis = MethodAxis("", {method: place for place, method in enumerate(cells)}, even=True, slanted=True)
+    placed = [method for method in cells if method in axis.positions]
+    if axis.even:
+        places = {method: float(place) for place, method in enumerate(placed)}
+    else:
+        places = {method: float(axis.positions[method]) for method in placed}
+    points = [(place, cells[method]) for method, place in places.items() if cells[method].value is not None]
+    x = [place for place, _ in points]
     middle = [c.value for _, c in points]
     low, high = ([c.value if c.low is None else getattr(c, end) for _, c in points] for end in ("low", "high"))
     if plain:
@@ -106,15 +122,15 @@ def along(axes: Any, evaluation: Evaluation, key: str) -> None:
         axes.fill_between(x, low, high, color=HUES[0], alpha=0.15, linewidth=0)
     axes.plot(x, middle, "o" if plain else "o-", color=HUES[0], markersize=3, linewidth=1.4)
     for method, cell in cells.items():
-        if method not in rates and cell.value is not None:
+        if method not in places and cell.value is not None:
             axes.axhline(cell.value, color=QUIET, linewidth=0.8, linestyle="--")
             ends = sorted(zip(x, middle, strict=True)) or [(0.0, cell.value)]
             away = lambda end, level=cell.value: abs(end[1] - level)  # noqa: E731
             place = max((ends[-1], ends[0]), key=away)[0]  # where the curve is not in the way
             side = "left" if place == ends[0][0] else "right"
             axes.annotate(method, (place, cell.value), ha=side, va="bottom", color=QUIET, fontsize="small")
-    if stages:
-        names = [method.removeprefix("λ = ").partition(" of ")[0].replace("-", "−") for method in stages]
-        slant = {} if splits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        axes.set_xticks(range(len(stages)), names, fontsize="small", **slant)
-    axes.set_xlabel("blocks that select" if splits else "" if plain else "λ" if stages else "%")
+    if axis.even:
+        names = placed if plain else [f"{axis.positions[method]:g}" for method in placed]
+        slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if axis.slanted else {}
+        axes.set_xticks(range(len(placed)), [name.replace("-", "−") for name in names], fontsize="small", **slant)
+    axes.set_xlabel(axis.label)

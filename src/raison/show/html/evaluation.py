@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation, curve_title
 from raison.show import scale
 from raison.show.figure.curves import shares_of
 from raison.show.scale import HUES
@@ -133,8 +133,8 @@ def curve(name: str, by_method: dict[str, list[float]], colours: dict[str, str])
         line = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in zip(share, by_method[method], strict=True))
         told = f"<title>{say(method)}</title>"
         parts.append(f'<polyline class="m{k % len(HUES)}" stroke-width="2" points="{line}">{told}</polyline>')
-    title = name.removesuffix("_curve")
-    axis = "randomised blocks" if title == "randomisation" else "units"
+    title = curve_title(name)
+    axis = "randomised blocks" if name == "randomisation_curve" else "units"
     return (
         f'<figure><svg viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}" role="img" aria-label="{say(title)}">'
         f"{''.join(parts)}</svg><figcaption>{say(title)} by share of {axis}</figcaption></figure>"
@@ -161,7 +161,7 @@ def extremes(evaluation: Evaluation) -> Iterator[str]:
                 yield told(evaluation, evaluation.texts[k], leader, column, values[k])
 
 
-def told(evaluation: Evaluation, seen: Seen, method: str, column: Column, value: float | None) -> str:
+def told(evaluation: Evaluation, seen: EvaluatedText, method: str, column: Column, value: float | None) -> str:
     """One text, its words coloured by the method's scores."""
     units: Sequence[Sequence] = seen.units.get(method, [])
     most = max((abs(score) for _, score in units), default=0.0) or 1.0

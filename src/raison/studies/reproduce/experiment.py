@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation
+from raison.core.evaluation import Column, Evaluation, MethodAxis
 from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
@@ -35,6 +35,7 @@ class Trial:
     seed: int = 0
     data_dir: Any = None
     step: Callable[[str], None] = lambda said: None  # tells a person what is being done
+    axis: MethodAxis | None = None  # of the suite's pictures
 
 
 Experiment = Callable[[Trial], Evaluation]

@@ -84,7 +84,8 @@ def reproduce(
         kept = Kept(None if run.folder else keep, suite, run, weights_of(model) if keep is not None else "", step)
         if suite.experiment:
             try:
-                outcome.evaluation = tried(suite, Trial(model, suite.methods, run, count, seed, data_dir, step), kept)
+                trial = Trial(model, suite.methods, run, count, seed, data_dir, step, suite.axis)
+                outcome.evaluation = tried(suite, trial, kept)
             except NotMade as error:  # the page says so; a day of training may be done in parts
                 missing.append(error)
                 continue

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.evaluation import MethodAxis
 from raison.core.registry import suggest
 
 __all__ = ["Across", "Claim", "Run", "Suite", "suite_named", "suites"]
@@ -72,6 +73,7 @@ class Suite:
     removal: str | None = "mask_token"
     seeds: dict[str, int] = field(default_factory=dict)  # methods that are run with several seeds and averaged
     figures: tuple[str, ...] = ()  # curves (aopc_curve), or numbers along the methods (aopc), one panel each
+    axis: MethodAxis | None = None  # where methods stand below numbers along them; None: side by side
     together: bool = False  # the curves of all runs in one picture, named by their runs
     missing: tuple[str, ...] = ()  # what can't be run here, with the command that runs it elsewhere
 
@@ -93,8 +95,9 @@ def suites() -> dict[str, Suite]:
                 Across(**{**claim, "first": tuple(claim["first"]), "second": tuple(claim["second"])})
                 for claim in data.pop("across", [])
             )
+            axis = MethodAxis(**data.pop("axis")) if "axis" in data else None
             lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-            suite = Suite(runs=runs, claims=claims, across=across, **{**data, **lists})
+            suite = Suite(runs=runs, claims=claims, across=across, axis=axis, **{**data, **lists})
             found[suite.name] = suite
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.agreement import fill_templates
 from raison.datasets.open import open_dataset
@@ -152,5 +152,5 @@ def lengths(usable: Sequence[Usable], rows: Sequence[dict[str, Number]], seed: i
     return "; ".join(told)
 
 
-def seen(each: Usable) -> Seen:
-    return Seen(each.example.id, each.example.text, target=each.aim.target.text)
+def seen(each: Usable) -> EvaluatedText:
+    return EvaluatedText(each.example.id, each.example.text, target=each.aim.target.text)

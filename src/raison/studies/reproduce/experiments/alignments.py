@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Encoding, Example
 from raison.datasets.open import open_dataset
 from raison.metrics.alignment import (
@@ -127,7 +127,7 @@ def alignments(trial: Trial) -> Evaluation:
     if unfit:
         told.append(f"{unfit} sentences were left out, whose translation the tokenizer can't write as it is.")
     evaluation = found(trial, COLUMNS, numbers, data=trial.run.data, about=told)
-    seen = tuple(Seen(each.example.id, each.example.text, label=each.example.label) for each in sentences)
+    seen = tuple(EvaluatedText(each.example.id, each.example.text, label=each.example.label) for each in sentences)
     return replace(evaluation, costs=costs, texts=seen)
 
 

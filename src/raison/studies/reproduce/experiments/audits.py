@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation, MethodAxis
 from raison.studies.reproduce.experiment import NotMade, Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.lines import read_lines
 
@@ -70,7 +70,9 @@ def audits(trial: Trial) -> Evaluation:
     about = [f"Seeds: {', '.join(f'{title} {len(rows)}' for title, rows in there.items())}."]
     if missing:
         about.append(f"Not made yet: {', '.join(missing)}.")
-    about += swept({title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()})
+    if trial.axis is not None:
+        entropies = {title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()}
+        about += swept(entropies, trial.axis)
     one = next(iter(there.values()))
     about.append(f"{next(iter(one.values()))['texts']} test texts.")
     curves: dict[str, dict[str, list[float]]] = {}
@@ -84,7 +86,7 @@ def audits(trial: Trial) -> Evaluation:
         curves["tvd_curve"] = {title: [tvd for _, tvd in path] for title, path in paths.items()}
         across["tvd_curve"] = {title: [jsd for jsd, _ in path] for title, path in paths.items()}
     evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
-    seen = tuple(Seen(str(seed), f"seed {seed}") for seed in seeds)
+    seen = tuple(EvaluatedText(str(seed), f"seed {seed}") for seed in seeds)
     return replace(
         evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words, "across": across}
     )
@@ -113,15 +115,15 @@ def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list
     return {title: list(shown["probability"][:SHOWN]) for title, shown in same.items()}, words, [said]
 
 
-def swept(entropies: Mapping[str, Sequence[Number]]) -> list[str]:
-    """Along models that are called λ = …: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
-    pairs = [
-        (float(title.removeprefix("λ = ")), float(value))  # type: ignore[arg-type]
-        for title, values in entropies.items()
-        if title.startswith("λ = ")
-        for value in values
-        if value is not None
-    ]
+def swept(entropies: Mapping[str, Sequence[Number]], axis: MethodAxis) -> list[str]:
+    """Along models that differ in λ: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
+    pairs = []
+    for title, values in entropies.items():
+        if title not in axis.positions:
+            continue
+        for value in values:
+            if value is not None:
+                pairs.append((float(axis.positions[title]), float(value)))
     if len({lam for lam, _ in pairs}) < 3:
         return []
     lams, found = np.array(pairs).T

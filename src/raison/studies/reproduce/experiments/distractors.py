@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.alignment import Crossover, crossover, crossover_rates
@@ -89,7 +89,7 @@ def distractors(trial: Trial) -> Evaluation:
         f"{len(aims)} of them are explained."
     )
     evaluation = found(trial, COLUMNS, numbers, data=trial.run.data, about=[told])
-    seen = tuple(Seen(pair.example.id, pair.example.text, target=str(pair.example.target)) for pair in pairs)
+    seen = tuple(EvaluatedText(pair.example.id, pair.example.text, target=str(pair.example.target)) for pair in pairs)
     return replace(evaluation, costs=costs, texts=seen)
 
 

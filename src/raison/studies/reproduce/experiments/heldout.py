@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
@@ -36,7 +36,7 @@ def heldout(trial: Trial) -> Evaluation:
     for number, (text, surprise, own) in enumerate(read(trial)):
         trial.step(f"text {number + 1} of {trial.count}")
         rows.append({"loss": surprise})
-        seen.append(Seen(str(number), text))
+        seen.append(EvaluatedText(str(number), text))
         if own is not None:  # an empty translation is a bad one
             said.append(own)
             asked.append(text)

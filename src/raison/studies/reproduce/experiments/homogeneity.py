@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.load import kind_of, load
@@ -57,7 +57,7 @@ def alike(trial: Trial) -> Evaluation:
         curves["cosine_curve"][title] = cosines.mean(0).tolist()
     about = ["The curves begin with the embeddings; 100 % is the last block."]
     evaluation = found(replace(trial, model=Many()), COLUMNS, numbers, data=trial.run.data, about=about)  # type: ignore[arg-type]
-    return replace(evaluation, curves=curves, texts=tuple(Seen(e.id, e.text) for e in texts))
+    return replace(evaluation, curves=curves, texts=tuple(EvaluatedText(e.id, e.text) for e in texts))
 
 
 def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
@@ -80,7 +80,9 @@ def lambada(trial: Trial) -> Evaluation:
             curves[key][title] = curve
         costs[title] = summed(spent, len(passages))
     evaluation = found(trial, COLUMNS, numbers, data="lambada_rationales", about=[told])
-    seen = tuple(Seen(each.example.id, each.example.text, target=str(each.example.target)) for each in passages)
+    seen = tuple(
+        EvaluatedText(each.example.id, each.example.text, target=str(each.example.target)) for each in passages
+    )
     return replace(evaluation, curves=curves, costs=costs, texts=seen)
 
 

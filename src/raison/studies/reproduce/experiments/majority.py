@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.models.protocol import Question
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
@@ -52,7 +52,7 @@ def majority(trial: Trial) -> Evaluation:
         truth = true_probability(int(kept.sum()), int(bits[kept].sum()))
         rows.append({"error": abs(belief - truth), "loss": float(np.mean(loss(trial, text)))})
         beliefs.append((truth, belief))
-        texts.append(Seen(str(number), prompt, label=last))
+        texts.append(EvaluatedText(str(number), prompt, label=last))
     mean = float(np.mean([row["loss"] for row in rows]))
     above = np.exp(mean) / OPTIMUM - 1
     told = [f"Perplexity of whole texts {np.exp(mean):.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."]

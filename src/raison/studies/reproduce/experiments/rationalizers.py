@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.metrics.base import Share
 from raison.studies.reproduce.experiment import NotMade, Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.lines import read_lines
@@ -73,7 +73,7 @@ def rationalizers(trial: Trial) -> Evaluation:
         about.append(f"How far seeds lie apart in accuracy and F1: {'; '.join(apart)}.")
     about += [sentence for title, seeds in there.items() if (sentence := counted(title, seeds))][:1]
     evaluation = found(replace(trial, model=Many()), columns, numbers, data=trial.run.data, about=about)  # type: ignore[arg-type]
-    return replace(evaluation, texts=tuple(Seen(str(k), f"test text {k}") for k in range(count)))
+    return replace(evaluation, texts=tuple(EvaluatedText(str(k), f"test text {k}") for k in range(count)))
 
 
 class Many:

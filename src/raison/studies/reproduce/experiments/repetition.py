@@ -15,7 +15,7 @@ import numpy as np
 
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
 from raison.studies.compatibility import blocks, on_subsets, texts_of
@@ -56,7 +56,7 @@ def repetition(trial: Trial) -> Evaluation:
         "repetition_curve": averaged(words, [each.alone for each in told]),  # by the position of the word
         "distance_curve": averaged(words, [each.beside for each in told]),  # by its distance to the other one
     }
-    seen = tuple(Seen(word.strip(), word) for word in words)
+    seen = tuple(EvaluatedText(word.strip(), word) for word in words)
     return replace(made, texts=seen, curves=curves)
 
 

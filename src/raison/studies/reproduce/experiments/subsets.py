@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from raison.core.evaluation import Column, Evaluation, Seen
+from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.studies.compatibility import blocks, losses_of, texts_of
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 
@@ -37,7 +37,7 @@ def subsets(trial: Trial) -> Evaluation:
             loss for _, loss in losses_of(model, encoding, places, sizes, np.random.default_rng([trial.seed, number]))
         ]
         rows.append({key(size): mean([loss[size] for loss in each if size in loss]) for size in (*sizes, None)})
-        seen.append(Seen(str(number), encoding.texts[-1]))
+        seen.append(EvaluatedText(str(number), encoding.texts[-1]))
     columns = [Column(key(size), f"mean −log f given {told(size)}", False) for size in (*sizes, None)]
     (title,) = trial.methods
     evaluation = found(trial, columns, {title: rows}, data=trial.run.data)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.metrics.base import Asking, Kept, Metric, Subject, metric
-from raison.metrics.curves import without_first
+from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.kept_sets import remove_most_important
+from raison.metrics.keys import FROM_0_TO_1
 
 __all__ = ["DecisionFlip", "DecisionFlipFirst"]
 
@@ -22,16 +23,20 @@ class DecisionFlip(Metric):
     """
 
     paper = "Serrano & Smith 2019"
-    keys = ("decision_flip",)
-    higher = False
-    span = (0.0, 1.0)
+    keys = (MetricKey("decision_flip", "lower", range=FROM_0_TO_1),)
     needs = frozenset({"score", "choice"})
 
-    def ask(self, subject: Subject) -> Asking:
+    def ask(self, subject: Subject) -> MetricQuestions:
         size = len(subject.units)
-        said = yield Kept(without_first(subject, range(size + 1)))
-        flipped = np.flatnonzero((said.predicted != said.predicted[0]).any(-1))
-        return {"decision_flip": float(flipped[0] / size) if len(flipped) else 1.0}
+        sets = remove_most_important(subject, range(size + 1))
+        answers = yield KeptSets(sets)
+
+        before = answers.predicted[0]
+        changed = (answers.predicted != before).any(-1)  # [n]
+        counts = np.flatnonzero(changed)
+        if not len(counts):
+            return {"decision_flip": 1.0}
+        return {"decision_flip": float(counts[0] / size)}
 
 
 @metric("decision_flip_first")
@@ -43,11 +48,12 @@ class DecisionFlipFirst(Metric):
     """
 
     paper = "Chrysostomou & Aletras 2021"
-    keys = ("decision_flip_first",)
-    higher = True
-    span = (0.0, 1.0)
+    keys = (MetricKey("decision_flip_first", "higher", range=FROM_0_TO_1),)
     needs = frozenset({"score", "choice"})
 
-    def ask(self, subject: Subject) -> Asking:
-        said = yield Kept(without_first(subject, (0, 1)))
-        return {"decision_flip_first": float((said.predicted[1] != said.predicted[0]).any())}
+    def ask(self, subject: Subject) -> MetricQuestions:
+        sets = remove_most_important(subject, (0, 1))
+        answers = yield KeptSets(sets)
+        before, after = answers.predicted
+        changed = (after != before).any()
+        return {"decision_flip_first": float(changed)}
