@@ -343,15 +343,15 @@ words. How far its sum is from 1 at any border between blocks and at the words, 
 of the family: through all heads, and through only one head of each block (masked and renormalised). Every result
 shows its own error in `diagnostics["conservation_error"]`."""
 
-CERTIFICATE = """Every rationale carries a `certificate`: `rule`, `sufficient` (evaluated again: at full
-length and masked where the search deleted, and nothing remembered), `irreducible` (no unit can be left out),
-`optimal` and `lower_bound` (no sufficient set has fewer units), `size` (units selected) and `kept_tokens` (context
-tokens that the model reads, those included that can't be removed: P0's length) of `context_tokens`, `is_prediction` (the
-target is what the model itself predicts), `status` (complete, budget, interrupted, impossible), `value` and `full_value` (with
-`probability` where they are log-probabilities), `evaluations`, `search_tokens` (token-forwards of the search: tokens pushed
-through the blocks, a backward pass counting as two forward passes; the whole context counts only where the prediction
-had not read it) and `check_tokens` (of the certificate). `steps` are the path: what was added or
-removed, which `units` there were then (removing goes on from the best set, which need not be that of the step before), its
+CERTIFICATE = """Every rationale carries a `certificate`: `rule`, `sufficient` (evaluated again: at full length and
+masked where the search deleted, and nothing remembered), `irreducible` (no unit can be left out), `optimal` and
+`lower_bound` (no sufficient set has fewer units), `size` (units selected) and `kept_tokens` (context tokens that the
+model reads, those included that can't be removed: P0's length) of `context_tokens`, `is_prediction` (the target is
+what the model itself predicts), `status` (complete, budget, interrupted, impossible), `value` and `full_value` (with
+`probability` where they are log-probabilities), `evaluations`, `search_tokens` (token-forwards of the search: tokens
+pushed through the blocks, a backward pass counting as two forward passes; the whole context counts only where the
+prediction had not read it) and `check_tokens` (of the certificate). `steps` are the path: what was added or removed,
+which `units` there were then (removing goes on from the best set, which need not be that of the step before), its
 value, and the five best candidates. `scores` say how much the value drops when a unit is left out of the rationale."""
 
 OTHERS_TEXT = """Any transformers model loads with what it can honestly offer. These have no family file; the

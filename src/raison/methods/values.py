@@ -130,6 +130,8 @@ def contributions(trace: Trace, size: int) -> Iterator[np.ndarray]:
         for start in range(0, len(each.rows), ROWS):
             progress.check()
             rows = slice(start, start + ROWS)
+            if write.output is None:
+                raise AssertionError("a write that is not complete is never handed out")
             output, own = write.output[rows], write.own(rows)
             parts = write.parts(rows)  # [s c d]
             matched = torch.from_numpy(each.rows[rows, None] == each.cols[None])  # where a row looks at itself
