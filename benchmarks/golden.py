@@ -2,6 +2,7 @@
 
     python benchmarks/golden.py write FILE.json.xz       # before a change of the code that must change no number
     python benchmarks/golden.py compare FILE.json.xz     # after it; exit code 1 if a number differs
+    python benchmarks/golden.py compare FILE.json.xz --parts tiny metrics   # only these parts of it
 
 All methods, searches and metrics on tiny models of each task; the default models on 20 reviews, with certificates; a
 run's Parquet; an audit; a training of each kind. Numbers are compared by their paths; `RENAMED` says which keys have
@@ -21,7 +22,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,13 @@ def weights(folder: Path) -> dict[str, Any]:
     return found
 
 
-def long_work(folder: Path) -> Iterator[tuple[str, Any]]:
+def long_work() -> Iterator[tuple[str, Any]]:
     """Trainings, an audit and a run, by their commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from long_work_in(Path(folder))
+
+
+def long_work_in(folder: Path) -> Iterator[tuple[str, Any]]:
     import pyarrow.parquet
 
     train, test = table(folder / "train.csv", 160, 1), table(folder / "test.csv", 24, 2)
@@ -216,14 +222,18 @@ def parsed(value: Any) -> Any:
     return value
 
 
-def everything() -> dict[str, Leaves]:
-    found: dict[str, Leaves] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for part in (tiny_models(), all_metrics(), real_models(), long_work(Path(folder))):
-            for name, value in part:
-                found[name] = dict(leaves(value))
-                print(f"{name}: {len(found[name])} numbers", file=sys.stderr, flush=True)
-    return found
+PARTS = {"tiny": tiny_models, "metrics": all_metrics, "real": real_models, "long": long_work}
+
+
+def measured(parts: Sequence[str]) -> dict[str, dict[str, Leaves]]:
+    """The numbers of each part, by the names of its results."""
+    numbers: dict[str, dict[str, Leaves]] = {}
+    for part in parts:
+        numbers[part] = {}
+        for name, value in PARTS[part]():
+            numbers[part][name] = dict(leaves(value))
+            print(f"{name}: {len(numbers[part][name])} numbers", file=sys.stderr, flush=True)
+    return numbers
 
 
 def renamed(path: str) -> str:
@@ -250,18 +260,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("do", choices=("write", "compare"))
     parser.add_argument("file", type=Path)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     args = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "HF_HUB_OFFLINE"):  # for the commands, too
         os.environ[name] = "1"
     torch.set_num_threads(1)
-    found = everything()
+    new = measured(args.parts)
+    results = {name: numbers for part in new.values() for name, numbers in part.items()}
+    count = f"{sum(map(len, results.values()))} numbers in {len(results)} results"
     if args.do == "write":
-        args.file.write_bytes(lzma.compress(json.dumps(found).encode()))
-        print(f"{sum(map(len, found.values()))} numbers in {len(found)} results")
+        args.file.write_bytes(lzma.compress(json.dumps(new).encode()))
+        print(count)
         return
+
     old = json.loads(lzma.decompress(args.file.read_bytes()))
-    lines = differences(old, json.loads(json.dumps(found)))
-    print("\n".join(lines) or f"{sum(map(len, found.values()))} numbers in {len(found)} results: all the same")
+    lines = []
+    for part in args.parts:
+        lines += differences(old[part], json.loads(json.dumps(new[part])))
+    print("\n".join(lines) or f"{count}: all the same")
     raise SystemExit(bool(lines))
 
 
