@@ -5,8 +5,8 @@
     python benchmarks/rationales.py --quick         # a few minutes; prints only
 
 One thread, CPU time, the sides interleaved: timings of a busy machine are noisy, ratios within one run are not.
-Token-forwards are tokens pushed through the model's blocks. "literal" is tests/literal.py: the published algorithm with
-nothing reused, only the kept tokens run, in batches of 4,096 tokens, and all rows go through the head, as published.
+Token-forwards are tokens pushed through the model's blocks. "literal" is tests/oracles/rationales.py: the published
+algorithm with nothing reused, only the kept tokens run, in batches of 4,096 tokens, and all rows go through the head.
 
 Section 4 compares with context-cite where it is installed (in an environment of its own, since it wants a lot).
 """
@@ -38,9 +38,8 @@ from raison.rationales.sufficient import rule_of
 
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from prompts import OPENINGS, PASSAGES, continued, prompts
-
 from literal import Literal, greedy_causal
+from prompts import OPENINGS, PASSAGES, continued, prompts
 
 SPELLED = 12  # prompts on which the literal algorithm, which is slow, runs in section 2
 QUESTIONS = 2  # asked in section 4: context-cite takes minutes for each

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.paths import RECIPES, ROOT
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # tests never wait for the hub
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -22,7 +24,7 @@ def one_thread():
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real data sets (RAISON_DATA, or shared/data beside the checkout)."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    beside = ROOT.parent / "shared" / "data"
     found = Path(os.environ.get("RAISON_DATA", beside))
     if not found.is_dir():
         pytest.skip("needs the real data sets: set RAISON_DATA to their folder")
@@ -38,9 +40,7 @@ def open_recipe():
     made = []
 
     def opened(name: str):
-        spec = importlib.util.spec_from_file_location(
-            name, Path(__file__).resolve().parents[1] / "recipes" / f"{name}.py"
-        )
+        spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
         made.append(name)
         sys.modules[name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -51,39 +51,35 @@ def open_recipe():
         sys.modules.pop(name, None)
 
 
-def opened(name: str):
-    import raison
-    from raison.core.errors import DownloadError, MissingExtra
+def load_or_skip(name: str):
+    from tests.helpers import real_models  # late, since the environment is set above
 
-    try:
-        return raison.load(name)
-    except (DownloadError, MissingExtra) as error:
-        pytest.skip(f"the real model {name} can't be had here: {error}")
+    return real_models.load_or_skip(name)
 
 
 @pytest.fixture(scope="session")
 def sentiment():
-    return opened("sentiment")
+    return load_or_skip("sentiment")
 
 
 @pytest.fixture(scope="session")
 def sentiment_rationalizer():
-    return opened("sentiment-rationalizer")
+    return load_or_skip("sentiment-rationalizer")
 
 
 @pytest.fixture(scope="session")
 def smollm2():
-    return opened("smollm2")
+    return load_or_skip("smollm2")
 
 
 @pytest.fixture(scope="session")
 def smollm2_compatible():
-    return opened("smollm2-compatible")
+    return load_or_skip("smollm2-compatible")
 
 
 @pytest.fixture(scope="session")
 def stories15m():
-    return opened("stories15m")
+    return load_or_skip("stories15m")
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +96,7 @@ def opus_at_hand(request):
 def opus(opus_at_hand):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")
-        return opened("opus-mt-zh-en")
+        return load_or_skip("opus-mt-zh-en")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -36,6 +36,7 @@ from raison.models.recurrent import over_present
 from raison.testing import check_model
 from raison.training.class_data import lines_of
 from raison.training.seeds import generator
+from tests.helpers.paths import ROOT
 
 GOOD = ["lovely", "funny", "warm", "clever", "moving"]
 BAD = ["dull", "stale", "loud", "empty", "tired"]
@@ -366,8 +367,8 @@ def test_the_best_epoch_is_kept_and_training_ends_when_it_gets_no_better(tmp_pat
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     code = """
-import sys; sys.path.insert(0, {tests!r})
-from test_attention_classifier import reviews, SMALL
+import sys; sys.path.insert(0, {root!r})
+from tests.test_attention_classifier import reviews, SMALL
 from raison.attention_models import train
 from raison.training import fit
 import functools
@@ -375,10 +376,8 @@ train.Course = functools.partial(fit.Course, save_every=0.0)
 lesson = {{**SMALL, "epochs": 30, "patience": 30}}
 train.train_classifier(reviews(300), out={out!r}, design={{"width": 16}}, lesson=lesson)
 """
-    from pathlib import Path
 
-    here = str(Path(__file__).parent)
-    script = code.format(tests=here, out=str(tmp_path / "killed"))
+    script = code.format(root=str(ROOT), out=str(tmp_path / "killed"))
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(600):
         if (tmp_path / "killed" / "checkpoint.pt").exists() or process.poll() is not None:

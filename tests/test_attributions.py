@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import literal_attributions as literal
 import raison
 from raison.core.artifact import Artifact
 from raison.core.registry import methods
@@ -22,6 +21,7 @@ from raison.studies.what_if import heads_of
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import TEXTS, check_method, with_padding
 from raison.testing.precision import Float64
+from tests.oracles import attributions as literal
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 WRITERS = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]

@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import preloaded
 import raison
 from raison.core.errors import ModelError
 from raison.testing import FAMILIES, tiny_hf
+from tests.helpers import cli_server
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 
@@ -65,7 +65,7 @@ def test_a_checkpoint_without_embeddings_or_without_anything_is_refused(tmp_path
 def test_the_command_line_says_which_weights_are_missing(tmp_path):
     _, folder = save(tmp_path)
     drop(folder, lambda name: name.startswith("classifier."))
-    result = preloaded.run(("explain", "A plain text.", "-m", str(folder)), b"", timeout=120)
+    result = cli_server.run(("explain", "A plain text.", "-m", str(folder)), b"", timeout=120)
     assert (result.returncode, result.stdout) == (1, b"")
     assert b"give no trained head (classifier.weight, classifier.bias), so its answers would be random" in result.stderr
 

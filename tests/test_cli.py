@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-import preloaded
 import raison as package
 from raison.core import limits
 from raison.core.errors import TooLong
 from raison.testing import tiny_hf
+from tests.helpers import cli_server
 
 
 def raison(*args: str, stdin: str | bytes = "", fresh: bool = False) -> subprocess.CompletedProcess:
     """`fresh`: started by Python as a user's shell does it, which takes seconds to import what is needed."""
     given = stdin if isinstance(stdin, bytes) else stdin.encode()
     if fresh:
-        command, env = [sys.executable, "-m", "raison", *args], {**os.environ, **preloaded.OFFLINE}
+        command, env = [sys.executable, "-m", "raison", *args], {**os.environ, **cli_server.OFFLINE}
         found = subprocess.run(command, input=given, capture_output=True, env=env, timeout=120)
     else:
-        found = preloaded.run(args, given, timeout=120)
+        found = cli_server.run(args, given, timeout=120)
     if isinstance(stdin, str):
         found.stdout, found.stderr = found.stdout.decode(), found.stderr.decode()
     return found
@@ -181,7 +181,7 @@ def test_a_reader_that_goes_away(folder):
 def closing(streams: str, *args: str) -> subprocess.CompletedProcess:
     """The command in a shell that closes some of its streams."""
     words = " ".join(f'"{word}"' for word in (sys.executable, "-m", "raison", *args))
-    env = {**os.environ, **preloaded.OFFLINE}
+    env = {**os.environ, **cli_server.OFFLINE}
     return subprocess.run(["bash", "-c", f"{words} {streams}"], capture_output=True, text=True, timeout=120, env=env)
 
 

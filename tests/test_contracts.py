@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lightly import light
 from raison.core.registry import families, methods
 from raison.testing import FAMILIES, check_method, check_model, tiny_model
 from raison.testing.checks import able, known
+from tests.helpers.cheap_specs import light
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 

@@ -28,6 +28,7 @@ from raison.datasets.open import parse_data_spec
 from raison.datasets.rows import Row, interleave, labels_in_turn
 from raison.datasets.spans import find_tokens, spans_of_marks, true_runs
 from raison.datasets.text_files import read_lines
+from tests.helpers.paths import ROOT
 
 # spec -> split -> records, as the README of the folder counts them; broken ones are counted as well
 COUNTS = {
@@ -1038,7 +1039,7 @@ def test_hugging_face(tmp_path):
 
 
 def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
-    page = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "datasets.md"
+    page = ROOT / "docs" / "how-to" / "datasets.md"
     written = page.read_text(encoding="utf-8")
     first, *others, second = re.findall(r"```python\n(.*?)```", written, re.S)
     printed = re.findall(r"```text\n(.*?)```", written, re.S)

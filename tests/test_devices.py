@@ -1,8 +1,8 @@
 """Everything runs on a device that is not the CPU, and says there what it says on the CPU.
 
-The device is one of our own (elsewhere.py). It changes the whole process, so each part runs in one of its own: this
-file is also a command, `python tests/test_devices.py PART [few]`. `make test` takes a few cases of each, the long
-versions all of them.
+The device is one of our own (helpers/fake_device.py). It changes the whole process, so each part runs in one of its
+own: this file is also a command, `python -m tests.test_devices PART [few]`. `make test` takes a few cases of each, the
+long versions all of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import raison.testing
+from tests.helpers.paths import ROOT
 
 WORDS = "the film is about a town and its people".split()
 MARKS = {"negative": ("dull", "bad"), "positive": ("lovely", "good")}
@@ -56,7 +57,7 @@ def test_a_device_that_is_not_there(what, tmp_path):
 def in_its_own_process(*part: str) -> None:
     if "spread" in part:
         pytest.importorskip("accelerate")
-    done = subprocess.run([sys.executable, __file__, *part], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "tests.test_devices", *part], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
@@ -118,9 +119,9 @@ def mixed() -> None:
 
 def explained() -> None:
     import raison
-    from lightly import fitting, light, rough
     from raison.testing import FAMILIES
     from raison.testing.checks import example_texts
+    from tests.helpers.cheap_specs import fitting, light, rough
 
     told, models = count(), KINDS if FEW else [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
     for number, (family, task) in enumerate(models):
@@ -142,8 +143,8 @@ def explained() -> None:
 def spread() -> None:
     """A model over two devices, as accelerate spreads those that are too large for one."""
     import raison
-    from lightly import fitting, light, rough
     from raison.testing.checks import example_texts
+    from tests.helpers.cheap_specs import fitting, light, rough
 
     trials = {
         ("bert", "classification"): ("bert.encoder.layer.1", "bert.pooler", "classifier"),
@@ -357,7 +358,7 @@ def close(one, other) -> bool:
 if __name__ == "__main__":
     import torch
 
-    from elsewhere import FAR, coarse
+    from tests.helpers.fake_device import FAR, coarse
 
     torch.set_num_threads(1)
     globals()[sys.argv[1]]()

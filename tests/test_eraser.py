@@ -1,4 +1,4 @@
-"""Explanations for ERASER's own scorer, which is written anew in literal_eraser.py, and its macro IOU-F1."""
+"""Explanations for ERASER's own scorer, which is written anew in oracles/eraser.py, and its macro IOU-F1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from literal_eraser import Refused, json_lines, score
 from raison import load
 from raison.core.documents import Document, tokens_of, units_of_tokens
 from raison.core.errors import InputError
@@ -25,6 +24,7 @@ from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.testing.tiny import tiny_hf
 from raison.testing.tiny import tiny_model as tiny
+from tests.oracles.eraser import Refused, json_lines, score
 
 DOCUMENTS = {
     "plot.txt": "a superb film , said ann .\n\n  the plot is okay , bob said .\nit is superb \n",

@@ -1,4 +1,4 @@
-"""Faithfulness metrics against literal code (literal_metrics.py), closed forms, and what they promise."""
+"""Faithfulness metrics against literal code (oracles/metrics.py), closed forms, and what they promise."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pytest
 import torch
 from scipy import stats
 
-import lightly
-import literal_metrics as literal
 import raison
 from raison.core.errors import InputError, RaisonError, Unsupported
 from raison.core.records import Example, Span
@@ -27,13 +25,15 @@ from raison.models.tasks.function import Function
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
+from tests.helpers import cheap_specs
+from tests.oracles import metrics as literal
 
 TEXT = "The film is a lovely surprise, isn't it?"
 LONG = "The river begins in the hills above the town, and nobody who lives there has ever seen where the water goes."
 TEXTS = ["A dull story with good actors.", TEXT, "Nobody in town expected it."]
 WORLDS = {"bert": literal.Bert, "gpt2": literal.Gpt2}
 TASKS = {"bert": "classification", "gpt2": "causal"}
-# asked by kept sets of units; each has a function of the same name in literal_metrics.py
+# asked by kept sets of units; each has a function of the same name in oracles/metrics.py
 LITERAL = (
     "comprehensiveness sufficiency aopc lodds deletion insertion decision_flip decision_flip_first loo_correlation "
     "monotonicity infidelity completeness_gap"
@@ -390,9 +390,9 @@ def test_constant_function():
     example = Example(TEXT, gold=(Span(4, 8),))
     chosen = [m for m in build(*metrics) if m.needs <= {"score", "gold", "choice"}]
     assert {m.name for m in chosen} >= set(LITERAL) - {"lodds"}
-    names = lightly.fitting(model)
+    names = cheap_specs.fitting(model)
     assert "leave_one_out" in names
-    subjects = [subject(model, example, lightly.light(name), example=example) for name in names]
+    subjects = [subject(model, example, cheap_specs.light(name), example=example) for name in names]
     for row in measure(model, subjects, chosen):
         assert_finite(row)
 
@@ -410,7 +410,8 @@ def test_constant_transformer():
     chosen = build(*(few.get(name, name) for name in metrics))
     shared: dict = {}
     subjects = [
-        subject(model, example, lightly.light(name), example=example, cache=shared) for name in lightly.fitting(model)
+        subject(model, example, cheap_specs.light(name), example=example, cache=shared)
+        for name in cheap_specs.fitting(model)
     ]
     for row in measure(model, subjects, chosen):
         assert_finite(row)

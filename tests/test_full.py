@@ -7,22 +7,21 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import raison
-from lightly import fitting, light, rough
 from raison.core.errors import RaisonError
 from raison.testing import check_method, check_model, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
-from test_rationales import CAUSAL, OPENINGS, SEQ2SEQ, check_greedy_is_literal, drawn, near_ties
+from tests.helpers.cheap_specs import fitting, light, rough
+from tests.helpers.paths import ROOT
+from tests.test_rationales import CAUSAL, OPENINGS, SEQ2SEQ, check_greedy_is_literal, drawn, near_ties
 
 pytestmark = pytest.mark.full
-ROOT = Path(__file__).resolve().parents[1]
 
 CHARACTERS = [
     *"abc XYZ 09 .,!?'\"-_()[]{}<>|\\/@#%&*~`^$\n\t\r\0\x1b\x7f",

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import preloaded
 import raison
 from raison.cli.app import app, assemble, guarded
 from raison.core import limits
@@ -19,8 +18,9 @@ from raison.models import hub, lora, panics
 from raison.runs.spec import read_spec
 from raison.studies.exchange import read_made
 from raison.testing import tiny_hf
+from tests.helpers import cli_server
+from tests.helpers.paths import SOURCE
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "raison"
 DEEP = "[" * 200_000 + "]" * 200_000
 # catastrophic backtracking: every way to part the a's is tried before the pattern is given up
 HUNGRY = {"type": "Split", "pattern": {"Regex": "(a+)+(?=b)$"}, "behavior": "Isolated", "invert": False}
@@ -103,7 +103,7 @@ def test_ctrl_c_and_exits_are_no_failures_of_a_library(ends):
 def test_the_command_shows_a_panic_as_one_line(folder):
     """Rust writes to the standard error of the process by itself, behind Python's back."""
     edit_tokenizer(folder, pre_tokenizer=HUNGRY)
-    result = preloaded.run(("explain", VICTIM, "-m", str(folder)), b"", timeout=60)
+    result = cli_server.run(("explain", VICTIM, "-m", str(folder)), b"", timeout=60)
     assert result.returncode == 2 and result.stdout == b""
     assert result.stderr.count(b"\n") == 1 and b"retry-limit" in result.stderr
 

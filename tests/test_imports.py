@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "raison"
+from tests.helpers.paths import SOURCE
 
 MODELS = {"core", "models"}
 METHODS = MODELS | {"methods", "rationales"}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-import literal_attributions as lit
 from raison.testing.precision import Float64
 from raison.testing.tiny import tiny_hf
+from tests.oracles import attributions as lit
 
 IDS = [1, 17, 60, 33, 90, 41, 2]
 TASKS = {"bert": "classification", "gpt2": "causal"}

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import raison
-from lightly import fitting, light
 from raison.core.errors import InputError, ModelError, RaisonError, TooLong, Unsupported
 from raison.core.registry import methods
 from raison.methods.failures import forget_failures
 from raison.models.protocol import Model, TargetSpec
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import state_of
+from tests.helpers.cheap_specs import fitting, light
 
 
 def saved(folder, family="bert", task="classification", tokenizer=True, **kwargs):

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
+from tests.helpers.paths import ROOT
+
 pytest.importorskip("hatchling")
 
-ROOT = Path(__file__).parent.parent
+
 SOURCE = ROOT / "src"
 
 

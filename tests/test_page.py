@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import raison
-from conftest import opened
 from raison.runs.driver import run
 from raison.runs.spec import RunSpec
 from raison.show import to_html
 from raison.web.runs import Shelf
-from serving import served
+from tests.helpers.real_models import load_or_skip
+from tests.helpers.serving import served
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -42,7 +42,7 @@ WIDTHS = [WIDE, pytest.param(NARROW, marks=pytest.mark.full)]  # both, for all v
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    models = {name: opened(name) for name in ("sentiment", "stories15m")}
+    models = {name: load_or_skip(name) for name in ("sentiment", "stories15m")}
     place = tmp_path_factory.mktemp("run")
     rows = [REVIEW, NASTY, "A warm and funny film.", "It is stale, long and very dull."]
     (place / "data.jsonl").write_text("\n".join(json.dumps({"text": row}) for row in rows))
@@ -295,7 +295,7 @@ def test_a_run_of_every_token_is_a_matrix(opening, tmp_path):
     (tmp_path / "data.jsonl").write_text(json.dumps({"text": "Once upon a time"}))
     spec = RunSpec("stories15m", str(tmp_path / "data.jsonl"), ("greedy",), target="all", units="token")
     run(tmp_path / "run", spec)
-    with served({"stories15m": opened("stories15m")}, Shelf({"tokens": str(tmp_path / "run")})) as client:
+    with served({"stories15m": load_or_skip("stories15m")}, Shelf({"tokens": str(tmp_path / "run")})) as client:
         page = at_home(opening(WIDE), str(client.base_url))
         page.click("#tab-runs")
         page.click(".runs .link")
@@ -438,8 +438,8 @@ def test_the_page_is_light(address, opening):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_an_exported_page_opens_from_disk_without_a_network(opening, tmp_path, width):
-    model = opened("stories15m")
-    review = opened("sentiment")
+    model = load_or_skip("stories15m")
+    review = load_or_skip("sentiment")
     texts = [
         raison.rationalize(model, STORY, "greedy", target=" doll"),
         *[raison.explain(review, REVIEW, method) for method in ("leave_one_out", "gradient_norm")],

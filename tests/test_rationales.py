@@ -14,7 +14,6 @@ import pytest
 import torch
 
 import raison
-from literal import greedy_causal, greedy_labels, greedy_seq2seq
 from raison.core.errors import InputError
 from raison.core.findings import SearchStep
 from raison.core.registry import rules, searches
@@ -28,6 +27,7 @@ from raison.rationales.search import Interrupted
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import state_of
 from raison.testing.precision import Float64
+from tests.oracles.rationales import greedy_causal, greedy_labels, greedy_seq2seq
 
 CAUSAL = [family for family, tasks in FAMILIES.items() if "causal" in tasks]
 SEQ2SEQ = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]

@@ -34,7 +34,7 @@ from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
 from raison.training import fit as fitting
 from raison.training.class_data import Line, examples_by_part, lines_of
-from test_attention_classifier import reviews
+from tests.test_attention_classifier import reviews
 
 ENCODERS = ("bert", "roberta", "distilbert", "electra", "modernbert")
 TEXTS = ["The old town lies on a hill above the river.", "A dull story with good actors", "It begins."]

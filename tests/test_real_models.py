@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import raison
-from lightly import light, rough
 from raison.core.registry import methods
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
 from raison.testing.checks import state_of, with_padding
 from raison.training.class_data import marked
+from tests.helpers.cheap_specs import light, rough
 
 REVIEWS = [
     "A lovely film.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,8 @@ from raison.studies.reproduce.experiments.lines import LINES, read_lines
 from raison.studies.reproduce.page import section
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
-from test_attention_classifier import reviews
+from tests.helpers.paths import ROOT
+from tests.test_attention_classifier import reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
 
@@ -47,7 +47,7 @@ def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
 def test_the_lines_that_are_kept_are_those_of_the_recipe(open_recipe):
     open_recipe("parts")
     known = {(job.data, job.name) for jobs in open_recipe("attention").parts().values() for job in jobs}
-    kept = read_lines(Path(__file__).parents[1] / "benchmarks" / "results" / "attention.jsonl")
+    kept = read_lines(ROOT / "benchmarks" / "results" / "attention.jsonl")
     assert len(kept["sst", "additive-base"]) == 8 and set(kept) <= known
     assert all(line["texts"] > 100 and 0 < line["numbers"]["f1"] <= 1 for by in kept.values() for line in by.values())
 

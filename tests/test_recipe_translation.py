@@ -16,8 +16,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import raison
 from raison.core.errors import InputError
+from tests.helpers.paths import RECIPES
 
-RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 FILES = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
 WHO = {"Mann": "man", "Hund": "dog", "Vogel": "bird", "Junge": "boy"}
 DOES = {"schläft": "sleeps", "läuft": "runs", "singt": "sings"}

@@ -17,6 +17,7 @@ from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.page import page_with, section
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suite_named, suites
+from tests.helpers.paths import RECIPES
 
 SUITES = suites()
 
@@ -267,13 +268,12 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     import subprocess
     import sys
     from itertools import product
-    from pathlib import Path
 
     import raison
     from raison.core.records import Example
     from raison.studies.reproduce.experiments import majority as study
 
-    recipe = Path(__file__).resolve().parents[1] / "recipes" / "majority.py"
+    recipe = RECIPES / "majority.py"
     told = [sys.executable, str(recipe), "--out", str(tmp_path / "m"), "--steps", "2", "--batch", "8"]
     done = subprocess.run([*told, "--keep", "bernoulli(p=0.5)"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ from raison.runs.ray import packed_model
 from raison.runs.spec import Means
 from raison.runs.storage import place_of
 from raison.runs.store import done_shards, verify
-from test_runs import actors_below, folder, parquet_of, spec_of, write_texts  # noqa: F401
+from tests.test_runs import actors_below, folder, parquet_of, spec_of, write_texts  # noqa: F401
 
 KINDS = ("actor", "worker", "raylet", "driver")
 STORE = 80_000_000  # bytes of a node's object store, the least that Ray takes

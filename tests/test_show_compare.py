@@ -41,9 +41,9 @@ from raison.show.figure.typeset import Leaf
 from raison.show.latex import latex
 from raison.show.terminal.compare import folded
 from raison.show.wording import measured
-from test_cli import one_sentence, raison
-from test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
-from test_show_rationales import browse, court, rows, size_of
+from tests.test_cli import one_sentence, raison
+from tests.test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
+from tests.test_show_rationales import browse, court, rows, size_of
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 drawing = pytest.mark.skipif(find_spec("matplotlib") is None, reason="pictures need matplotlib")

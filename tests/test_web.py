@@ -28,7 +28,7 @@ from raison.web.guard import Guard, cookie_of
 from raison.web.jobs import Busy, Workers
 from raison.web.runs import Shelf
 from raison.web.settings import Settings
-from serving import served
+from tests.helpers.serving import served
 
 TEXT = "a lovely film and a warm story"
 SCRIPT = "<script>alert(1)</script>"

@@ -3,7 +3,7 @@
 Vafa et al. (2021), "Rationales for Sequential Predictions". Nothing here comes from raison's scoring: a plain
 transformers model is called for every candidate set, nothing is reused, and every row goes through the head.
 
-    python tests/literal.py    checks the oracle itself
+    python tests/oracles/rationales.py    checks the oracle itself
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ backward passes. One input at a time, no padding, float64.
 `target` is a label (bert) or a token id (gpt2, encoder-decoders). Every score is for every token, special ones and the
 token of the readout row too; where a paper sets its own token's score to 0, the caller does.
 
-    python tests/literal_attributions.py    checks the oracle itself
+    python tests/oracles/attributions.py    checks the oracle itself
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Slow, literal computations of the papers' formulas, written without raison's code."""
