@@ -192,7 +192,7 @@ def long_work_in(folder: Path) -> Iterator[tuple[str, Any]]:
     yield "train/tied", weights(tied)
 
     chooser = folder / "chooser"
-    command("train", "rationalizer", "-d", train, "--out", str(chooser), "--epochs", "1", "--sparsity", "0.3")
+    command("train", "rationalizer", "-d", train, "--out", str(chooser), "--epochs", "2", "--sparsity", "0.3")
     yield "train/rationalizer", weights(chooser)
     own = [json.loads(line) for line in command("explain", TEXT, "-m", str(chooser), "--json").splitlines()]
     yield "train/rationalizer/own", own
