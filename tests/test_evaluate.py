@@ -464,10 +464,10 @@ def test_small_reports(model):
 
 
 def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
-    from raison.show.verdicts import render_verdicts
     from rich.console import Console
 
     from raison.show.latex import latex
+    from raison.show.paired_tests import render_verdicts
     from raison.show.scoreboard import TOO_NARROW, render_evaluation, summary, warning_of_few
 
     assert 1 < len(result.texts) < 50

@@ -222,7 +222,7 @@ def test_files(client, models):
     good = found["explanations"][0]
     for bad in (
         {"method": "x"},
-        {**good, "diagnostics": {"certificate": 5}},
+        {**good, "certificate": 5},
         {**good, "method": 5},
         {**good, "scores": []},
     ):
@@ -403,6 +403,24 @@ def test_who_leaves_frees_the_work(models):
             time.sleep(0.02)
         assert time.monotonic() - start < 2
         assert ask(client, "predict", model="bert", text=TEXT)["text"]
+
+
+def test_who_leaves_switches_no_method_off(models):
+    """The end of a request is no failure of the method that it ended: others may go on asking for that method."""
+    with served(models, workers=1) as client:
+        long = {"model": "slow", "text": " ".join(map(str, range(99))), "methods": ["lime(samples=2000)"]}
+
+        async def leave() -> None:
+            async with httpx.AsyncClient(base_url=client.base_url, timeout=60) as one:
+                task = asyncio.create_task(one.post("/api/explain", json=long))
+                await asyncio.to_thread(until, lambda: client.workers.running)
+                await asyncio.sleep(0.5)
+                task.cancel()
+
+        asyncio.run(leave())
+        until(lambda: not client.workers.running)
+        found = ask(client, "explain", model="slow", text="two words", methods=["lime(samples=10)"])
+        assert found["explanations"]
 
 
 def test_progress_is_streamed_and_work_has_an_end(models):

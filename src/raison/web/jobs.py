@@ -26,8 +26,8 @@ Client = tuple[str, str]  # address and session
 OFTEN = 0.1  # seconds between two reports of progress
 
 
-class Gone(Exception):
-    """Nobody waits for this work any more."""
+class Gone(BaseException):
+    """Nobody waits for this work any more; like Ctrl-C it is no failure of the code that it ends."""
 
 
 class Overdue(RaisonError):
