@@ -24,7 +24,7 @@ from raison.show.html.evaluation import report
 from raison.show.scoreboard import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
-from raison.studies.exchange import read_made
+from raison.studies.exchange.read import read_explanations
 from raison.testing import tiny_model
 from raison.testing.checks import TEXTS
 
@@ -208,7 +208,7 @@ def test_inseq(tmp_path):
         ],
     }
     path.write_text(json.dumps(whole))
-    (made,) = read_made(path)
+    (made,) = read_explanations(path)
     assert made.method == "saliency"
     assert made.tokens == ("▁Hello", "▁world")
     np.testing.assert_allclose(made.scores, [0.5, 0.25])
@@ -227,7 +227,7 @@ def test_broken_explanations_are_named_by_line(tmp_path, line, why):
     path = tmp_path / "made.jsonl"
     path.write_text('{"tokens": ["a"], "scores": [1], "text": "a b"}\n' + line + "\n")
     with pytest.raises(InputError, match=f"Line 2 of 'made.jsonl'.*{why}"):
-        read_made(path)
+        read_explanations(path)
 
 
 def test_plausibility_of_explanations_from_elsewhere_needs_no_model(tmp_path):

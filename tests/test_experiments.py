@@ -20,7 +20,7 @@ from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Prediction, Scored, TargetSpec
 from raison.studies.compatibility import chosen
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from raison.studies.reproduce.experiment import Trial, experiments
 from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, heldout, lambada
 from raison.studies.reproduce.experiments.searched import Aim, Rationale, batch_of, searched, setting
