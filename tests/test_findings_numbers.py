@@ -25,7 +25,7 @@ from raison.studies.exchange.placement import spans_of_tokens
 from raison.studies.exchange.read import read_explanations
 from raison.studies.exchange.read_eraser import document_of_single_rationale
 from raison.studies.trust_verdict import judge
-from raison.studies.what_if import outcome
+from raison.studies.what_if import name_of_outcome
 from raison.testing import tiny_hf, tiny_model
 from tests.test_attention_classifier import reviews
 
@@ -151,8 +151,8 @@ def test_a_label_among_several_is_yes_or_no():
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
     target = model.target_of(1, None, None)
-    assert outcome(model, target, np.array([0])) == f"not {target.text}"
-    assert outcome(model, target, np.array([1])) == target.text
+    assert name_of_outcome(model, target, np.array([0])) == f"not {target.text}"
+    assert name_of_outcome(model, target, np.array([1])) == target.text
 
 
 def table(level: float) -> Evaluation:
@@ -300,20 +300,22 @@ def test_a_contrast_behind_punctuation_keeps_its_space():
 
 def test_heads_that_stay_on_are_not_called_off():
     """deeplift and value zeroing run passes of their own, and some families attend where nobody reaches."""
-    from raison.studies.what_if import muted
+    from raison.studies.what_if import explain_without_heads
 
     model = tiny_model("bert", "classification")
     found = raison.explain(model, "a good film", "gradient_norm")
     every = [(layer, head) for layer in range(2) for head in range(2)]
-    off = muted(model, raison.core.registry.methods.build("gradient_norm"), found, every)
+    off = explain_without_heads(model, raison.core.registry.methods.build("gradient_norm"), found, every)
     assert off.diagnostics["value_without_heads"] != off.diagnostics["value_before"]
     for name in ("deeplift", "value_zeroing"):
         with pytest.raises(Unsupported, match="without some heads"):
-            muted(model, raison.core.registry.methods.build(name), found, every)
+            explain_without_heads(model, raison.core.registry.methods.build(name), found, every)
     other = tiny_model("deberta", "classification")
     assert other.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
-        muted(other, raison.core.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)
+        explain_without_heads(
+            other, raison.core.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every
+        )
 
 
 def test_a_forced_first_token_stands_before_the_target():
