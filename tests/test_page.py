@@ -17,7 +17,7 @@ import raison
 from raison.runs.driver import run
 from raison.runs.spec import RunSpec
 from raison.show import to_html
-from raison.web.runs import Shelf
+from raison.web.runs import RunFolders
 from tests.helpers.real_models import load_or_skip
 from tests.helpers.serving import served
 
@@ -48,7 +48,7 @@ def address(tmp_path_factory):
     (place / "data.jsonl").write_text("\n".join(json.dumps({"text": row}) for row in rows))
     spec = RunSpec("sentiment", str(place / "data.jsonl"), ("leave_one_out", "gradient_norm"), ("comprehensiveness",))
     run(place / "reviews<b>", spec)
-    with served(models, Shelf({"reviews<b>": str(place / "reviews<b>")})) as client:
+    with served(models, RunFolders({"reviews<b>": str(place / "reviews<b>")})) as client:
         yield str(client.base_url)
 
 
@@ -295,7 +295,7 @@ def test_a_run_of_every_token_is_a_matrix(opening, tmp_path):
     (tmp_path / "data.jsonl").write_text(json.dumps({"text": "Once upon a time"}))
     spec = RunSpec("stories15m", str(tmp_path / "data.jsonl"), ("greedy",), target="all", units="token")
     run(tmp_path / "run", spec)
-    with served({"stories15m": load_or_skip("stories15m")}, Shelf({"tokens": str(tmp_path / "run")})) as client:
+    with served({"stories15m": load_or_skip("stories15m")}, RunFolders({"tokens": str(tmp_path / "run")})) as client:
         page = at_home(opening(WIDE), str(client.base_url))
         page.click("#tab-runs")
         page.click(".runs .link")

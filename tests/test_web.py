@@ -22,11 +22,11 @@ from raison.core.records import Explanation
 from raison.runs.driver import run
 from raison.runs.spec import RunSpec
 from raison.studies.trust import trust
-from raison.studies.what_if import heads_of, muted, without
+from raison.studies.what_if import answer_without_units, explain_without_heads, heads_of_answer
 from raison.testing import tiny_hf
 from raison.web.guard import Guard, cookie_of
-from raison.web.jobs import Busy, Workers
-from raison.web.runs import Shelf
+from raison.web.jobs import Busy, Result, Workers
+from raison.web.runs import RunFolders
 from raison.web.settings import Settings
 from tests.helpers.serving import served
 
@@ -71,7 +71,7 @@ def client(models, tmp_path_factory):
     (place / "data.csv").write_text("text,label\n" + "\n".join(f"{row},0" for row in rows))
     spec = RunSpec(str(place / "model"), str(place / "data.csv"), ("leave_one_out", "random"), ("comprehensiveness",))
     run(place / "done", spec)
-    with served(models, Shelf({"done": str(place / "done")}), waiting=64) as found:
+    with served(models, RunFolders({"done": str(place / "done")}), waiting=64) as found:
         yield found
 
 
@@ -172,7 +172,7 @@ def test_predictions_removals_heads_and_trust(client, models):
     (said,) = model.predict(model.encode(raison.api.examples_of(TEXT)))
     assert told["text"] == said.target.text and told["top"][0][1] == pytest.approx(said.value)
     base = raison.explain(model, TEXT, "uniform")
-    expected = without(model, base, [1, 3])
+    expected = answer_without_units(model, base, [1, 3]).to_dict()
     assert ask(client, "remove", model="bert", text=TEXT, removed=[1, 3]) == pytest.approx(expected)
     assert expected["before"] == pytest.approx(said.value) and expected["before"] != pytest.approx(expected["after"])
     nothing = ask(client, "remove", model="bert", text=TEXT, removed=[])
@@ -183,7 +183,7 @@ def test_predictions_removals_heads_and_trust(client, models):
     loo = raison.explain(model, TEXT)
     np.testing.assert_array_equal(
         found["muted"]["scores"],
-        muted(model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores,
+        explain_without_heads(model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores,
     )
     assert not np.allclose(found["muted"]["scores"], found["explanation"]["scores"])
     told = ask(client, "trust", model="bert", text=TEXT, method="leave_one_out")
@@ -194,8 +194,9 @@ def test_a_head_that_is_off_is_the_head_times_zero(models):
     """Against the weights: the output projection of a head set to zero gives the same answer."""
     model = models["bert"]
     found = raison.explain(model, TEXT)
-    told = heads_of(model, found)
-    after = muted(model, raison.core.registry.methods.build("leave_one_out"), found, [(1, 0)]).diagnostics
+    told = heads_of_answer(model, found)
+    method = raison.core.registry.methods.build("leave_one_out")
+    after = explain_without_heads(model, method, found, [(1, 0)]).diagnostics
     hf = copy.deepcopy(model.hf)
     attention = hf.bert.encoder.layer[1].attention
     width = attention.self.attention_head_size
@@ -203,7 +204,7 @@ def test_a_head_that_is_off_is_the_head_times_zero(models):
     literal = raison.load(hf, model.tokenizer)
     expected = literal.predict(literal.encode(raison.api.examples_of(TEXT)))[0]
     value = dict(zip(model.labels, [0] * 9, strict=False)) and dict(expected.top)[found.target.text]
-    assert after["value_without_heads"] == pytest.approx(value, rel=1e-6) and len(told["maps"]) == 2
+    assert after["value_without_heads"] == pytest.approx(value, rel=1e-6) and len(told.maps) == 2
 
 
 def test_files(client, models):
@@ -264,7 +265,7 @@ def test_runs_with_half_characters_can_be_read(models, tmp_path):
     rows = [{"text": "a lovely \ud800 film"}, {"text": "a lovely film", "label": "\ud800"}]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
     run(tmp_path / "run", RunSpec(str(tmp_path / "model"), str(tmp_path / "data.jsonl"), ("leave_one_out",)))
-    with served(models, Shelf({"r": str(tmp_path / "run")})) as client:
+    with served(models, RunFolders({"r": str(tmp_path / "run")})) as client:
         told = result_of(client.get("/api/runs/r"))
         assert told["found"] == 2 and {row["text"] for row in told["rows"]} >= {"a lovely film"}
         assert client.get("/api/runs/r/" + "9" * 4000).status_code == 400
@@ -342,7 +343,8 @@ def check_answers(models, answered) -> None:
             elif kind == "predict":
                 known[key] = model.predict(model.encode(raison.api.examples_of(body["text"])))[0].target.text
             else:
-                known[key] = without(model, raison.explain(model, body["text"], "uniform"), [0])
+                base = raison.explain(model, body["text"], "uniform")
+                known[key] = answer_without_units(model, base, [0]).to_dict()
         if kind in ("explain", "rationalize"):
             same(told["explanations"][0], known[key])
         elif kind == "predict":
@@ -451,7 +453,7 @@ def test_a_full_queue_refuses():
         workers.leave(jobs[1])  # who leaves makes room at once
         last = workers.submit(lambda: 3)
         hold.set()
-        assert await asyncio.wait_for(last.events.get(), 5) == ("result", 3)
+        assert await asyncio.wait_for(last.events.get(), 5) == Result(3)
         assert jobs[1].events.empty()
         workers.close()
 
@@ -597,7 +599,7 @@ def test_clients_take_turns_and_share_a_full_queue():
             workers.submit(work("three"), three)  # it has its third
         hold.set()
         for job in (*first, *second, third):
-            assert (await asyncio.wait_for(job.events.get(), 5))[0] == "result"
+            assert isinstance(await asyncio.wait_for(job.events.get(), 5), Result)
         assert order.index("three") < 4 and sorted(order) == ["one"] * 5 + ["three"] + ["two"] * 2
         until(lambda: not workers.turns)  # clients that are done are not remembered
         workers.close()
@@ -869,4 +871,4 @@ def test_settings_and_the_guard_refuse_nonsense():
             Settings(**changes)
     assert Guard(None, Settings(host="0.0.0.0")).any_host
     with pytest.raises(InputError, match="is no run"):
-        Shelf({"x": "/nowhere"})
+        RunFolders({"x": "/nowhere"})

@@ -12,7 +12,7 @@ from raison.core.spec import Spec
 from raison.methods.base import Method
 from raison.metrics.base import Metric
 
-__all__ = ["method_list", "metric_list"]
+__all__ = ["build_method_or_search", "method_list", "metric_list"]
 
 
 def method_list(methods: str | Method | Sequence[str | Spec | Method]) -> list[Method]:
