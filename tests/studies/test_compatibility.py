@@ -1,22 +1,18 @@
-"""Whether a model behaves on parts of its context: numbers against literal ones, and the sentence that follows."""
+"""Whether a model behaves on parts of its context: numbers against literal ones, and words repeated."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
 from raison.studies import marginalised
 from raison.studies.compatibility import WORDS, check_compatibility, measure_repetition
-from raison.studies.compatibility_report import MarginalisedToken, RepeatedAtPosition, SubsetPerplexity, judge
 from raison.studies.context_blocks import encode_blocks
-from raison.studies.random_parts import compare_with_fewer, loss_of_frequencies, random_targets
+from raison.studies.random_parts import loss_of_frequencies, random_targets
 from raison.studies.repetition import frequent_words
 from raison.testing.tiny import tiny_model
 
@@ -69,15 +65,6 @@ def test_contexts_are_what_the_plain_model_reads(writer, found):
             ids = torch.from_numpy(encoding.ids.copy())[None, kept]
             shares = writer.hf(input_ids=ids, position_ids=kept[None]).logits[0, -1].softmax(-1)
         assert told.masked == pytest.approx(float(shares[token]), rel=1e-5)
-
-
-def test_more_context_is_compared_with_less_in_the_same_places():
-    losses = [{2: 1.0, 5: 1.5, None: 3.0}, {2: 2.0, None: 2.5}, {2: 1.0, 5: 3.0, None: 1.5}]
-    two, five, whole = (SubsetPerplexity(size, 1.0, 1.0, 1.0, 3) for size in (2, 5, None))
-    worst = compare_with_fewer(whole, [two, five], losses, 0)
-    assert worst.fewer == 2 and worst.ratio == pytest.approx(np.exp(np.mean([2.0, 0.5, 0.5])))
-    assert worst.ratio_low == pytest.approx(np.exp(mean_interval([2.0, 0.5, 0.5]).low))
-    assert compare_with_fewer(whole, [two, five], [{2: 3.0, None: 1.0}] * 2, 0).ratio == 1.0  # more helps
 
 
 def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch):
@@ -146,24 +133,6 @@ def test_frequencies_are_counted_without_the_place_itself(writer):
         assert loss(int(rare)) == pytest.approx(np.log((total + known) / (known / (size - known))))
 
 
-def test_the_verdict_follows_the_numbers():
-    one = SubsetPerplexity(size=1, perplexity=50.0, low=40.0, high=60.0, count=9)
-    whole = SubsetPerplexity(size=None, perplexity=10.0, low=8.0, high=12.0, count=9)
-    good = judge("m", subsets=[one, whole], guess=1000.0)
-    assert good.trusted and "can be taken" in good.sentence
-    poor = judge("m", subsets=[one, whole], guess=30.0)
-    assert not poor.trusted and "frequencies" in poor.sentence
-    worse = replace(whole, fewer=1, ratio=1.5, ratio_low=1.2)
-    told = judge("m", subsets=[one, worse], guess=1000.0)
-    assert not told.trusted and "× 1.50" in told.sentence
-    unsure = replace(whole, fewer=1, ratio=1.5, ratio_low=0.9)  # may be chance
-    assert judge("m", subsets=[one, unsure], guess=1000.0).trusted
-    repeats = [RepeatedAtPosition(position=1, alone=0.4, beside_another=0.0)]
-    assert "repeats" in judge("m", subsets=[one, whole], guess=1000.0, repetition=repeats).sentence
-    truth = [MarginalisedToken(kind="likeliest", token="x", true=0.9, masked=0.1, covered=1.0)]
-    assert "0.80 away" in judge("m", subsets=[one, whole], guess=1000.0, truth=truth).sentence
-
-
 def test_it_is_the_same_again_and_lossless(writer, found):
     again = check_compatibility(writer, TEXTS, length=20, targets=3, truths=2, sizes=(1, 2, 5))
     assert again == found
@@ -185,19 +154,3 @@ def test_bad_wishes_get_one_sentence(sentiment, writer):
         check_compatibility(tiny_model("marian", "seq2seq"), TEXTS)
     with pytest.raises(InputError, match="smaller --length"):
         check_compatibility(writer, TEXTS, length=60)
-
-
-def test_the_command(tmp_path):
-    from raison.cli.app import app, assemble
-
-    assemble()
-    file = tmp_path / "prose.txt"
-    file.write_text("Once upon a time there was a little girl named Lily. She loved to play outside. " * 40)
-    out = CliRunner().invoke(
-        app, ["compatibility", "-m", "stories15m", "-d", str(file), "--limit", "2", "--length", "16", "--truths", "1"]
-    )
-    assert out.exit_code == 0, out.output
-    assert "face value" in out.output
-    assert "frequencies alone" in out.output
-    bad = CliRunner().invoke(app, ["compatibility", "-m", "stories15m", "-d", str(file), "--length", "2"])
-    assert bad.exit_code == 2
