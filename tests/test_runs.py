@@ -448,13 +448,13 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
     texts = [row["example"]["text"] for row in records(place_of(done)) if row["method"] == METHODS[0]]
     (tmp_path / "poison.py").write_text(
         "import os, time\n"
-        "from raison.runs import work\n"
-        "plain = work.Worker.explained\n"
+        "from raison.runs import worker\n"
+        "plain = worker.Worker.explained\n"
         "def explained(self, texts):\n"
         f"    if any(t.example.text == {texts[5]!r} for t in texts): os._exit(3)\n"
         f"    if any(t.example.text == {texts[20]!r} for t in texts): time.sleep(60)\n"
         "    return plain(self, texts)\n"
-        "work.Worker.explained = explained\n"
+        "worker.Worker.explained = explained\n"
     )
     from raison.runs import pool
 

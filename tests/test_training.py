@@ -235,10 +235,10 @@ KILLED = """
     torch.set_num_threads(1)
     from raison.testing import tiny_hf
     from raison.models.load import load
-    from raison.training import compatibility, material
+    from raison.training import compatibility, lm_data
     out, part = sys.argv[1], int(sys.argv[2])
 
-    class Killing(material.Feed):
+    class Killing(lm_data.Feed):
         def __call__(self, number):
             if number == part:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -246,7 +246,7 @@ KILLED = """
 
     compatibility.Feed = Killing
     hf, tokenizer = tiny_hf("llama", "causal", double=False)
-    texts = [f"{text} {i}" for i in range(12) for text in material_texts]
+    texts = [f"{text} {i}" for i in range(12) for text in TRAINING_TEXTS]
     compatibility.train_compatibility(
         load(hf, tokenizer), texts, out=out, length=24, batch=4, steps=6, accumulate=2, lora=2, save_every=0.0
     )
@@ -256,7 +256,7 @@ KILLED = """
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     """SIGKILL in the middle of a step: no handler runs, and what is on the disk must do."""
     pytest.importorskip("peft")
-    code = textwrap.dedent(KILLED).replace("material_texts", repr(TEXTS))
+    code = textwrap.dedent(KILLED).replace("TRAINING_TEXTS", repr(TEXTS))
     run = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "killed")]
     killed = subprocess.run([*run, "7"], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert killed.returncode == -signal.SIGKILL, killed.stderr
