@@ -16,16 +16,17 @@ from typing import Any
 
 from raison import __version__
 from raison.core.errors import InputError
+from raison.core.fingerprint import sha256_of_file
 from raison.core.records import Example
 from raison.core.registry import methods
 from raison.core.spec import Spec
+from raison.models.weight_fingerprint import bytes_of_weights
 from raison.runs.lines import SCHEMA
 from raison.runs.spec import RunSpec
 
 __all__ = ["environment", "key_of", "method_identity", "methods_identity", "model_identity"]
 
 VERSION = "v1"
-PIECE = 1 << 24
 # settings of a tokenizer that say where it was found
 PLACES = ("name_or_path", "is_local", "local_files_only", "files_loaded", "tokenizer_object")
 
@@ -42,12 +43,8 @@ def model_identity(model: Any) -> str:
     config = {key: value for key, value in hf.config.to_dict().items() if not key.startswith("_")}
     config.pop("transformers_version", None)
     made.update(json.dumps(config, sort_keys=True, default=str).encode())
-    for name, tensor in sorted(hf.state_dict().items()):
-        plain = tensor.detach().cpu().contiguous()
-        made.update(f"{name}|{plain.dtype}|{tuple(plain.shape)}|".encode())
-        raw = memoryview(words(plain)).cast("B")
-        for start in range(0, len(raw), PIECE):
-            made.update(raw[start : start + PIECE])
+    for piece in bytes_of_weights(hf.state_dict().items()):
+        made.update(piece)
     for part in tokenizer_parts(model.tokenizer):
         made.update(part)
     return made.hexdigest()
@@ -76,14 +73,6 @@ def tokenizer_parts(tokenizer: Any) -> Iterator[bytes]:
                 yield path.read_bytes()
 
 
-def words(tensor: Any) -> Any:
-    """The numbers of a tensor as whole numbers of the same bytes: NumPy does not know all kinds (bfloat16)."""
-    import torch
-
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.flatten().view(kinds[tensor.element_size()]).numpy()
-
-
 def method_identity(method: Any) -> list[Any]:
     """The spec of a method, with the content of every file that it names in the place of its path."""
     spec = method.spec()
@@ -100,7 +89,7 @@ def method_identity(method: Any) -> list[Any]:
 
 def digest_of(path: Path, whose: str) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256_of_file(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{str(path)!r}, which {whose} names, can't be read ({reason}): check the path.") from None

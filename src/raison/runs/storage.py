@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.core.errors import InputError, MissingExtra, RaisonError
+from raison.core.files import remove_half_written, write_whole
 
 __all__ = ["Local", "Place", "Unwritten", "place_of"]
 
@@ -59,28 +60,13 @@ class Local(Place):
 
     def put(self, name: str, data: bytes) -> None:
         path = self.root / name
-        half = path.with_name(f".{path.name}.{os.getpid()}.half")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with open(half, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(half, path)
-            self.settle(path.parent)
+            with write_whole(path, durable=True) as half:
+                half.write_bytes(data)
         except OSError as error:
-            with suppress(OSError):
-                half.unlink(missing_ok=True)  # so that there is some room again
             reason = error.strerror or str(error)
             raise Unwritten(f"{str(path)!r} could not be written ({reason}): mend that, and resume the run.") from None
-
-    def settle(self, folder: Path) -> None:
-        """The name of a new file is on the disk only when its folder is."""
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
     def get(self, name: str) -> bytes | None:
         try:
@@ -119,8 +105,7 @@ class Local(Place):
 
     def sweep(self) -> None:
         """Remove what killed writers left half."""
-        for path in self.root.rglob(".*.half"):
-            path.unlink(missing_ok=True)
+        remove_half_written(self.root)
 
 
 class Remote(Place):

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
+from raison.core.fingerprint import sha256_of_file
 from raison.core.records import Example
 from raison.core.registry import datasets
 from raison.datasets.base import DEVELOPMENT
@@ -203,7 +204,7 @@ def content_of(data: Any) -> str:
     if not isinstance(data, (str, Path)):
         return ""
     place = Path(parse_data_spec(str(data))[0]).expanduser()
-    return hashlib.sha256(place.read_bytes()).hexdigest()[:16] if place.is_file() else ""
+    return sha256_of_file(place)[:16] if place.is_file() else ""
 
 
 def data_mark(data: Any) -> str:

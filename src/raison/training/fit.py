@@ -9,7 +9,6 @@ its checkpoint gives the same numbers, bit for bit, as one that was not (same ma
 from __future__ import annotations
 
 import math
-import os
 import signal
 import sys
 import threading
@@ -24,9 +23,10 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError
+from raison.core.files import remove_half_written, write_whole
 from raison.core.outputs import check_folder
 from raison.core.spec import one_of, whole
-from raison.training.fingerprint import weights_mark
+from raison.models.weight_fingerprint import fingerprint_of_weights
 
 __all__ = [
     "BEST",
@@ -138,7 +138,9 @@ def fit(
     fused = device.type in ("cpu", "cuda")
     optimizer = torch.optim.AdamW(made, lr=0.0, weight_decay=course.decay, betas=course.betas, fused=fused)
     learning = {id(parameter) for parameter in trained}
-    still = weights_mark(parameter for parameter in model.parameters() if id(parameter) not in learning)
+    still = fingerprint_of_weights(
+        (name, parameter) for name, parameter in model.named_parameters() if id(parameter) not in learning
+    )
     done = restored(course, trained, optimizer, still)
     watch = Watch(course, done, still)
     with stop_asked() as stop, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -282,14 +284,10 @@ def lines(every: float = 15.0) -> Callable[[int, int, str], None]:
 @contextmanager
 def saved(path: Path, advice: str = "make room, and give the same command again") -> Iterator[Path]:
     """A file that is written whole or not at all: yields the name to write to, and puts it in place at the end."""
-    half = path.with_name(f"{path.name}.half")
     try:
-        yield half
-        with open(half, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(half, path)
+        with write_whole(path, durable=True) as half:
+            yield half
     except (OSError, RuntimeError) as error:  # torch tells a failed write by a RuntimeError
-        half.unlink(missing_ok=True)  # so that there is some room again
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise Unsaved(f"{path} could not be written ({reason}); {advice}.") from error
 
@@ -317,7 +315,7 @@ def check_free(folder: Path, report: str, early: Sequence[str] = ()) -> None:
         what = "a finished model" if there[0] == report else f"somebody's model ({there[0]})"
         raise InputError(f"{str(folder)!r} has {what}: delete it, or choose another out (--out).")
     if not (folder / CHECKPOINT).exists():  # what a run leaves that is killed before its first
-        check_folder(folder, lambda name: name in (BEST, OWN, *early) or name.endswith(".half"), "a training (--out)")
+        check_folder(folder, lambda name: name in (BEST, OWN, *early), "a training (--out)")
 
 
 def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
@@ -325,6 +323,7 @@ def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
     check_free(folder, report, early)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_half_written(folder)
     except OSError as error:
         raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out).") from None
 

@@ -20,7 +20,7 @@ __all__ = ["REPORT", "RUNS", "repeated"]
 
 REPORT = "training.json"
 RUNS = "runs.json"
-RUN = re.compile(r"run-\d+|runs\.json(\.half)?")  # what is in a folder of several
+RUN = re.compile(r"run-\d+|runs\.json")  # what is in a folder of several
 
 
 def repeated(
