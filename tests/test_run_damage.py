@@ -17,15 +17,19 @@ from raison.core.records import Example
 from raison.runs import export as exporting
 from raison.runs import lines, lock
 from raison.runs.driver import run
-from raison.runs.export import export, query
+from raison.runs.export import export
 from raison.runs.identity import method_identity
 from raison.runs.lock import owned
-from raison.runs.plan import Planned, Planner, header_of
+from raison.runs.maintenance import compact, repair
+from raison.runs.plan import PlannedText, header_of
+from raison.runs.planner import Dealer
+from raison.runs.query import query
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
 from raison.runs.storage import Local, place_of
-from raison.runs.store import compact, records, repair, verify
+from raison.runs.store import records
+from raison.runs.verify import verify
 from raison.studies.evaluate import method_list
 from tests.test_runs import copied, done, folder, parquet_of, shards_of, spec_of  # noqa: F401
 
@@ -63,16 +67,16 @@ def test_a_shard_of_another_run_is_told(folder, copied, done, other):  # noqa: F
 def test_a_shard_of_the_right_size_is_held_against_the_plan(copied, done):  # noqa: F811
     path = shards_of(copied)[0]
     found = list(lines.read(path.read_bytes(), "x").records())
-    path.write_bytes(lines.packed(found[::-1], [0]))
+    path.write_bytes(lines.pack(found[::-1], [0]))
     damage = verify(place_of(copied)).damage
     assert {each.file for each in damage} == {"shards/000000.jsonl"} and "what the plan has" in str(damage[0])
 
 
 def test_a_shard_beyond_the_plan_is_told(copied):  # noqa: F811
     found = lines.read(shards_of(copied)[0].read_bytes(), "x")
-    (copied / "shards" / "000099.jsonl").write_bytes(lines.packed(found.records(), [99]))
+    (copied / "shards" / "000099.jsonl").write_bytes(lines.pack(found.records(), [99]))
     assert "the plan has none of that number" in str(verify(place_of(copied)).damage[0])
-    assert status_of(place_of(copied))["shards_done"] == header_of(place_of(copied)).shards
+    assert status_of(place_of(copied)).shards_done == header_of(place_of(copied)).shards
     with pytest.raises(InputError, match=r"holds a shard 99.*raison store repair"):
         run(copied, resume=True)
     with pytest.raises(InputError, match="none of that number"):
@@ -118,12 +122,12 @@ def test_verify_reads_headers_and_costs_too(copied, done):  # noqa: F811
 
 def test_status_tells_what_is_there(copied):  # noqa: F811
     whole = status_of(place_of(copied))
-    assert whole["state"] == "done" and whole["texts_done"] == whole["texts"]
+    assert whole["state"] == "done" and whole["texts_done"] == whole.texts
     shards_of(copied)[0].write_bytes(b"")
     repair(place_of(copied))
     told = status_of(place_of(copied))
-    assert told["state"] == "stopped" and told["shards_done"] == whole["shards"] - 1
-    assert told["texts_done"] == whole["texts"] - counts_of(copied)[0] and told["seconds_left"] is None
+    assert told.state == "stopped" and told.shards_done == whole.shards - 1
+    assert told.texts_done == whole.texts - counts_of(copied)[0] and told.seconds_left is None
 
 
 def test_compacting_keeps_the_only_good_copies(copied, done):  # noqa: F811
@@ -364,12 +368,12 @@ def test_more_that_can_not_work(tmp_path):
 
 def test_planning_many_texts_takes_a_time_for_each(tmp_path):
     """Twice as many texts take about twice as long, whatever the size of a shard."""
-    texts = [Planned(k, 5, Example("a film", id=str(k))) for k in range(40_000)]
+    texts = [PlannedText(k, 5, Example("a film", id=str(k))) for k in range(40_000)]
 
     def spent(count: int) -> float:
-        planner = Planner(place_of(tmp_path), RunSpec("m", "d", shard_tokens=10**9), None)
+        dealer = Dealer(place_of(tmp_path), RunSpec("m", "d", shard_tokens=10**9))
         start = time.process_time()
-        planner.deal(texts[:count])
+        dealer.deal(texts[:count])
         return time.process_time() - start
 
     assert min(spent(40_000) for _ in range(3)) < 12 * max(1e-3, min(spent(10_000) for _ in range(3)))

@@ -27,15 +27,22 @@ from raison.core import progress
 from raison.core.errors import InputError, ModelError, RaisonError, out_of_memory
 from raison.core.records import Example
 from raison.runs import lines
-from raison.runs.driver import Death, Queue, run
-from raison.runs.export import export, query
+from raison.runs.driver import run
+from raison.runs.executor import Death
+from raison.runs.export import export
 from raison.runs.lock import owned
-from raison.runs.plan import Planned, chunked, header_bytes, header_of, shard_of
+from raison.runs.maintenance import compact, repair
+from raison.runs.plan import PlannedText, header_bytes, header_of, shard_of
+from raison.runs.planner import chunks_of
+from raison.runs.query import query
+from raison.runs.queue import Queue
+from raison.runs.records import Failure
 from raison.runs.report import report
 from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
 from raison.runs.storage import Local, Unwritten, place_of
-from raison.runs.store import compact, done_shards, records, repair, verify
+from raison.runs.store import done_shards, records
+from raison.runs.verify import verify
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_hf
 
@@ -88,7 +95,7 @@ def parquet_of(place: Path) -> bytes:
 
 
 def test_lines_tell_their_damage():
-    data = lines.packed([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
+    data = lines.pack([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
     found = lines.read(data, "f")
     assert found.whole and found.shards == [7] and [list(r) for r in found.records()] == [["a"], ["b"], ["c"]]
     for cut in range(1, len(data)):
@@ -102,7 +109,7 @@ def test_lines_tell_their_damage():
         flipped[place] ^= bit
         assert not lines.read(bytes(flipped), "f").whole, place
     assert not lines.read(data + data, "f").whole
-    newer = lines.packed([], [0]).replace(b'"schema":1', b'"schema":9')
+    newer = lines.pack([], [0]).replace(b'"schema":1', b'"schema":9')
     body = newer[len(lines.HEAD) + 16 + len(lines.MIDDLE) : -2]
     newer = lines.HEAD + lines.checksum(body) + lines.MIDDLE + body + b"}\n"
     with pytest.raises(InputError, match=r"written by a newer raison \(schema 9"):
@@ -119,7 +126,7 @@ def test_lines_tell_their_damage():
 def test_any_record_comes_back_and_any_cut_or_flip_is_told(records, data):
     records = [{"r": record} for record in records]  # as all records of a store do, these begin with a known field
     try:
-        whole = lines.packed(records, [3])
+        whole = lines.pack(records, [3])
     except ValueError:  # infinite numbers are refused, not written
         return
     found = lines.read(whole, "f")
@@ -134,8 +141,8 @@ def test_any_record_comes_back_and_any_cut_or_flip_is_told(records, data):
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60), st.integers(1, 2000))
 def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
-    texts = [Planned(n, tokens, Example("x")) for n, tokens in enumerate(sizes)]
-    chunks = chunked(texts, most)
+    texts = [PlannedText(n, tokens, Example("x")) for n, tokens in enumerate(sizes)]
+    chunks = chunks_of(texts, most)
     assert [n for chunk in chunks for n in chunk] == list(range(len(texts)))
     for chunk in chunks:
         assert len(chunk) == 1 or sum(sizes[n] for n in chunk) <= most
@@ -169,7 +176,7 @@ def test_a_run_is_what_explain_and_evaluate_say(folder, done):
     assert header.texts == 60 and header.twice == 1 and header.shards > 3
     by_method: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
     for record in records(place_of(done)):
-        by_method[record["method"]][record["example"]["text"]] = record["explanations"][0]["scores"]
+        by_method[record.method][record.example.text] = record.explanations[0]["scores"]
     for name in METHODS:
         assert len(by_method[name]) == 60
         for text, scores in list(by_method[name].items())[:10]:
@@ -209,8 +216,8 @@ def test_progress_is_told_within_a_shard(folder, tmp_path, workers):
 def test_all_targets_and_searches(folder, tmp_path):
     run(tmp_path / "r", spec_of(folder, methods=("greedy",), target="all", metrics=(), limit=8))
     found = list(records(place_of(tmp_path / "r")))
-    assert len(found) == 8 and {len(record["explanations"]) for record in found} == {3}
-    assert all(each["selected"] is not None for record in found for each in record["explanations"])
+    assert len(found) == 8 and {len(record.explanations) for record in found} == {3}
+    assert all(each["selected"] is not None for record in found for each in record.explanations)
 
 
 def test_a_run_goes_on_where_shards_are_missing(folder, done, tmp_path):
@@ -218,7 +225,7 @@ def test_a_run_goes_on_where_shards_are_missing(folder, done, tmp_path):
     for name in sorted((tmp_path / "r" / "shards").iterdir())[::2]:
         name.unlink()
     assert verify(place_of(tmp_path / "r")).missing
-    assert status_of(place_of(tmp_path / "r"))["shards_done"] < header_of(place_of(done)).shards
+    assert status_of(place_of(tmp_path / "r")).shards_done < header_of(place_of(done)).shards
     with pytest.raises(InputError, match="go on with it \\(--resume\\)"):
         run(tmp_path / "r", spec_of(folder))
     run(tmp_path / "r", resume=True)
@@ -406,7 +413,7 @@ def test_full_disks_and_readonly_folders_are_told(folder, done, tmp_path, monkey
         run(tmp_path / "r", spec_of(folder))
     monkeypatch.undo()
     assert len(done_shards(place_of(tmp_path / "r"))) == 2
-    assert status_of(place_of(tmp_path / "r"))["state"] in ("failed", "stopped")
+    assert status_of(place_of(tmp_path / "r")).state in ("failed", "stopped")
     run(tmp_path / "r", resume=True)
     assert parquet_of(tmp_path / "r") == parquet_of(done)
     blocked = tmp_path / "file"
@@ -445,16 +452,16 @@ def test_clocks_may_jump(folder, done, tmp_path, monkeypatch):
 @pytest.mark.full
 def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, monkeypatch):
     """A method that ends its process at one text, and one that never comes back from another."""
-    texts = [row["example"]["text"] for row in records(place_of(done)) if row["method"] == METHODS[0]]
+    texts = [row.example.text for row in records(place_of(done)) if row.method == METHODS[0]]
     (tmp_path / "poison.py").write_text(
         "import os, time\n"
         "from raison.runs import worker\n"
-        "plain = worker.Worker.explained\n"
-        "def explained(self, texts):\n"
+        "plain = worker.Worker.explain\n"
+        "def explain(self, texts):\n"
         f"    if any(t.example.text == {texts[5]!r} for t in texts): os._exit(3)\n"
         f"    if any(t.example.text == {texts[20]!r} for t in texts): time.sleep(60)\n"
         "    return plain(self, texts)\n"
-        "worker.Worker.explained = explained\n"
+        "worker.Worker.explain = explain\n"
     )
     from raison.runs import pool
 
@@ -462,7 +469,7 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
     monkeypatch.setenv("POISON", str(tmp_path / "poison.py"))
     status = run(tmp_path / "r", spec_of(folder, chunk_tokens=40), Means(workers=2, timeout=1.5))
     assert status.state == "done" and status.failed == 2 * len(METHODS)
-    failed = {r["example"]["text"]: r["failed"]["reason"] for r in records(place_of(tmp_path / "r")) if "failed" in r}
+    failed = {r.example.text: r.failure.reason for r in records(place_of(tmp_path / "r")) if r.failure is not None}
     assert failed == {texts[5]: "it ended with code 3", texts[20]: "it took too long"}
     assert len(list(records(place_of(tmp_path / "r")))) == 120
     rows = query(place_of(tmp_path / "r"), "select count(*) from explanations where failed is null")[1]
@@ -481,7 +488,7 @@ def test_what_deaths_teach(tmp_path, folder):
     place, queue = place_of(tmp_path / "r"), Queue([])
     own = Death(0, 1, -1, "it ended with code 3", outside=False)
     assert "done again" in queue.learn(own, place) and "one by one" in queue.learn(own, place)
-    assert queue.careful[0].single == {1} and queue.todo == [0, 0]
+    assert queue.careful[0].single == {1} and queue.shards == [0, 0]
     single = Death(0, 1, 2, "it ended with code 3", outside=False)
     queue.learn(single, place)
     assert "is given up after 2 tries" in queue.learn(single, place) and 2 in queue.careful[0].poison
@@ -494,14 +501,14 @@ def test_what_deaths_teach(tmp_path, folder):
 def test_too_little_memory_takes_fewer_texts(folder, done, tmp_path, monkeypatch):
     from raison.runs.worker import Worker
 
-    plain = Worker.explained
+    plain = Worker.explain
 
     def greedy(self, texts):
         if len(texts) > 2:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
         return plain(self, texts)
 
-    monkeypatch.setattr(Worker, "explained", greedy)
+    monkeypatch.setattr(Worker, "explain", greedy)
     status = run(tmp_path / "r", spec_of(folder))
     assert status.failed == 0 and "half as many were taken" in status.notices[-1]
     assert len(list(records(place_of(tmp_path / "r")))) == 120
@@ -510,18 +517,18 @@ def test_too_little_memory_takes_fewer_texts(folder, done, tmp_path, monkeypatch
 def test_texts_that_can_not_be_read_are_recorded(folder, tmp_path, monkeypatch):
     from raison.runs.worker import Worker
 
-    plain = Worker.explained
+    plain = Worker.explain
 
     def picky(self, texts):
         if any("7" in text.example.text for text in texts):
             raise InputError("The text has a seven.")
         return plain(self, texts)
 
-    monkeypatch.setattr(Worker, "explained", picky)
+    monkeypatch.setattr(Worker, "explain", picky)
     run(tmp_path / "r", spec_of(folder))
-    failed = [r for r in records(place_of(tmp_path / "r")) if "failed" in r]
-    assert failed and all(r["failed"] == {"reason": "The text has a seven.", "tries": 1} for r in failed)
-    assert all("7" in r["example"]["text"] for r in failed)
+    failed = [r for r in records(place_of(tmp_path / "r")) if r.failure is not None]
+    assert failed and all(r.failure == Failure("The text has a seven.", tries=1) for r in failed)
+    assert all("7" in r.example.text for r in failed)
 
 
 # -- the rest -----------------------------------------------------------------------------------------------------
@@ -616,14 +623,14 @@ def test_all_explanations_are_counted_whenever_they_were_made(folder, tmp_path, 
     for path in shards_of(tmp_path / "r")[:2]:
         path.unlink()
     left = status_of(place_of(tmp_path / "r"))
-    assert left["explanations"] == sum(len(r["explanations"]) for r in records(place_of(tmp_path / "r")))
-    assert left["explanations"] < status.explanations
+    assert left.explanations == sum(len(r.explanations) for r in records(place_of(tmp_path / "r")))
+    assert left.explanations < status.explanations
     for _ in range(2):  # the second time there is nothing to do
         assert run(tmp_path / "r", means=means, resume=True).explanations == 12 * len(METHODS)
-        assert status_of(place_of(tmp_path / "r"))["explanations"] == 12 * len(METHODS)
+        assert status_of(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
     compact(place_of(tmp_path / "r"))
     (tmp_path / "r" / "status.json").unlink()
-    assert status_of(place_of(tmp_path / "r"))["explanations"] == 12 * len(METHODS)
+    assert status_of(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
 
 
 # -- what a hostile review found ------------------------------------------------------------------------------------
@@ -726,7 +733,7 @@ def test_a_lost_environment_is_told(copied, data):
 def test_strange_files_of_status_and_spec(copied):
     for content in ("[]", "null", '"x"', '{"notices": 5}', "{"):
         (copied / "status.json").write_text(content)
-        assert status_of(place_of(copied))["shards_done"] == len(shards_of(copied))
+        assert status_of(place_of(copied)).shards_done == len(shards_of(copied))
     (copied / "spec.json").write_text("null")
     with pytest.raises(InputError, match="spec of .* is damaged"):
         verify(place_of(copied))
@@ -844,7 +851,7 @@ def test_the_same_text_with_another_label_is_no_damage(folder, tmp_path):
 def test_failures_are_not_forgotten_and_can_be_tried_again(folder, done, tmp_path, monkeypatch):
     from raison.runs.worker import Worker
 
-    plain = Worker.explained
+    plain = Worker.explain
 
     def tired(self, texts):
         if any(text.index == 3 for text in texts):
@@ -852,7 +859,7 @@ def test_failures_are_not_forgotten_and_can_be_tried_again(folder, done, tmp_pat
         return plain(self, texts)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Worker, "explained", tired)
+        patched.setattr(Worker, "explain", tired)
         assert run(tmp_path / "r", spec_of(folder)).failed == len(METHODS)
     assert run(tmp_path / "r", resume=True).failed == len(METHODS)
     assert run(tmp_path / "r", resume=True, retry=True).failed == 0

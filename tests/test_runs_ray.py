@@ -19,10 +19,11 @@ from raison.core.errors import ModelError
 from raison.models.load import load
 from raison.runs.driver import run
 from raison.runs.identity import model_identity
-from raison.runs.ray import packed_model
+from raison.runs.ray_actors import packed_model
 from raison.runs.spec import Means
 from raison.runs.storage import place_of
-from raison.runs.store import done_shards, verify
+from raison.runs.store import done_shards
+from raison.runs.verify import verify
 from tests.test_runs import actors_below, folder, parquet_of, spec_of, write_texts  # noqa: F401
 
 KINDS = ("actor", "worker", "raylet", "driver")
@@ -221,6 +222,6 @@ def test_another_model_is_refused_on_ray(folder):  # noqa: F811
     """Before any actor gets it; the run's own is packed."""
     spec = spec_of(folder)
     identity = model_identity(load(spec.model))
-    assert packed_model(spec, Means(), identity)[1] is not None
+    assert packed_model(spec, Means(), identity).tokenizer is not None
     with pytest.raises(ModelError, match="another model than the run was begun with"):
         packed_model(spec, Means(), "0" * 32)
