@@ -15,7 +15,7 @@ from raison.models.protocol import Question
 from raison.models.tasks.generation import extended
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
-from raison.training.dropout import Keeps, Side, drawn, keep_rules, pairs, rule_of
+from raison.training.dropout import Keeps, Side, attention_pairs, draw_keeps, keep_rules, rule_of
 from raison.training.dropout_attention import attending, keeping_only, reach_of
 from raison.training.seeds import generator
 
@@ -80,7 +80,7 @@ def test_padding_is_never_kept_and_fixed_tokens_always():
 
 def test_draws_are_a_function_of_seed_and_step():
     side = Side(torch.ones(3, 9, dtype=torch.bool), 2)
-    draw = lambda seed, step: drawn(rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)  # noqa: E731
+    draw = lambda seed, step: draw_keeps(rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)  # noqa: E731
     torch.manual_seed(1)
     first = draw(0, 5).target
     torch.manual_seed(2)
@@ -94,7 +94,7 @@ def test_coins():
     rule = rule_of("uniform_length")
 
     def seen(how, mix=0.5, sides=sides):
-        found = (drawn(rule, mix, sides, seed=0, step=step, coins=how) or Keeps() for step in range(400))
+        found = (draw_keeps(rule, mix, sides, seed=0, step=step, coins=how) or Keeps() for step in range(400))
         return Counter((keeps.target is not None, keeps.source is not None) for keeps in found)
 
     apart, one = seen("apart"), seen("one")
@@ -103,7 +103,7 @@ def test_coins():
     assert seen("apart", 1.0) == {(True, True): 400}
     decoder = seen("apart", 0.5, sides[:1])
     assert set(decoder) == {(True, False), (False, False)} and abs(decoder[True, False] - 200) < 45
-    assert drawn(rule_of("none"), 1.0, sides, seed=0, step=0) is None
+    assert draw_keeps(rule_of("none"), 1.0, sides, seed=0, step=0) is None
 
 
 def test_rules_that_do_not_exist():
@@ -123,7 +123,7 @@ def test_rules_that_do_not_exist():
 def test_pairs_follow_the_definition():
     keep = sample("bernoulli(heads=each)", 5, 7, 3)
     for kind in ("self", "decoder", "encoder", "cross"):
-        found = pairs(keep, kind, 7)
+        found = attention_pairs(keep, kind, 7)
         for b, h, i, j in np.ndindex(5, 3, 7, 7):
             kept = bool(keep[b, h, j])
             expected = kept if kind == "cross" else kept or i == j

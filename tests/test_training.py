@@ -24,12 +24,16 @@ from raison.models.lora import merge
 from raison.testing import tiny_hf
 from raison.testing.tiny import TEXTS
 from raison.training import fit as loop
-from raison.training.compatibility import Setup, Task, learner_of, perplexities, subsets, train_compatibility
-from raison.training.dropout import Side, drawn, rule_of
+from raison.training.compatibility import Setup, train_compatibility, trainable_copy
+from raison.training.data_names import named, several
+from raison.training.dropout import Side, draw_keeps, rule_of
 from raison.training.dropout_attention import attending
+from raison.training.feed import Feed
 from raison.training.fit import Course, Stopped, Unsaved, fit, lines
-from raison.training.lm_data import Feed, Row, blocks, joined, named, several, translations
+from raison.training.lm_data import Row, blocks, joined
+from raison.training.partial_contexts import PartialContexts, draw_subsets, perplexities
 from raison.training.seeds import generator
+from raison.training.translation_data import translations
 
 PAIRS = [(text[: 40 + 3 * i], TEXTS[(k + 1) % len(TEXTS)][: 30 + i]) for i in range(8) for k, text in enumerate(TEXTS)]
 SIDE = Side(torch.ones(4, 23, dtype=torch.bool), 2)
@@ -235,10 +239,10 @@ KILLED = """
     torch.set_num_threads(1)
     from raison.testing import tiny_hf
     from raison.models.load import load
-    from raison.training import compatibility, lm_data
+    from raison.training import compatibility, feed
     out, part = sys.argv[1], int(sys.argv[2])
 
-    class Killing(lm_data.Feed):
+    class Killing(feed.Feed):
         def __call__(self, number):
             if number == part:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -365,7 +369,7 @@ def test_reports_name_no_folder(tmp_path):
 # -- compatibility ---------------------------------------------------------------------------------------------
 
 
-def setup_of(model, **settings) -> tuple[Task, list[Row]]:
+def setup_of(model, **settings) -> tuple[PartialContexts, list[Row]]:
     from raison.training.dropout_attention import reach_of
 
     chosen = Setup(**{**SMALL, **settings})
@@ -374,7 +378,7 @@ def setup_of(model, **settings) -> tuple[Task, list[Row]]:
     else:
         examples = [Example(source, label=target) for source, target in PAIRS]
         found = translations(model, examples, length=60, held=0.3, batch=1, own=False, out=Path())
-    task = Task(model.hf, model, rule_of(chosen.keep), chosen, reach_of(model.hf, "tiny"), found.lead)
+    task = PartialContexts(model.hf, model, rule_of(chosen.keep), chosen, reach_of(model.hf, "tiny"), found.lead)
     return task, found.held
 
 
@@ -395,7 +399,8 @@ def test_perplexities_are_those_of_raison_itself(family):
         for start in (0, 2):
             group = sorted(rows[start : min(3, start + 2)], key=len)
             inputs, _ = task.inputs(group)
-            keeps, seen = subsets(task.sides(inputs), 4, generator(0, start, 0))
+            subsets = draw_subsets(task.sides(inputs), 4, generator(0, start, 0))
+            keeps, seen = subsets.keeps, subsets.rows_behind
             for b, row in enumerate(group):
                 if family == "bart":
                     blank = model.encode([Example(model.codec.text(row.source[:-1]))])[0]
@@ -429,7 +434,8 @@ def test_perplexities_are_those_of_raison_itself(family):
 
 def test_subsets_are_uniform_and_only_rows_behind_them_count():
     real = torch.ones(20_000, 6, dtype=torch.bool)
-    keeps, seen = subsets([Side(real, 1)], 2, generator(0))
+    subsets = draw_subsets([Side(real, 1)], 2, generator(0))
+    keeps, seen = subsets.keeps, subsets.rows_behind
     kept = keeps.target[:, 0]
     assert (kept.sum(1) == 2).all() and not kept[:, 5].any() and seen[:, 5].all()
     assert (seen == (torch.arange(6) > torch.where(kept, torch.arange(6), -1).amax(1, keepdim=True))).all()
@@ -540,7 +546,7 @@ def test_frozen_weights_are_trained_in_full_and_computed_positions_are_not(tmp_p
     after = load(str(tmp_path / "m")).hf.state_dict()
     moved = {name for name, weight in hf.state_dict().items() if not torch.equal(weight, after[name])}
     assert "model.decoder.layers.0.encoder_attn.q_proj.weight" in moved and "model.shared.weight" in moved
-    learned = {name for name, p in learner_of(model, Setup()).named_parameters() if p.requires_grad}
+    learned = {name for name, p in trainable_copy(model, Setup()).named_parameters() if p.requires_grad}
     assert learned == {n for n, _ in hf.named_parameters() if "embed_positions" not in n}
     assert report["counts"]["pairs held out"] == 2 and report["own_targets"] is False
     assert all(math.isfinite(loss) for loss in report["losses"])
@@ -559,7 +565,7 @@ def test_both_trainings_see_the_same_tokens_and_learn(prose, tmp_path):
         assert max(dropout["after"][name], control["after"][name]) < 0.8 * control["before"][name]
     assert dropout["tokens trained on"] == control["tokens trained on"] == 20 * 4 * 24
     assert dropout["counts"] == control["counts"]
-    first = next(k for k in range(20) if drawn(rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None)
+    first = next(k for k in range(20) if draw_keeps(rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None)
     assert dropout["losses"][:first] == control["losses"][:first]  # until the first coin says so, both are the same
     assert dropout["losses"][first] != control["losses"][first]
 

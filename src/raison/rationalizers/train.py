@@ -29,8 +29,8 @@ from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import commonest, measured, troubles
 from raison.training.class_data import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
 from raison.training.early_stopping import BEST, Best
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed
 from raison.training.lora import with_lora, write_adapter
 from raison.training.multi_seed import REPORT, repeated
 from raison.training.seeds import generator

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
+
+import torch
 
 from raison import __version__
 from raison.core import limits
@@ -28,9 +30,6 @@ from raison.models.weight_fingerprint import bytes_of_weights
 from raison.runs.lines import SCHEMA
 from raison.runs.spec import RunSpec
 from raison.runs.storage import Place
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = [
     "Environment",
@@ -48,13 +47,14 @@ ENVIRONMENT = "environment.json"
 # settings of a tokenizer that say where it was found
 PLACES = ("name_or_path", "is_local", "local_files_only", "files_loaded", "tokenizer_object")
 
+Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
 MethodIdentity: TypeAlias = "list[str | list[list[str]]]"  # [name, [[parameter, value], ...]]
 
 
 # -- models ---------------------------------------------------------------------------------------------------
 
 
-def transformer_of(model: Model) -> PreTrainedModel | None:
+def transformer_of(model: Model) -> torch.nn.Module | None:
     """The transformers model inside, where there is one."""
     return getattr(model, "hf", None)
 
@@ -77,14 +77,15 @@ def model_identity(model: Model) -> str:
     return digest.hexdigest()
 
 
-def config_bytes(transformer: PreTrainedModel) -> bytes:
+def config_bytes(transformer: torch.nn.Module) -> bytes:
     """The config without what says where it was found, and by which version."""
-    config = {key: value for key, value in transformer.config.to_dict().items() if not key.startswith("_")}
+    settings: dict[str, object] = transformer.config.to_dict()  # type: ignore[operator, union-attr]
+    config = {key: value for key, value in settings.items() if not key.startswith("_")}
     config.pop("transformers_version", None)
     return json.dumps(config, sort_keys=True, default=str).encode()
 
 
-def tokenizer_parts(tokenizer: PreTrainedTokenizerBase) -> Iterator[bytes]:
+def tokenizer_parts(tokenizer: Tokenizer) -> Iterator[bytes]:
     """All that decides how a text becomes tokens: the vocabulary, the settings, and the rules or files."""
     vocabulary: dict[str, int] = getattr(tokenizer, "get_vocab", dict)()
     yield json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass")

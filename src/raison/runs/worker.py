@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import torch
 
 from raison.api import load
 from raison.core import progress
@@ -31,9 +32,6 @@ from raison.runs.records import Failure, ResultRecord, StoredNumbers, pack_expla
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
 from raison.studies.evaluate import merged, method_list, metric_list
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 __all__ = ["Worker", "cost_file", "shard_file"]
 
@@ -239,7 +237,7 @@ class Worker:
         )
 
 
-def own_memory(transformer: PreTrainedModel) -> None:
+def own_memory(transformer: torch.nn.Module) -> None:
     """Put the weights into memory of their own: where they lie (in a mapped file, in Ray's store) decides which kernels
     run, and with them the last digits; so workers of all kinds give the same bytes."""
     for tensor in (*transformer.parameters(), *transformer.buffers()):
