@@ -508,7 +508,7 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         task, _ = setup_of(merged, length=32)
         material = blocks(model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4)
         with attending(fresh):
-            again = task.measured(material.held)
+            again = task.measure(material.held)
         assert again == pytest.approx(report["after"], rel=1e-4)
 
 

@@ -28,15 +28,15 @@ MOST_NOTICES = 20
 
 @dataclass(frozen=True)
 class Status:
-    """A moment of a run; None where nobody knows."""
+    """A moment of a run."""
 
     state: str  # planning | running | done | stopped | failed
-    shards: int | None = None
+    shards: int = 0
     shards_done: int = 0
-    texts: int | None = None
-    texts_done: int | None = None
-    explanations: int | None = None  # of all sessions
-    failed: int | None = None  # of all sessions
+    texts: int = 0
+    texts_done: int = 0
+    explanations: int = 0  # of all sessions
+    failed: int = 0  # of all sessions
     per_second: float | None = None  # texts, of this session
     seconds_left: float | None = None
     process: int | None = None

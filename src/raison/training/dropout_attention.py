@@ -63,7 +63,8 @@ def attention_with_keeps(
         reach.heads[kind] = query.shape[1]
     keep = keeps.of(kind) if keeps is not None else None
     if keep is None:
-        return eager(module, query, key, value, attention_mask, **kwargs)
+        whole: tuple[torch.Tensor, torch.Tensor | None] = eager(module, query, key, value, attention_mask, **kwargs)
+        return whole
     allowed = attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
     if attention_mask is None:
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
@@ -92,9 +93,8 @@ def attending(model: Transformer) -> Iterator[Reach]:
             "without dropout): turn checkpointing off first."
         )
     register_attention()
-    configs = list(
-        {id(module.config): module.config for module in model.modules() if hasattr(module, "config")}.values()
-    )
+    with_config = [module for module in model.modules() if hasattr(module, "config")]
+    configs = list({id(module.config): module.config for module in with_config}.values())
     before = [config._attn_implementation for config in configs]
     reach = Reach({id(module): kind_of(name, model) for name, module in model.named_modules()})
     token = _reach.set(reach)
@@ -110,10 +110,8 @@ def attending(model: Transformer) -> Iterator[Reach]:
 
 def uses_checkpointing(model: Transformer) -> bool:
     """Whether a part of the model computes its forward pass again during the backward pass."""
-    for name in CHECKPOINTING:
-        if any(getattr(module, name, False) is True for module in model.modules()):
-            return True
-    return False
+    flags = [getattr(module, name, False) for module in model.modules() for name in CHECKPOINTING]
+    return any(flag is True for flag in flags)
 
 
 @contextmanager

@@ -151,7 +151,7 @@ def training_of(model: torch.nn.Module, groups: Sequence[Group], feed: Feed, los
         lr=0.0,
         weight_decay=course.decay,
         betas=course.betas,
-        # in one pass over the weights: a large table of words costs more by torch's default than a small LSTM's gradient
+        # in one pass over the weights: else a large table of words costs more than a small LSTM's gradient
         fused=trained[0].device.type in ("cpu", "cuda"),
     )
     return Training(model, trained, optimizer, feed, loss, course)

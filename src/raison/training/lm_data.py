@@ -1,4 +1,4 @@
-"""What a model that writes is trained on: blocks of text, some of them held out; texts of files, data sets and lists."""
+"""What a model that writes is trained on: texts as blocks of tokens, some of which are held out."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> PeftModel
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # of A
-        return peft.get_peft_model(model, config)  # type: ignore[arg-type]
+        return peft.get_peft_model(model, config)
 
 
 def stands_in_block(path: str, model: nn.Module) -> bool:

@@ -16,7 +16,6 @@ from raison.training.lm_data import Row
 from raison.training.seeds import generator
 
 if TYPE_CHECKING:
-    from raison.models.tasks.generation import Writer
     from raison.training.compatibility import Setup
 
 __all__ = ["PartialContexts", "Subsets", "draw_subsets", "perplexities"]
@@ -31,7 +30,7 @@ class PartialContexts:
     """How rows become a loss and perplexities, under any keeps."""
 
     learner: Any  # what runs: a model of transformers, plain or wrapped by peft
-    model: Writer  # its tokens
+    model: Any  # as raison has loaded it, a `Writer`: its tokens
     rule: Rule
     setup: Setup
     heads: dict[str, int]  # of each kind of attention
