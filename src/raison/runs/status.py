@@ -17,7 +17,7 @@ from raison.runs.lines import JsonObject
 from raison.runs.lock import is_driven
 from raison.runs.plan import Header, header_of
 from raison.runs.storage import Place, Unwritten
-from raison.runs.store import count_explanations, done_shards, shards_by_file
+from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 
 __all__ = ["Status", "Tally", "status_of"]
 
@@ -44,6 +44,8 @@ class Status:
     notices: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
+        if self.state == "planning":  # nothing else is known
+            return {"state": self.state, "shards_done": self.shards_done}
         return asdict(self)
 
     def write(self, place: Place) -> None:
@@ -145,8 +147,12 @@ def status_of(place: Place) -> Status:
 
     # files may have gone since it was told
     if told.shards_done != len(done):
-        explanations = sum(count_explanations(place, name) for name in shards_by_file(place))
-        status = replace(status, explanations=explanations)
+        files = shards_by_file(place)
+        status = replace(
+            status,
+            explanations=sum(count_explanations(place, name) for name in files),
+            failed=sum(count_failures(place, name) for name in files),
+        )
     whole = len(done) == header.shards
     if status.state in ("running", "done"):
         status = replace(status, state="done" if whole else "stopped")
