@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import target_probability
 from raison.core.findings import PredictionSummary
 from raison.core.records import Example, Explanation
-from raison.metrics.numbers import AveragedF1, Number, Share
+from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
 from raison.runs.lines import JsonObject
 
 __all__ = [
@@ -123,9 +123,13 @@ def probability_of(explanation: JsonObject) -> float | None:
     return target_probability(prediction_of(explanation))
 
 
-def stored_numbers(numbers: Mapping[str, Number]) -> StoredNumbers:
-    """Numbers as JSON holds them."""
-    return {key: stored_number(value) for key, value in numbers.items()}
+def stored_numbers(of_metrics: Iterable[Numbers]) -> StoredNumbers:
+    """The numbers of all metrics as JSON holds them."""
+    stored: StoredNumbers = {}
+    for numbers in of_metrics:
+        for key, value in numbers.items():
+            stored[key] = stored_number(value)
+    return stored
 
 
 def stored_number(value: Number) -> StoredNumber:

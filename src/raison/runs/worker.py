@@ -31,7 +31,7 @@ from raison.runs.plan import PlannedText, planned_header, shard_of
 from raison.runs.records import Failure, ResultRecord, StoredNumbers, pack_explanations, stored_numbers
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import merged, method_list, metric_list
+from raison.studies.evaluate import method_list, metric_list
 
 __all__ = ["Worker", "cost_file", "shard_file"]
 
@@ -77,6 +77,7 @@ class Worker:
 
         self.identity = model_identity(self.model)
         self.method_identities = [method_identity(method) for method in self.methods]
+        self.method_names = [str(method.spec()) for method in self.methods]
         self.request = Request(
             target="all" if spec.target == "all" else None,
             units=spec.units,
@@ -172,12 +173,12 @@ class Worker:
 
     def heads(self, text: PlannedText) -> Iterator[ResultRecord]:
         """The records of a text, method by method, without what the methods say."""
-        for method, identity in zip(self.methods, self.method_identities, strict=True):
+        for name, identity in zip(self.method_names, self.method_identities, strict=True):
             yield ResultRecord(
                 key=key_of(self.identity, self.spec, identity, text.example),
                 index=text.index,
                 example=text.example,
-                method=str(method.spec()),
+                method=name,
             )
 
     def explain(self, texts: Sequence[PlannedText]) -> list[Result]:
@@ -218,7 +219,7 @@ class Worker:
 
         numbers = {}
         for subject, row in zip(subjects, measured, strict=True):
-            numbers[id(subject.explanation)] = stored_numbers(merged(row))
+            numbers[id(subject.explanation)] = stored_numbers(row)
         return numbers
 
     def subject(
