@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raison.core.errors import InputError
 from raison.runs import lines
+
+on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
 
 
 def test_lines_tell_their_damage():
@@ -34,6 +36,7 @@ def test_lines_tell_their_damage():
         lines.read(newer, "f")
 
 
+@on_a_busy_machine
 @given(
     st.lists(st.dictionaries(st.text(max_size=4), st.text() | st.integers() | st.floats(allow_nan=False)), max_size=5),
     st.data(),

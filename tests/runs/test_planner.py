@@ -6,7 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raison.core.errors import InputError
@@ -18,7 +18,10 @@ from raison.runs.spec import RunSpec
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
+on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
 
+
+@on_a_busy_machine
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60), st.integers(1, 2000))
 def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
     texts = [PlannedText(n, tokens, Example("x")) for n, tokens in enumerate(sizes)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raison.core.errors import InputError, RaisonError
@@ -14,9 +14,13 @@ from raison.runs.status import status_of
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
+on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
 
 
+@on_a_busy_machine
 @given(TEXTS, TEXTS, st.lists(TEXTS, min_size=1, max_size=3, unique=True), st.integers(1, 10**6))
 def test_any_spec_comes_back_from_its_file(tmp_path_factory, model, data, methods, tokens):
     """Or is refused with a sentence; what a run is asked does not depend on how its words are spelled."""

@@ -8,7 +8,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.load import load
 from raison.testing import tiny_hf
-from raison.training.lm_data import blocks, joined
+from raison.training.lm_data import blocks, join_materials
 
 
 def test_blocks_hold_the_text_once_and_hold_some_of_it_out(prose):
@@ -37,7 +37,7 @@ def test_several_texts_give_as_many_tokens_each_and_hold_out_their_own_share(pro
     assert [part.counts["tokens read"] for part in parts] == [485, 485]
     rows = [*parts[0].train, *parts[0].held]
     assert [i for row in rows for i in row.target] == model.codec(text, special=False).ids[:480].tolist()
-    both = joined(parts)
+    both = join_materials(parts)
     assert both.train == parts[0].train + parts[1].train and len(both.held) == 4
     assert both.held[::2] == parts[0].held and both.held[1::2] == parts[1].held
-    assert both.counts["tokens left over"] == 10 and joined(parts[:1]) is parts[0]
+    assert both.counts["tokens left over"] == 10 and join_materials(parts[:1]) is parts[0]

@@ -24,7 +24,7 @@ __all__ = [
     "on_cpu",
     "other_setting",
     "prepared",
-    "restored",
+    "restore_checkpoint",
     "save_checkpoint",
     "saved",
     "writing",
@@ -134,7 +134,7 @@ def save_checkpoint(
         torch.save(state, half)
 
 
-def restored(
+def restore_checkpoint(
     course: Course, trained: Sequence[torch.nn.Parameter], optimizer: torch.optim.Optimizer, *, frozen: str
 ) -> Fitted:
     """What the checkpoint says was done, with weights and optimizer set to it; nothing if there is none."""

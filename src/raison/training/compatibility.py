@@ -31,7 +31,7 @@ from raison.training.dropout import COINS, rule_of
 from raison.training.dropout_attention import attending, reach_of
 from raison.training.feed import Feed
 from raison.training.fit import fit
-from raison.training.lm_data import Material, Row, blocks, joined, training_examples
+from raison.training.lm_data import Material, Row, blocks, join_materials, training_examples
 from raison.training.lora import with_lora, write_adapter
 from raison.training.partial_contexts import PartialContexts
 from raison.training.translation_data import translations
@@ -241,7 +241,7 @@ def material_of(opened: Writer, texts: Texts, setup: Setup, folder: Path) -> Mat
             opened, examples, length=setup.length, held=setup.held, batch=setup.batch, most=texts.tokens
         )
         parts.append(part_blocks)
-    return joined(parts)
+    return join_materials(parts)
 
 
 def trainable_copy(opened: Writer, setup: Setup) -> Transformer:

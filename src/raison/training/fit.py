@@ -31,7 +31,7 @@ from raison.training.checkpoint import (
     check_free,
     on_cpu,
     prepared,
-    restored,
+    restore_checkpoint,
     save_checkpoint,
     saved,
     writing,
@@ -111,18 +111,18 @@ def fit(
     """
     training = training_of(model, groups, feed, loss, course)
     frozen = training.frozen_weights()
-    done = restored(course, training.trained, training.optimizer, frozen=frozen)
+    done = restore_checkpoint(course, training.trained, training.optimizer, frozen=frozen)
     watch = Watch(training, done, frozen)
     devices = [training.device] if training.device.type == "cuda" else []
     with stop_asked() as stop, torch.random.fork_rng(devices=devices):
         if course.before and look is not None and not done.history and not done.step:
-            done.history.append({"step": 0, **looked(model, look, course)})
+            done.history.append({"step": 0, **look_at(model, look, course)})
             watch.say(done, done.history[-1])
         while done.step < course.steps and not enough(done.history):
             one_step(training, done)
             seen = None
             if look is not None and course.looks_after(done.step):
-                seen = {"step": done.step, **looked(model, look, course)}
+                seen = {"step": done.step, **look_at(model, look, course)}
                 done.history.append(seen)
             last = done.step == course.steps or (seen is not None and enough(done.history))
             asked = stop()  # asked once: whoever is told so finds a checkpoint
@@ -193,7 +193,7 @@ def seed_dropout(device: torch.device, seed: int) -> None:
 
 
 @torch.inference_mode()
-def looked(model: torch.nn.Module, look: Look, course: Course) -> Measurements:
+def look_at(model: torch.nn.Module, look: Look, course: Course) -> Measurements:
     """What `look` sees; whatever it draws is a function of the seed, and the progress it reports is nobody's news."""
     model.eval()
     torch.manual_seed(course.seed)

@@ -21,7 +21,7 @@ from raison.datasets.open import open_dataset, parse_data_spec
 if TYPE_CHECKING:
     from raison.models.runner.adapter import Adapter
 
-__all__ = ["Material", "Row", "blocks", "check_vocabulary", "joined", "split_held_out", "training_examples"]
+__all__ = ["Material", "Row", "blocks", "check_vocabulary", "join_materials", "split_held_out", "training_examples"]
 
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
 
@@ -185,7 +185,7 @@ def tokens_of_texts(model: Adapter, examples: Iterable[Example], most: int | Non
     return np.concatenate(pieces)[:most]
 
 
-def joined(parts: Sequence[Material]) -> Material:
+def join_materials(parts: Sequence[Material]) -> Material:
     """Blocks of several texts as one material; each has held out its own share, and they take turns there."""
     first = parts[0]
     if len(parts) == 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,18 +13,31 @@ import numpy as np
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
+from raison.core.json_record import Record
 from raison.core.outputs import check_folder
 from raison.core.spec import whole
 from raison.training.checkpoint import check_free, saved
 from raison.training.course import SEEDS
 
-__all__ = ["REPORT", "RUNS", "repeated"]
+__all__ = ["REPORT", "RUNS", "RepeatedTraining", "repeated"]
 
 REPORT = "training.json"
 RUNS = "runs.json"
 RUN = re.compile(r"run-\d+|runs\.json")  # what is in a folder of several
 
 Report: TypeAlias = dict[str, Any]  # what training.json holds; each kind of training has its own
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedTraining(Record):
+    """What several trainings with different seeds report: mean and deviation of each number, by its name."""
+
+    what: str  # classifier or rationalizer
+    runs: int
+    seeds: tuple[int, ...]
+    dev: Mapping[str, Mapping[str, float]]  # name -> {"mean": …, "deviation": …}
+    test: Mapping[str, Mapping[str, float]] | None = None
+    troubles: tuple[str, ...] = ()
 
 
 def repeated(
@@ -68,7 +82,7 @@ def summary_of(reports: list[Report]) -> Report:
         "seeds": [report["seed"] for report in reports],
     }
     for part in ("dev", "test"):
-        if part in first:
+        if first.get(part):
             summary[part] = spread([report[part] for report in reports])
     if any(report.get("troubles") for report in reports):
         summary["troubles"] = troubles_of(reports)
