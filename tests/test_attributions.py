@@ -11,8 +11,10 @@ import torch
 import raison
 from raison.core.artifact import Artifact
 from raison.core.registry import methods
+from raison.methods.attn_lrp import ATTN_LRP
+from raison.methods.cp_lrp import CP_LRP
 from raison.methods.deeplift import RESCALE
-from raison.methods.lrp import ALPHA_BETA, ATTN_LRP, CP_LRP
+from raison.methods.lrp import ALPHA_BETA
 from raison.models.load import load
 from raison.models.probe import subject
 from raison.models.relevance import rules
@@ -137,11 +139,11 @@ def test_gae_through_cross_attention(family):
 
 def test_a_rollout_of_uniform_attention_is_uniform():
     """By hand: one layer, A = 1/t everywhere: ½ I + ½ A, so ½ + ½/t for oneself and ½/t for the others."""
-    from raison.methods.rollout import lifted, normalised, rolled_out
+    from raison.methods.rollout import normalise_rows, on_axis, roll_out
     from raison.models.protocol import Map
 
     uniform = Map("self", 0, np.arange(4), np.arange(4), torch.full((1, 4, 4), 0.25))
-    matrix = rolled_out([normalised(lifted(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4)
+    matrix = roll_out([normalise_rows(on_axis(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4)
     np.testing.assert_allclose(matrix, np.eye(4) / 2 + 1 / 8)
 
 
@@ -335,10 +337,11 @@ def test_words_and_constants_share_the_whole_logit_under_rules_that_conserve(fam
 
 @pytest.mark.parametrize(("name", "why"), [("attn_lrp", "softmax"), ("cp_lrp", "activations")])
 def test_rules_that_do_not_conserve_say_so(name, why):
-    told = raison.explain(tiny_model("bert", "classification"), TEXT, name).diagnostics
+    explanation = raison.explain(tiny_model("bert", "classification"), TEXT, name)
+    told = explanation.diagnostics
     rest = told["logit"] - told["relevance_sum"] - told["relevance_of_constants"]
     assert told["conservation_error"] == pytest.approx(abs(rest)) and abs(rest) > 0.01
-    (note,) = told["notes"]
+    (note,) = explanation.notes
     assert note.startswith("Of the logit ") and note.endswith(f"; the rule for {why} does not conserve the rest.")
 
 
@@ -533,6 +536,6 @@ def test_heads_of_another_model_are_refused(tmp_path):
 
 def test_corruption_keeps_the_kind_of_chosen_heads():
     synt, pos = np.array([[1, 0], [0, 0]], bool), np.array([[0, 1], [0, 0]], bool)
-    more = methods.build("masked_lrp(corruption=1.0)").varied((synt, pos), np.random.default_rng(0))
+    more = methods.build("masked_lrp(corruption=1.0)").vary((synt, pos), np.random.default_rng(0))
     np.testing.assert_array_equal(more[0], synt)
     np.testing.assert_array_equal(more[1], [[False, True], [True, True]])

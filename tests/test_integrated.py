@@ -17,8 +17,8 @@ from raison.methods import quadrature
 from raison.methods.base import Batch
 from raison.methods.baselines import Absent, Words
 from raison.methods.gradient_shap import degrees_of_differences, standard_error
-from raison.methods.integrated_gradients import Points
 from raison.methods.margin import margin
+from raison.methods.paths import Path, slopes_at
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
 from raison.testing import FAMILIES, tiny_hf, tiny_model
@@ -432,24 +432,23 @@ def test_points_are_made_one_at_a_time():
     model = tiny_model("bert", "classification")
     made = []
 
-    class Watched(Points):
-        def __getitem__(self, number):
-            made.append(number)
-            return super().__getitem__(number)
-
-    from raison.methods.integrated_gradients import Path, slopes
+    class Watched(Path):
+        def at(self, place):
+            made.append(place)
+            return super().at(place)
 
     encoding = model.encode([raison.Example(TEXT)])[0]
     target = model.resolve_targets(encoding)[0][1]
     words = Words(model)
-    path = Path(Absent(words, "mask").rows(encoding, target.free(encoding)), words.of(encoding))
+    path = Watched(Absent(words, "mask").rows(encoding, target.free(encoding)), words.of(encoding))
     small = type(model.budget)(tokens=3 * len(encoding))
     model.budget = small
     batch = Batch([encoding], [target], [])
+    places = list(np.linspace(0, 1, 9))
     seen = []
-    for number, _, _ in slopes(model, batch, [0] * 9, Watched([path] * 9, list(np.linspace(0, 1, 9)))):
+    for slope in slopes_at(model, batch, [0] * 9, [path] * 9, places):
         seen.append(len(made))
-        assert number in made
+        assert places[slope.point] in made
     assert seen == [3, 3, 3, 6, 6, 6, 9, 9, 9]
     assert torch.equal(path.at(0.0), path.start) and torch.equal(path.at(1.0), path.end)
 

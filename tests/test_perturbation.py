@@ -22,13 +22,14 @@ from raison.core.errors import InputError, UnknownName
 from raison.core.registry import methods
 from raison.core.text_splitting import split_words
 from raison.core.units import group
-from raison.methods import shapley
+from raison.methods import shapley_sampling
 from raison.methods.base import Batch
 from raison.methods.idf import SHIPPED, entry
+from raison.methods.kept_sets import evaluate_sets, worth_sharing
+from raison.methods.kernel_shap import KernelShap
 from raison.methods.lime import Lime
 from raison.methods.margin import t_quantile
-from raison.methods.perturbation import ask, shares
-from raison.methods.shapley import KernelShap, ShapleySampling
+from raison.methods.shapley_sampling import ShapleySampling
 from raison.models.protocol import Budget, Question, TargetSpec
 from raison.studies.idf import fit_idf
 from raison.testing import check_method, tiny_model
@@ -180,8 +181,13 @@ def test_many_orders_are_asked_about_in_parts(monkeypatch):
     batch, units, _ = questioned(model, "some very good films have a bad and lovely end", "word")
     (wanted,) = ShapleySampling(7)(model, batch)
     sizes = []
-    monkeypatch.setattr(shapley, "CELLS", 2 * 2 * (len(units) + 1) * len(units))
-    monkeypatch.setattr(shapley, "ask", lambda m, b, chosen: sizes.append(len(chosen[0])) or ask(m, b, chosen))
+
+    def watched(model, batch, sets):
+        sizes.append(len(sets[0]))
+        return evaluate_sets(model, batch, sets)
+
+    monkeypatch.setattr(shapley_sampling, "CELLS", 2 * 2 * (len(units) + 1) * len(units))
+    monkeypatch.setattr(shapley_sampling, "evaluate_sets", watched)
     (found,) = ShapleySampling(7)(model, batch)
     assert sizes == [4 * (len(units) + 1)] * 3 + [2 * (len(units) + 1)]
     np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-12)
@@ -642,11 +648,11 @@ def test_what_is_worth_sharing():
     encoding = model.encode([raison.Example("The old town lies on a hill above the small river")])[0]
     target = model.resolve_targets(encoding)[0][1]
     size = len(encoding)
-    assert shares(Question(encoding, target, ~np.eye(size, dtype=bool)))
+    assert worth_sharing(Question(encoding, target, ~np.eye(size, dtype=bool)))
     few = np.random.default_rng(0).random((4, size)) < 0.5
     few[:, 0] = [True, False, True, False]
-    assert not shares(Question(encoding, target, few))
-    assert not shares(Question(encoding, target, np.ones((1, size), bool)))
+    assert not worth_sharing(Question(encoding, target, few))
+    assert not worth_sharing(Question(encoding, target, np.ones((1, size), bool)))
     literal = [tuple(np.flatnonzero((row | target.given(encoding)) & target.inputs(size))) for row in few]
     nodes = {path[:end] for path in literal for end in range(1, len(path) + 1)}
     assert len(nodes) > 0.75 * sum(map(len, set(literal)))  # what the rule has counted
@@ -657,7 +663,7 @@ def test_a_source_that_differs_shares_nothing():
     encoding, target = model.resolve_targets(model.encode([raison.Example("The old town lies")])[0])[0]
     source = encoding.segment == 0
     removed = np.array([np.arange(len(encoding)) != t for t in np.flatnonzero(source)])
-    assert not shares(Question(encoding, target, removed))
+    assert not worth_sharing(Question(encoding, target, removed))
 
 
 # -- controls ------------------------------------------------------------------------------------------------

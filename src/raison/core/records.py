@@ -261,6 +261,10 @@ class Target(Record):
         inputs = self.inputs(len(encoding))
         return (given & inputs) | (inputs & ~self.scope(len(encoding)))
 
+    def visible(self, keep: np.ndarray, encoding: Encoding) -> np.ndarray:
+        """[.. t] what the model is shown of a text of which `keep` [.. t] stays: that, and what can't be removed."""
+        return (keep | self.given(encoding)) & self.inputs(len(encoding))
+
     def free(self, encoding: Encoding) -> np.ndarray:
         """[t] what may be removed."""
         return self.scope(len(encoding)) & ~self.given(encoding)

@@ -18,7 +18,7 @@ import torch
 from raison.models.attention.products import SHAPES, Mark, Products, signals_in
 from raison.models.relevance.rules import Rule, rewired
 
-__all__ = ["ACTIVATIONS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
+__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
 
 # functions whose own backward step is right for relevance too: they move, cut, join or drop numbers
 MOVES = SHAPES | frozenset(
@@ -30,6 +30,8 @@ MOVES = SHAPES | frozenset(
 ACTIVATIONS = frozenset(
     "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
 )
+
+STATISTICS = frozenset("rsqrt sqrt pow var std norm".split())  # of a norm that is written out
 
 Fits = Callable[[str, int], bool]  # (name of the function, number of its signals) -> whether a rule is for it
 

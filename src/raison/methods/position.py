@@ -1,4 +1,4 @@
-"""Scores that know nothing of the model: what a real method has to beat."""
+"""Scores by place alone: what a real method has to beat."""
 
 from __future__ import annotations
 
@@ -11,35 +11,7 @@ from raison.core.spec import between
 from raison.methods.base import Answer, Batch, Method, method
 from raison.models.protocol import Model
 
-__all__ = ["Position", "Random", "Uniform"]
-
-
-@method("random")
-@dataclass(frozen=True)
-class Random(Method):
-    """Uniform random scores, seeded by the example's content."""
-
-    signed = False
-    axis = "unit"
-
-    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(batch.generator(i).random(len(units))) for i, units in enumerate(batch.units)]
-
-
-@method("uniform")
-@dataclass(frozen=True)
-class Uniform(Method):
-    """The same score for every unit.
-
-    score_u = 1 / M for M units: what attention says that looks at everything alike. All order is left to how ties are
-    broken, so a metric that ranks units shows here what it makes of ties.
-    """
-
-    signed = False
-    axis = "unit"
-
-    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(np.full(len(units), 1 / max(1, len(units)))) for units in batch.units]
+__all__ = ["Position"]
 
 
 @method("position")
@@ -65,6 +37,9 @@ class Position(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         answers = []
         for units in batch.units:
-            scores = (np.arange(1, len(units) + 1) / max(1, len(units))) ** self.power
-            answers.append(Answer(scores if self.favours == "end" else scores[::-1]))
+            places = np.arange(1, len(units) + 1)
+            scores = (places / max(1, len(units))) ** self.power
+            if self.favours == "start":
+                scores = scores[::-1]
+            answers.append(Answer(scores))
         return answers
