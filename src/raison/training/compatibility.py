@@ -23,7 +23,7 @@ from torch import nn
 
 from raison.core.errors import InputError
 from raison.core.spec import between, one_of, whole
-from raison.models.attention.hook import clone
+from raison.models.attention.view import clone
 from raison.models.load import load, placed
 from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
 from raison.training.dropout_attention import attending, keeping_only, reach_of

@@ -22,7 +22,8 @@ import torch
 from torch import nn
 
 from raison.core.errors import Unsupported
-from raison.models.attention.hook import eager_of, kind_of
+from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view import kind_of
 from raison.training.dropout import Keeps, pairs
 
 __all__ = ["Reach", "attending", "keeping_only", "reach_of"]
@@ -71,15 +72,6 @@ def attention(
     return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
 
 
-def register() -> None:
-    """Make the attention and a mask function known to transformers (both, or masks would be dropped)."""
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-
-
 @contextmanager
 def attending(model: Any) -> Iterator[Reach]:
     """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
@@ -88,7 +80,7 @@ def attending(model: Any) -> Iterator[Reach]:
             "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
             "without dropout): turn checkpointing off first."
         )
-    register()
+    register_attention(NAME, attention)
     configs = list({id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values())
     before = [config._attn_implementation for config in configs]
     token = _reach.set(Reach({id(module): kind_of(name, model) for name, module in model.named_modules()}))
