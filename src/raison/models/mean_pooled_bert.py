@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers import BertModel, BertPreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 
@@ -21,7 +21,7 @@ class MeanPooledBert(BertPreTrainedModel):
 
     raison_task = "classification"  # the class name alone does not say so
 
-    def __init__(self, config: BertConfig):
+    def __init__(self, config: Any):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.bert = BertModel(config, add_pooling_layer=False)

@@ -17,10 +17,22 @@ from torch import nn
 
 from raison.core import progress
 
-__all__ = ["Attended", "Block", "Call", "EagerAttention", "MaskRule", "PackedNodes", "Seen", "current", "running"]
+__all__ = [
+    "Attended",
+    "Attention",
+    "Block",
+    "Call",
+    "EagerAttention",
+    "MaskRule",
+    "PackedNodes",
+    "Seen",
+    "current",
+    "running",
+]
 
-Attended = tuple[torch.Tensor, torch.Tensor | None]  # output [b s h d] and weights [b h s t]
-EagerAttention = Callable[..., Attended]
+Attended = tuple[torch.Tensor, torch.Tensor | None]  # output [b s h d] and weights [b h s t]; a fused kernel has none
+Attention = Callable[..., Attended]
+EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 MaskRule = Callable[..., torch.Tensor]  # (example, head, query, key) -> whether the query may see the key
 
 

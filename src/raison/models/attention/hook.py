@@ -65,15 +65,13 @@ def attention(
     else:
         with Reweighted(factors, nothing) as watch:
             output, _ = eager(module, query, key, value, attention_mask, **kwargs)
-        weights = watch.weights
-        if weights is None:
+        if watch.weights is None:
             raise Unsupported(
                 f"{type(module).__name__} multiplies its values in a way of its own, so none can be hidden."
             )
+        weights = watch.weights
 
     if "attention" in call.record:
-        if weights is None:
-            raise Unsupported(f"{type(module).__name__} does not tell its attention weights.")
         call.maps.append(Seen(getattr(module, "raison_kind", "self"), weights, call.block))
     return output, weights
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 
 from raison.core.errors import Unsupported
-from raison.models.attention.call import EagerAttention, MaskRule
+from raison.models.attention.call import Attention, EagerAttention, MaskRule
 
 __all__ = ["eager_of", "fused_attention", "register_attention"]
 
 
-def register_attention(name: str, attention: EagerAttention, mask: MaskRule | None = None) -> None:
+def register_attention(name: str, attention: Attention, mask: MaskRule | None = None) -> None:
     """Make an attention known under a name, with the function that makes its masks (None: as for eager attention).
 
     Without a function of its own an attention would get no mask at all.
@@ -25,11 +25,11 @@ def register_attention(name: str, attention: EagerAttention, mask: MaskRule | No
     ALL_MASK_ATTENTION_FUNCTIONS.register(name, mask or ALL_MASK_ATTENTION_FUNCTIONS["eager"])
 
 
-def fused_attention() -> EagerAttention:
+def fused_attention() -> Attention:
     """PyTorch's fused kernel, as transformers calls it."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    fused: EagerAttention = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    fused: Attention = ALL_ATTENTION_FUNCTIONS["sdpa"]
     return fused
 
 

@@ -14,7 +14,7 @@ PRIVATE = frozenset(vars(nn.Module())) - {"training"}
 SHORT = 50  # items of a list or dictionary that is compared
 
 
-def view_fingerprint(model: nn.Module) -> Hashable:
+def view_fingerprint(model: nn.Module) -> tuple[Hashable, ...]:
     """Where the weights live and how the modules are set; a view is made anew when either has changed.
 
     Weights changed in place need nothing, the view shares them. Moved tensors (`.to`, resized embeddings) and
