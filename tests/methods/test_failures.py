@@ -175,7 +175,7 @@ class Letters(Method):
 def test_mistakes_of_a_method_from_elsewhere_are_told_as_its_own():
     model = tiny_model("bert", "classification")
     assert raison.explain(model, "a lovely film", Letters()).scores.tolist() == [1, 6, 4]
-    sentence = r"'letters' failed in line \d+ of test_findings.py \(AttributeError: .*mend it"
+    sentence = r"'letters' failed in line \d+ of test_failures.py \(AttributeError: .*mend it"
     with pytest.raises(MethodFailed, match=sentence):
         raison.explain(model, "a lovely film", Letters("raises"))
     with pytest.raises(InputError, match="4 scores of letters.* do not fit 3 units"):

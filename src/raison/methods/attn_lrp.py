@@ -8,7 +8,7 @@ from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.conservation import relevance_by_gradients
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
-from raison.models.relevance.rules import constant, half_gradients, own, ratio, standardised
+from raison.models.relevance.rules import constant, half_gradients, norm_as_given, own_gradient, ratio
 
 __all__ = ["ATTN_LRP", "AttnLRP"]
 
@@ -18,10 +18,10 @@ ATTN_LRP = Rules(
         (two("matmul", "bmm", "mul"), half_gradients),
         (one(*STATISTICS), constant),
         (one(*ACTIVATIONS), ratio),
-        (one("layer_norm"), standardised),
-        (one("linear", "addmm", "matmul", "bmm", "softmax", "add", "sub", "rsub", "mul", "div", "neg"), own),
-        (two("add", "sub"), own),
-        (one("sum", "mean"), own),
+        (one("layer_norm"), norm_as_given),
+        (one("linear", "addmm", "matmul", "bmm", "softmax", "add", "sub", "rsub", "mul", "div", "neg"), own_gradient),
+        (two("add", "sub"), own_gradient),
+        (one("sum", "mean"), own_gradient),
     ),
     gradients=True,
 )

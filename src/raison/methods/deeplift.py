@@ -11,9 +11,9 @@ from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.conservation import notes_on_missing_rules
 from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
-from raison.models.relevance.deeplift import between, log_sum, normed, product, quotient, soft
+from raison.models.relevance.deeplift import elementwise, layer_norm, logsumexp, product, quotient, softmax
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one, two
-from raison.models.relevance.rules import own
+from raison.models.relevance.rules import own_gradient
 
 __all__ = ["RESCALE", "DeepLIFT"]
 
@@ -21,12 +21,15 @@ RESCALE = Rules(
     (
         (two("matmul", "bmm", "mul"), product),
         (two("div"), quotient),
-        (one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"), between),
-        (one("softmax"), soft),
-        (one("logsumexp"), log_sum),
-        (one("layer_norm"), normed),
-        (one("linear", "addmm", "matmul", "bmm", "add", "sub", "rsub", "mul", "div", "neg", "sum", "mean"), own),
-        (two("add", "sub"), own),
+        (one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"), elementwise),
+        (one("softmax"), softmax),
+        (one("logsumexp"), logsumexp),
+        (one("layer_norm"), layer_norm),
+        (
+            one("linear", "addmm", "matmul", "bmm", "add", "sub", "rsub", "mul", "div", "neg", "sum", "mean"),
+            own_gradient,
+        ),
+        (two("add", "sub"), own_gradient),
     ),
     paired=True,
 )

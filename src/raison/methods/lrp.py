@@ -9,7 +9,7 @@ from raison.methods.conservation import with_conservation
 from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
-from raison.models.relevance.rules import added, constant, halved, linear, multiplied, passed, summed
+from raison.models.relevance.rules import addition, constant, half_each, identity, linear, pooling, product_of_signals
 
 __all__ = ["ALPHA_BETA", "LRP"]
 
@@ -17,12 +17,12 @@ __all__ = ["ALPHA_BETA", "LRP"]
 ALPHA_BETA = Rules(
     (
         (one("linear", "addmm", "matmul", "bmm"), linear),
-        (two("add", "sub"), added),
-        (two("matmul", "bmm"), multiplied),
-        (two("mul"), halved),
+        (two("add", "sub"), addition),
+        (two("matmul", "bmm"), product_of_signals),
+        (two("mul"), half_each),
         (one(*STATISTICS), constant),
-        (one(*ACTIVATIONS, "softmax", "layer_norm", "rms_norm", "add", "sub", "rsub", "mul", "div", "neg"), passed),
-        (one("sum", "mean"), summed),
+        (one(*ACTIVATIONS, "softmax", "layer_norm", "rms_norm", "add", "sub", "rsub", "mul", "div", "neg"), identity),
+        (one("sum", "mean"), pooling),
     )
 )
 

@@ -23,7 +23,7 @@ from torch import nn
 
 from raison.core.errors import Unsupported
 from raison.models.attention.registration import eager_of, register_attention
-from raison.models.attention.view import kind_of
+from raison.models.attention.view import attention_kind
 from raison.training.dropout import Keeps, pairs
 
 __all__ = ["Reach", "attending", "keeping_only", "reach_of"]
@@ -83,7 +83,7 @@ def attending(model: Any) -> Iterator[Reach]:
     register_attention(NAME, attention)
     configs = list({id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values())
     before = [config._attn_implementation for config in configs]
-    token = _reach.set(Reach({id(module): kind_of(name, model) for name, module in model.named_modules()}))
+    token = _reach.set(Reach({id(module): attention_kind(name, model) for name, module in model.named_modules()}))
     try:
         for config in configs:
             config._attn_implementation = NAME

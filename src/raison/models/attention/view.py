@@ -20,7 +20,7 @@ from raison.models.attention import hook
 from raison.models.attention.view_hooks import begin_block, end_block, keep_asked_rows, replace_embeddings
 from raison.models.relevance.mode import activation
 
-__all__ = ["bare", "clone", "configs_of", "kind_of", "view_of", "word_tables"]
+__all__ = ["attention_kind", "bare", "clone", "configs_of", "view_of", "word_tables"]
 
 CROSS_ATTENTION = frozenset({"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"})  # names of modules
 
@@ -98,7 +98,7 @@ def view_of(model: nn.Module, prepare: Callable[[Any], None] | None = None) -> A
         if is_block(name, copied):
             module.register_forward_pre_hook(begin_block, with_kwargs=True)
             module.register_forward_hook(end_block)
-        module.raison_kind = kind_of(name, copied)
+        module.raison_kind = attention_kind(name, copied)
         module.raison_fused = fused
     head = copied.get_output_embeddings()
     if head is not None:
@@ -121,7 +121,7 @@ def is_encoder_decoder(model: Any) -> bool:
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
-def kind_of(name: str, model: Any) -> str:
+def attention_kind(name: str, model: Any) -> str:
     """Which map an attention module of this path gives: self, or encoder, decoder, cross."""
     if not is_encoder_decoder(model):
         return "self"

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import torch
 
 from raison.models.attention.products import Arguments, Function, Options, argument, name_of
-from raison.models.relevance.rules import fitted, plainly, rewired
+from raison.models.relevance.rules import sum_to_shape, with_backward, without_backward
 
-__all__ = ["between", "log_sum", "normed", "product", "quotient", "soft"]
+__all__ = ["elementwise", "layer_norm", "logsumexp", "product", "quotient", "softmax"]
 
 NEAR = 1e-6  # relative: differences below are too small to divide by, the derivative in the middle takes their place
 
@@ -48,11 +48,11 @@ def secant(y: torch.Tensor, x: torch.Tensor, slope: Callable[[torch.Tensor], tor
     return torch.where(far, ratio, slope((here + there) / 2))
 
 
-def between(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """An element-wise function: tanh, an activation, a power, a root."""
     place = next(i for i, value in enumerate(args) if isinstance(value, torch.Tensor) and value.requires_grad)
     x = args[place]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
     def slope(middle: torch.Tensor) -> torch.Tensor:
         with torch.enable_grad():
@@ -63,13 +63,13 @@ def between(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (with_zeros(of_input(gradient) * secant(result, x, slope)),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
 def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """A product of two signals, element-wise or of matrices: each is multiplied by the mean of the other."""
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     of_matrices = name_of(function) in ("matmul", "bmm")
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -78,9 +78,9 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
         right = mean_of_halves(b)
         for_left = g @ right.mT if of_matrices else g * right
         for_right = left.mT @ g if of_matrices else g * left
-        return with_zeros(fitted(for_left, left.shape)), with_zeros(fitted(for_right, right.shape))
+        return with_zeros(sum_to_shape(for_left, left.shape)), with_zeros(sum_to_shape(for_right, right.shape))
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
 def mean_of_halves(tensor: torch.Tensor) -> torch.Tensor:
@@ -94,11 +94,11 @@ def mean_of_halves(tensor: torch.Tensor) -> torch.Tensor:
 def quotient(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """a / b of two signals: a times 1/b."""
     a, b = args[:2]
-    inverse = between(torch.reciprocal, (b,), {})
+    inverse = elementwise(torch.reciprocal, (b,), {})
     return product(torch.mul, (a, inverse), {})
 
 
-def shares(x: torch.Tensor, axis: int) -> torch.Tensor:
+def shares_of_logsumexp(x: torch.Tensor, axis: int) -> torch.Tensor:
     """w with Σ_j w_j Δx_j = ΔL for L = ln Σ exp x: through exp, sum and logarithm, scaled so that nothing overflows."""
     x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)  # a row that may see nothing has only the lowest number
     total = x.logsumexp(axis, keepdim=True)
@@ -113,41 +113,41 @@ def shares(x: torch.Tensor, axis: int) -> torch.Tensor:
     return secant(powers, x, slope) / secant(sums, total, slope)
 
 
-def soft(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def softmax(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """softmax: s = exp(u), u = x − L, L = ln Σ exp x, so that Δs = Δs/Δu · (Δx − ΔL)."""
     x = args[0]
     axis = argument(args, kwargs, 1, "dim", -1)
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         logs = x.detach() - x.detach().logsumexp(axis, keepdim=True)
         inner = of_input(gradient) * secant(result, logs, torch.exp)
-        return (with_zeros(inner - shares(x, axis) * inner.sum(axis, keepdim=True)),)
+        return (with_zeros(inner - shares_of_logsumexp(x, axis) * inner.sum(axis, keepdim=True)),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def log_sum(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def logsumexp(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """logsumexp: ln Σ exp x."""
     x = args[0]
     axis = argument(args, kwargs, 1, "dim", -1)
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         g = of_input(gradient)
         if g.dim() < x.dim():
             g = g.unsqueeze(axis)
-        return (with_zeros(g * shares(x, axis)),)
+        return (with_zeros(g * shares_of_logsumexp(x, axis)),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def normed(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def layer_norm(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """layer_norm: c · q^(−½) · γ with c = x − mean and q = mean c² + ε; Δ(q^−½) = −Δq / (√q √q' (√q + √q'))."""
     x, shape = args[:2]
     weight = argument(args, kwargs, 2, "weight")
     eps = argument(args, kwargs, 4, "eps", 1e-5)
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     axes = tuple(range(-len(shape), 0))
     size = x[0].numel() // x[0].sum(axes).numel()
 
@@ -169,4 +169,4 @@ def normed(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor
         change = g * (1 / q + 1 / r) / 2 + scale * (c + d) / size
         return (with_zeros(change - change.mean(axes, keepdim=True)),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)

@@ -25,7 +25,7 @@ from raison.models.attention.products import (
     argument,
     signals_in,
 )
-from raison.models.relevance.rules import Rule, rewired
+from raison.models.relevance.rules import Rule, with_backward
 
 __all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
 
@@ -200,7 +200,7 @@ def scaled_by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) 
         folded = relevance.reshape(*heads, -1) * scale[None, :, None]
         return (folded.reshape(relevance.shape),)
 
-    return rewired(tensor, pull, tensor)
+    return with_backward(tensor, pull, tensor)
 
 
 def through_heads(
@@ -227,7 +227,7 @@ def through_heads(
         kept = parts[0] * factors[0] + parts[1] * factors[1]
         return (kept.reshape(relevance.shape),)
 
-    return rewired(result, pull, result)
+    return with_backward(result, pull, result)
 
 
 def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:

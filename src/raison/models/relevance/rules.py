@@ -4,8 +4,8 @@ A rule replaces the backward step of one function: given relevance (or a modifie
 each argument gets. Rules belong to functions, not to modules, so residual additions, gated products and tanh heads are
 reached in every family without copies of modelling files (methods.md of Chefer 2021b, Song et al. 2024, Achtibat 2024).
 
-Relevance rules (R): `linear`, `added`, `multiplied`, `halved`, `passed`, `summed`. Gradient rules (g): `ratio`,
-`standardised`, `halved`. `constant` serves both: what it returns is no signal any more.
+Relevance rules (R): `linear`, `addition`, `product_of_signals`, `half_each`, `identity`, `pooling`. Gradient rules (g):
+`own_gradient`, `half_gradients`, `ratio`, `norm_as_given`. `constant` serves both: what it returns is no signal any more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,23 @@ import torch
 from raison.models.attention.products import Arguments, Function, Options, argument, tensors_in
 
 __all__ = [
-    "Pull", "Rule", "added", "constant", "fitted", "half_gradients", "halved", "linear", "multiplied", "only_signal",
-    "own", "passed", "plainly", "ratio", "rewired", "standardised", "summed",
+    "Pull",
+    "Rule",
+    "addition",
+    "constant",
+    "half_each",
+    "half_gradients",
+    "identity",
+    "linear",
+    "norm_as_given",
+    "only_signal",
+    "own_gradient",
+    "pooling",
+    "product_of_signals",
+    "ratio",
+    "sum_to_shape",
+    "with_backward",
+    "without_backward",
 ]  # fmt: skip
 
 Rule = Callable[[Function, Arguments, Options], Any]
@@ -41,26 +56,26 @@ class Rewired(torch.autograd.Function):
         return (None, None, *ctx.pull(relevance[0]))
 
 
-def rewired(result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> torch.Tensor:
+def with_backward(result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> torch.Tensor:
     """`result` with another backward step; `pull` gives one tensor for each signal, in its shape."""
     changed: torch.Tensor = Rewired.apply(result.detach(), pull, *signals)  # type: ignore[no-untyped-call]
     return changed
 
 
-def plainly(function: Function, args: Arguments, kwargs: Options) -> Any:
+def without_backward(function: Function, args: Arguments, kwargs: Options) -> Any:
     """What a function gives, without its own backward step."""
     with torch.no_grad():
         return function(*args, **kwargs)
 
 
-def divided(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def safe_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a / b with |b| at least SMALL, and 0 where b is 0."""
     floor = torch.where(b < 0, -SMALL, SMALL).to(b)
     safe = torch.where(b.abs() < SMALL, floor, b)
     return torch.where(b == 0, 0.0, a / safe)
 
 
-def fitted(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+def sum_to_shape(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     """Summed over the axes along which an argument of this shape was repeated."""
     if relevance.shape == shape:
         return relevance
@@ -90,7 +105,7 @@ def linear(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor
     (xw)⁺ = ½(xw + |xw|), so that two products with W and two with |W| are enough. An output without any positive
     contribution gives its relevance to |x w| instead of losing it.
     """
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     x, weight, bias = affine_parts(function, args, kwargs)
     if not x.requires_grad:  # constant @ signal
         return linear(torch.matmul, (weight.mT, x.mT), {}).mT
@@ -104,47 +119,47 @@ def linear(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor
         sure = positive > UNSURE * torch.finfo(total.dtype).eps * total
 
         share = torch.where(sure, relevance / positive, 0.0) / 2
-        unsure_share = torch.where(sure, 0.0, divided(relevance, total))
+        unsure_share = torch.where(sure, 0.0, safe_quotient(relevance, total))
         signed_part = x.detach() * (share @ weight.mT)
         unsigned_part = size * ((share + unsure_share) @ steepness.mT)
-        return (fitted(signed_part + unsigned_part, x.shape),)
+        return (sum_to_shape(signed_part + unsigned_part, x.shape),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def added(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def addition(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """a + b (or a − b): each gets its share of the sum, then each side is rescaled, per example.
 
     r_a = a·R/(a+b); Σr_a := |Σr_a| / (|Σr_a| + |Σr_b|) · ΣR. The reference code sums over the batch as well, which lets
     neighbours change a result; here sums are per example.
     """
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     sign = -1.0 if "sub" in getattr(function, "__name__", "") else 1.0
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        share = divided(relevance, result)
+        share = safe_quotient(relevance, result)
         shares = [a.detach() * share, sign * b.detach() * share]
-        for_a, for_b = rescaled(shares, relevance)
-        return fitted(for_a, a.shape), fitted(for_b, b.shape)
+        for_a, for_b = rescale_parts(shares, relevance)
+        return sum_to_shape(for_a, a.shape), sum_to_shape(for_b, b.shape)
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
-def rescaled(parts: list[torch.Tensor], relevance: torch.Tensor) -> list[torch.Tensor]:
+def rescale_parts(parts: list[torch.Tensor], relevance: torch.Tensor) -> list[torch.Tensor]:
     """Parts whose totals are in proportion to their sizes and add up to that of `relevance`, per example."""
     axes = tuple(range(1, relevance.dim()))
     totals = torch.stack([part.sum(axes) for part in parts])  # [k b]
-    weights = divided(totals.abs(), totals.abs().sum(0))
-    factors = divided(weights * relevance.sum(axes), totals)
+    weights = safe_quotient(totals.abs(), totals.abs().sum(0))
+    factors = safe_quotient(weights * relevance.sum(axes), totals)
     per_example = (-1, *[1] * len(axes))
     return [part * factor.reshape(per_example) for part, factor in zip(parts, factors, strict=True)]
 
 
-def summed(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
-    """A sum or mean over an axis (pooling): the rule of `added` with as many sides as there are terms."""
+def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+    """A sum or mean over an axis (pooling): the rule of `addition` with as many sides as there are terms."""
     x = args[0]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     axis = argument(args, kwargs, 1, "dim")
     if isinstance(axis, (tuple, list)) and len(axis) == 1:
         axis = axis[0]
@@ -155,62 +170,62 @@ def summed(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if not keep_axis:
             relevance = relevance.unsqueeze(axis)
-        parts = x.detach() * divided(relevance, x.detach().sum(axis, keepdim=True))
+        parts = x.detach() * safe_quotient(relevance, x.detach().sum(axis, keepdim=True))
 
         # each term is rescaled as a whole, by its share of all terms' sizes
         others = tuple(each for each in range(1, x.dim()) if each != axis % x.dim())
         totals = parts.sum(others, keepdim=True)  # [b .. terms ..]
         sizes = totals.abs()
         whole = relevance.sum(tuple(range(1, x.dim())), keepdim=True)
-        weights = divided(sizes, sizes.sum(axis, keepdim=True))
-        return (parts * divided(weights * whole, totals),)
+        weights = safe_quotient(sizes, sizes.sum(axis, keepdim=True))
+        return (parts * safe_quotient(weights * whole, totals),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def multiplied(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def product_of_signals(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Z = AB of two signals: R_A = ½ A ⊙ ((R ⊘ Z) Bᵀ), R_B = ½ B ⊙ (Aᵀ (R ⊘ Z))."""
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        share = divided(relevance, result) / 2
+        share = safe_quotient(relevance, result) / 2
         left, right = a.detach(), b.detach()
         for_left = left * (share @ right.mT)
         for_right = right * (left.mT @ share)
-        return fitted(for_left, a.shape), fitted(for_right, b.shape)
+        return sum_to_shape(for_left, a.shape), sum_to_shape(for_right, b.shape)
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
-def passed(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def identity(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Identity: what reaches the result reaches its one signal unchanged (softmax, activations, norms, scaling)."""
     signal = only_signal(args, kwargs)
-    result = plainly(function, args, kwargs)
-    return rewired(result, lambda relevance: (fitted(relevance, signal.shape),), signal)
+    result = without_backward(function, args, kwargs)
+    return with_backward(result, lambda relevance: (sum_to_shape(relevance, signal.shape),), signal)
 
 
-def halved(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def half_each(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Element-wise product of two signals: half of the relevance to each."""
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         half = relevance / 2
-        return fitted(half, a.shape), fitted(half, b.shape)
+        return sum_to_shape(half, a.shape), sum_to_shape(half, b.shape)
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
 def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
     """The result is no signal: statistics of a norm, attention weights where they are taken as given."""
-    return plainly(function, args, kwargs)
+    return without_backward(function, args, kwargs)
 
 
 # -- rules for gradients, whose product with the input is the relevance ------------------------------------------------
 
 
-def own(function: Function, args: Arguments, kwargs: Options) -> Any:
+def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Any:
     """Its own gradient: linear functions, whose gradient times input is the ε-rule with ε = 0."""
     return function(*args, **kwargs)
 
@@ -218,22 +233,22 @@ def own(function: Function, args: Arguments, kwargs: Options) -> Any:
 def half_gradients(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """A product of two signals, element-wise or of matrices: each gets half of its own gradient."""
     result = function(*args, **kwargs)
-    return rewired(result, lambda g: (g / 2,), result)
+    return with_backward(result, lambda g: (g / 2,), result)
 
 
 def ratio(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """An element-wise activation: its gradient is y / x, so that relevance passes unchanged."""
     signal = only_signal(args, kwargs)
-    result = plainly(function, args, kwargs)
-    return rewired(result, lambda g: (g * divided(result, signal.detach()),), signal)
+    result = without_backward(function, args, kwargs)
+    return with_backward(result, lambda g: (g * safe_quotient(result, signal.detach()),), signal)
 
 
-def standardised(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+def norm_as_given(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """A layer norm with its standard deviation taken as given: what is left is linear."""
     x, shape = args[:2]
     weight = argument(args, kwargs, 2, "weight")
     eps = argument(args, kwargs, 4, "eps", 1e-5)
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     axes = tuple(range(-len(shape), 0))
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -243,4 +258,4 @@ def standardised(function: Function, args: Arguments, kwargs: Options) -> torch.
         scaled = gradient * scale
         return (scaled - scaled.mean(axes, keepdim=True),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
