@@ -5,7 +5,7 @@ each argument gets. Rules belong to functions, not to modules, so residual addit
 reached in every family without copies of modelling files (methods.md of Chefer 2021b, Song et al. 2024, Achtibat 2024).
 
 Relevance rules (R): `linear`, `addition`, `product_of_signals`, `half_each`, `identity`, `pooling`. Gradient rules (g):
-`own_gradient`, `half_gradients`, `ratio`, `norm_as_given`. `constant` serves both: what it returns is no signal any more.
+`own_gradient`, `half_gradients`, `ratio`, `norm_as_given`. `constant` serves both: its result is no signal.
 """
 
 from __future__ import annotations
