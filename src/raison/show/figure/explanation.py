@@ -16,7 +16,7 @@ from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
 from raison.show.certificate import is_rationale
 from raison.show.consensus import subject
-from raison.show.figure.matrix import grid
+from raison.show.figure.matrix import matrix_figure
 from raison.show.figure.methods import stack
 from raison.show.figure.savefig import check_ending, save_figure
 from raison.show.figure.typeset import Leaf
@@ -49,7 +49,7 @@ def to_figure(
 
     if len(found) > 1 and not methods:
         linked = links(gold)
-        return save_figure(lambda: grid(matrix(found, linked)), path)
+        return save_figure(lambda: matrix_figure(matrix(found, linked)), path)
     marked = spans(gold)
 
     def drawn() -> Any:
