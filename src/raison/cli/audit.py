@@ -84,14 +84,14 @@ def audit(
             skip_broken=skip_broken, train=train, keep=keep,
         )  # fmt: skip
     if html is not None:
-        from raison.show.audit import audit_page
+        from raison.show.html.audit import audit_page
 
         with replacing(html) as half:
             half.write_text(audit_page(found), encoding="utf-8")
     if json:
         print(found.to_json())
         return
-    from raison.show.audit import render_audit
+    from raison.show.terminal.audit import render_audit
     from raison.show.terminal.style import screen
 
     render_audit(found, screen(highlight=False))

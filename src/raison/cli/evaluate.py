@@ -172,7 +172,7 @@ def compare(
         print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
         return
     from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import render_evaluation
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     console = screen(highlight=False)
@@ -196,7 +196,8 @@ def check_limit(limit: int | None) -> None:
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
     from raison.show.html.evaluation import report
-    from raison.show.scoreboard import markdown, render_evaluation, spreadsheet
+    from raison.show.scoreboard_files import markdown, spreadsheet
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     if json:
