@@ -48,9 +48,9 @@ def draw(matrix: Matrix, look: Look, width: int) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
     heads = []
-    for row in matrix.rows:
-        name = short(row.target.text, longest, look.either("…", "~"))
-        heads.append(RowHead(name, tuple(alarms_of(row)), str(len(chosen(row)))))
+    for explanation in matrix.rows:
+        name = short(explanation.target.text, longest, look.either("…", "~"))
+        heads.append(RowHead(name, tuple(alarms_of(explanation)), str(len(chosen(explanation)))))
     widths = HeadWidths(
         name=max(cell_len(head.name) for head in heads),
         alarms=max(len(head.alarms) for head in heads),
