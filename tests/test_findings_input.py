@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import raison
-from raison.cli.explain import number_or_text
+from raison.cli.texts import number_or_text
 from raison.core.errors import InputError, ModelError
 from raison.datasets.open import open_dataset
 from raison.models.lora import merged
