@@ -41,7 +41,7 @@ from raison.show.figure.explanation_sheet import ExplanationSheet
 from raison.show.latex import latex
 from raison.show.terminal.compare import folded
 from raison.show.wording import measured
-from tests.test_cli import one_sentence, raison
+from tests.helpers.command_line import one_sentence, raison
 from tests.test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
 from tests.test_show_rationales import browse, court, rows, size_of
 
