@@ -67,6 +67,7 @@ DIRECTED = [
 
 # a text of twelve units is shorter than the default k; the size of scores has no direction; draws cost nothing here
 FITTING = {"micro_recall_at_k": "micro_recall_at_k(k=4)", "gold_mass": "gold_mass(sign=positive)"}
+FITTING |= {name: f"{name}(samples=64)" for name in SOFT}
 
 
 @pytest.mark.parametrize("name", DIRECTED)

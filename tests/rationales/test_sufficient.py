@@ -23,6 +23,7 @@ from tests.helpers.searches import (
 
 
 RULES = ["argmax", "probability(tau=0.5)", "probability(tau=1)", "share(tau=0.8)", "top(k=3)", "drop(nats=0.5)"]
+RULES += ["penalty(weight=0.2)", "penalty(weight=2)"]
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact", "by_order", "hierarchical"])
