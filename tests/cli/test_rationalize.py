@@ -12,7 +12,7 @@ import pytest
 
 from raison.core.records import Explanation
 from raison.testing import tiny_hf
-from tests.test_cli import one_sentence, raison
+from tests.helpers.command_line import one_sentence, raison
 
 TEXT = "The old town lies on a hill above the river."
 
