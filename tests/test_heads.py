@@ -21,7 +21,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, MissingExtra, Unsupported
 from raison.datasets import conllu, spacy_trees
 from raison.datasets.conllu import Sentence, Word
-from raison.methods.headmask import corrupted, head_masks, measured, random_masks
+from raison.methods.head_masks import corrupt_mask, head_masks, head_strengths, random_masks
 from raison.models.protocol import Map, Trace
 from raison.show.heads import Chosen, draw_heads, draw_positions, listed, render_heads
 from raison.studies.heads import RELATIONS, head_statistics
@@ -540,7 +540,7 @@ def test_what_was_not_measured_is_never_chosen(statistics):
     data = {**statistics.data, "kinds": ["encoder", "decoder", "cross"], "parsed": ["encoder"]}
     synt, pos = head_masks(replace(statistics, data=data), top=1)
     assert synt.any(1).tolist() == [True, False, False] and pos.any(1).all()
-    assert np.isneginf(measured(replace(statistics, data=data))[0][1:]).all()
+    assert np.isneginf(head_strengths(replace(statistics, data=data))[0][1:]).all()
     missing = {**statistics.data, "counts": {"nsubj": 0, "obj": 100}}
     assert not head_masks(replace(statistics, data=missing))[0].any()
 
@@ -554,7 +554,7 @@ def test_masks_refuse_nonsense(statistics):
         with pytest.raises(InputError, match="not complete"):
             head_masks(replace(statistics, data=data))
     with pytest.raises(InputError):
-        corrupted(np.zeros((2, 2), bool), 1.5, np.random.default_rng(0))
+        corrupt_mask(np.zeros((2, 2), bool), 1.5, np.random.default_rng(0))
 
 
 def test_random_masks_have_the_same_sizes_and_no_favourites():
@@ -576,9 +576,9 @@ def test_corruption_turns_zeros_only():
     mask = np.zeros((4, 5), bool)
     mask[1, :4] = True
     for rho, ones in ((0, 4), (0.25, 8), (0.5, 12), (1, 20)):
-        found = corrupted(mask, rho, generator)
+        found = corrupt_mask(mask, rho, generator)
         assert found.sum() == ones and found[mask].all() and mask.sum() == 4
-    shares = np.mean([corrupted(mask, 0.25, generator) for _ in range(2000)], axis=0)
+    shares = np.mean([corrupt_mask(mask, 0.25, generator) for _ in range(2000)], axis=0)
     assert abs(shares[~mask] - 0.25).max() < 0.04
 
 
@@ -617,7 +617,7 @@ def agree(one: Artifact, other: Artifact) -> dict[str, float]:
     change = {
         k: float(np.abs(np.array(one.data["alpha"][k]) - np.array(other.data["alpha"][k])).mean()) for k in RELATIONS
     }
-    best = [top_twelve(measured(each)[0]) for each in (one, other)]
+    best = [top_twelve(head_strengths(each)[0]) for each in (one, other)]
     return {**change, "jaccard": len(best[0] & best[1]) / len(best[0] | best[1])}
 
 
@@ -702,7 +702,7 @@ def test_shipped_statistics_are_made_again(name, request, data_dir, record_prope
     found = head_statistics(model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"])
     same = found.content() == shipped.content()
     record_property("same content", same)
-    for one, other in zip(measured(found), measured(shipped), strict=True):
+    for one, other in zip(head_strengths(found), head_strengths(shipped), strict=True):
         np.testing.assert_allclose(one, other, atol=0.005)  # another processor may break a tie of two weights
 
 
