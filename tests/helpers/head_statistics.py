@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from raison.core.artifact import Artifact
-from raison.show.heads import Chosen, render_heads
+from raison.show.head_selection import HeadSelection
+from raison.show.terminal.heads import render_heads
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def statistics() -> Artifact:
     return Artifact("heads", data, "three", {"corpus": "made up", "sentences": 7})
 
 
-def printed(chosen: Chosen, **console) -> str:
+def printed(chosen: HeadSelection, **console) -> str:
     import io
 
     from rich.console import Console

@@ -10,7 +10,7 @@ import pytest
 
 from raison.core.records import Example
 from raison.show.html.evaluation import report
-from raison.show.scoreboard import markdown, spreadsheet
+from raison.show.scoreboard_files import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_model
@@ -51,7 +51,8 @@ def test_tables_fit_the_terminal(model, result):
     from rich.console import Console
 
     from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import number, render_evaluation
+    from raison.show.scoreboard import number
+    from raison.show.terminal.scoreboard import render_evaluation
 
     wide = evaluate(
         model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]
@@ -96,11 +97,12 @@ def test_small_reports(model):
 
 
 def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
+    from raison.show.verdicts import render_verdicts
     from rich.console import Console
 
     from raison.show.latex import latex
-    from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import TOO_NARROW, render_evaluation, summary, warning_of_few
+    from raison.show.scoreboard import TOO_NARROW, summary, warning_of_few
+    from raison.show.terminal.scoreboard import render_evaluation
 
     assert 1 < len(result.texts) < 50
     for shown in (markdown(result), report(result), " ".join(summary(result))):

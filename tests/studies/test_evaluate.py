@@ -15,7 +15,7 @@ from raison.core.registry import metrics
 from raison.metrics.base import Share
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.protocol import Budget
-from raison.show.scoreboard import markdown
+from raison.show.scoreboard_files import markdown
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_model

@@ -14,9 +14,9 @@ import raison
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.datasets.conllu import Sentence, Word
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.models.protocol import Map, Trace
-from raison.show.heads import Chosen
+from raison.show.head_selection import HeadSelection, HeadStatistics
 from raison.studies.heads import RELATIONS, head_statistics
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from tests.helpers.head_statistics import printed
@@ -261,7 +261,7 @@ def test_a_sentence_without_tokens_is_left_out_and_long_ones_are_cut(sentences):
     size = len(model.encode([raison.Example("town")])[0]) - 2
     left = (model.max_tokens - 2) // size  # words that the model reads
     assert left < 80 and cut.about["texts cut"] == 1 and cut.data["counts"]["obj"] == 3 + left - 1
-    assert "1 text was cut" in printed(Chosen(cut, *head_masks(cut)))
+    assert "1 text was cut" in printed(HeadSelection(HeadStatistics.of(cut), *head_masks(cut)))
 
 
 def test_what_can_not_be_counted(sentences):
