@@ -37,41 +37,7 @@ from raison.testing import check_model
 from raison.training.class_data import lines_of
 from raison.training.seeds import generator
 from tests.helpers.paths import ROOT
-
-GOOD = ["lovely", "funny", "warm", "clever", "moving"]
-BAD = ["dull", "stale", "loud", "empty", "tired"]
-REST = ["film", "story", "the", "a", "is", "and", "ending", "cast", "it", "very"]
-
-
-def reviews(count: int, seed: int = 0) -> list[Example]:
-    """Texts whose label is decided by one word among others."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        label = int(rng.integers(2))
-        words = [REST[k] for k in rng.integers(len(REST), size=rng.integers(4, 12))]
-        words[rng.integers(len(words))] = (BAD, GOOD)[label][rng.integers(5)]
-        made.append(Example(" ".join(words), label=("negative", "positive")[label], id=str(number)))
-    return made
-
-
-def built(seed: int = 0, double: bool = True, labels=("negative", "positive"), **design) -> AttentionClassifier:
-    made = Design(**{"width": 12, **design})
-    tokenizer = words_tokenizer([e.text for e in reviews(60)])
-    model = fresh(made, tokenizer, list(labels), random_vectors(len(tokenizer), 12, generator(seed)) * 5, seed)
-    model = model.double() if double else model
-    model.tokenizer = tokenizer
-    return model.eval().requires_grad_(False)
-
-
-DESIGNS = [
-    {},
-    {"encoder": "transformer", "layers": 2, "heads": 2},
-    {"attention": "dot", "normalizer": "sparsemax", "combine": "concat"},
-    {"normalizer": "sparsegen(lam=0.6)", "combine": "residual", "layers": 2},
-    {"normalizer": "entmax(alpha=1.3)", "encoder": "transformer", "combine": "concat"},
-]
-
+from tests.helpers.small_classifiers import DESIGNS, SMALL, built, reviews
 
 # -- normalizers ---------------------------------------------------------------------------------------------
 
@@ -315,8 +281,6 @@ def test_a_loss_told_a_few_rows_at_a_time_is_the_cross_entropy(cached, monkeypat
 
 # -- training ------------------------------------------------------------------------------------------------
 
-SMALL = {"epochs": 8, "batch": 16, "patience": 8, "lr": 5e-3}
-
 
 @pytest.mark.parametrize("lesson", [{}, {"tying": 0.1}, {"mlm": 0.3, "share": 0.3}])
 def test_it_learns_the_words_that_decide(tmp_path, lesson):
@@ -368,7 +332,7 @@ def test_the_best_epoch_is_kept_and_training_ends_when_it_gets_no_better(tmp_pat
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     code = """
 import sys; sys.path.insert(0, {root!r})
-from tests.test_attention_classifier import reviews, SMALL
+from tests.helpers.small_classifiers import reviews, SMALL
 from raison.attention_models import train
 from raison.training import fit
 import functools

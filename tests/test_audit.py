@@ -47,7 +47,7 @@ from raison.testing import tiny_hf
 from raison.training.class_data import Line, padded
 from raison.training.f1 import f1_of
 from raison.training.seeds import generator
-from tests.test_attention_classifier import DESIGNS, SMALL, built, reviews
+from tests.helpers.small_classifiers import DESIGNS, SMALL, built, reviews
 
 TEXT = "a lovely film and a very dull ending"
 

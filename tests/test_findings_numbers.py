@@ -25,7 +25,7 @@ from raison.studies.exchange import document_of, read_made, spans_of
 from raison.studies.trust_verdict import judge
 from raison.studies.what_if import outcome
 from raison.testing import tiny_hf, tiny_model
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."
 

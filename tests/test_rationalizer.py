@@ -34,7 +34,7 @@ from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
 from raison.training import fit as fitting
 from raison.training.class_data import Line, examples_by_part, lines_of
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 ENCODERS = ("bert", "roberta", "distilbert", "electra", "modernbert")
 TEXTS = ["The old town lies on a hill above the river.", "A dull story with good actors", "It begins."]
@@ -167,7 +167,7 @@ def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
         model.train()
         model.frame = replace(model.frame, tried=1.0)
         for moved in (model.movable, False):
-            model.__dict__["movable"] = moved
+            model._movable = moved
             shared = model(**inputs, rationale=decided_.clone().requires_grad_()).logits.detach()
             torch.testing.assert_close(shared, masked, rtol=1e-6, atol=1e-6)
 
@@ -178,7 +178,7 @@ def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
 
     def slopes(share: float, moved: bool) -> torch.Tensor:
         model, tokenizer = built(predictor=predictor, tried=share)
-        model.__dict__["movable"] = moved
+        model._movable = moved
         model.train()
         inputs, tokens = model.read(**batch_of(tokenizer))
         torch.manual_seed(5)

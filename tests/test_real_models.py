@@ -29,7 +29,7 @@ PROMPTS = [
     "Once upon a time there was a",
 ]
 
-# the others: tests/test_attention_classifier.py
+# the others: tests/attention_models/
 # five seconds or more on SmolLM2, each; tiny models of all families do them in `make test`
 LONG = {
     "smooth_grad", "gradient_shap", "integrated_gradients", "masked_lrp", "transformer_attribution", "partial_lrp",

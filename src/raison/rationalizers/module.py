@@ -13,7 +13,6 @@ import copy
 import inspect
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -143,6 +142,7 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         self.head = Head(width, frame.dropout, frame.pruning, len(frame.sparsity))
         self.dropout = nn.Dropout(frame.dropout)
         self.classifier = nn.Linear(width, self.num_labels)
+        self._movable: bool | None = None  # not asked yet; the underscore keeps it through passes of a view
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -249,10 +249,13 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
         told = self.run(first, self.depth, inputs, seen, entered, reader, factors).output
         return self.answer(told, seen)
 
-    @cached_property
+    @property
     def movable(self) -> bool:
         """Tokens can be moved together, so that those which nobody reads are not computed."""
-        return placeless(self.encoder)
+        if self._movable is None:
+            with running(Call()):  # positions of the texts that a method asks about are none of these tokens'
+                self._movable = placeless(self.encoder)
+        return self._movable
 
     def answer(self, states: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """[b c] the classifier on the mean state of what is seen, or on the first."""
