@@ -268,17 +268,19 @@ def classifier() -> None:
         {"encoder": "bilstm", "normalizer": "sparsemax"},
         {"encoder": "transformer", "attention": "dot", "heads": 2},
     )
-    for design in some(trials):
+    for config in some(trials):
 
-        def ask(device, design=design):
+        def ask(device, config=config):
             out = Path(tempfile.mkdtemp()) / "made"
-            lesson = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
-            found = train_classifier(reviews(96), out=out, design={**design, "width": 16}, lesson=lesson, device=device)
+            training = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
+            found = train_classifier(
+                reviews(96), out=out, config={**config, "width": 16}, training=training, device=device
+            )
             model = raison.load(str(out), device=device)
-            return found["dev"]["loss"], raison.explain(model, reviews(1)[0].text, method="own").scores
+            return found.dev.loss, raison.explain(model, reviews(1)[0].text, method="own").scores
 
         (here, scores), (there, others) = ask("cpu"), ask(FAR)
-        assert np.isclose(here, there, rtol=1e-4) and np.allclose(scores, others, atol=1e-4), design
+        assert np.isclose(here, there, rtol=1e-4) and np.allclose(scores, others, atol=1e-4), config
 
 
 def compatibility() -> None:
@@ -325,8 +327,8 @@ def audited() -> None:
     from raison.studies.audit.run import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
-    lesson = {"epochs": 2, "batch": 16}
-    train_classifier(reviews(96), out=out, design={"width": 16}, lesson=lesson)
+    training = {"epochs": 2, "batch": 16}
+    train_classifier(reviews(96), out=out, config={"width": 16}, training=training)
 
     def ask(device):
         model = raison.load(str(out), device=device)

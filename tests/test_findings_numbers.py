@@ -167,7 +167,7 @@ def test_a_difference_has_the_interval_that_was_asked_for():
 def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
     from raison.attention_models.train import train_classifier
 
-    train_classifier(reviews(120), out=tmp_path / "m", design={"width": 16}, lesson={"epochs": 1, "batch": 16})
+    train_classifier(reviews(120), out=tmp_path / "m", config={"width": 16}, training={"epochs": 1, "batch": 16})
     settings = {"adversaries": ["frozen"], "epochs": 1, "deep": 4, "show": 0, "permutations": 1}
     test = reviews(30, seed=5)
     one, other = reviews(48, seed=1), reviews(48, seed=2)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from raison.attention_models.config import Design
+from raison.attention_models.build import new_classifier
+from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.module import AttentionClassifier
-from raison.attention_models.train import fresh
-from raison.attention_models.vocabulary import random_vectors, words_tokenizer
+from raison.attention_models.vocabulary import words_tokenizer
+from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Example
 from raison.training.seeds import generator
 
-__all__ = ["BAD", "DESIGNS", "GOOD", "REST", "SMALL", "built", "reviews"]
+__all__ = ["BAD", "CONFIGS", "GOOD", "REST", "SMALL", "built", "reviews"]
 
 GOOD = ["lovely", "funny", "warm", "clever", "moving"]
 BAD = ["dull", "stale", "loud", "empty", "tired"]
@@ -21,7 +22,7 @@ REST = ["film", "story", "the", "a", "is", "and", "ending", "cast", "it", "very"
 SMALL = {"epochs": 8, "batch": 16, "patience": 8, "lr": 5e-3}
 
 # every encoder, attention, normalizer and combination at least once
-DESIGNS = [
+CONFIGS = [
     {},
     {"encoder": "transformer", "layers": 2, "heads": 2},
     {"attention": "dot", "normalizer": "sparsemax", "combine": "concat"},
@@ -42,11 +43,12 @@ def reviews(count: int, seed: int = 0) -> list[Example]:
     return examples
 
 
-def built(seed: int = 0, double: bool = True, labels=("negative", "positive"), **design) -> AttentionClassifier:
+def built(seed: int = 0, double: bool = True, labels=("negative", "positive"), **settings) -> AttentionClassifier:
     """An untrained classifier that knows the words of the reviews, with its tokenizer as an attribute."""
-    made = Design(**{"width": 12, **design})
+    config = ClassifierConfig(**{"width": 12, **settings})
     tokenizer = words_tokenizer([e.text for e in reviews(60)])
-    model = fresh(made, tokenizer, list(labels), random_vectors(len(tokenizer), 12, generator(seed)) * 5, seed)
+    vectors = random_vectors(len(tokenizer), 12, generator(seed)) * 5
+    model = new_classifier(config, tokenizer, list(labels), vectors, seed)
     model = model.double() if double else model
     model.tokenizer = tokenizer
     return model.eval().requires_grad_(False)

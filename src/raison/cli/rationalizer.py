@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.classifier import told
+from raison.cli.classifier import print_scores
 from raison.cli.evaluate import DataDir, Skip
 from raison.cli.train import command_line, heard
 
@@ -123,9 +123,7 @@ def rationalizer(
                 data_dir=data_dir, limit=limit, skip_broken=skip_broken, regression=regression, device=device,
                 command=command_line(rationalizer, called, chosen),
             )  # fmt: skip
-    for part in ("dev", "test"):
-        if part in report:
-            print(f"{part}: {', '.join(f'{key} {told(value)}' for key, value in report[part].items())}")
+    print_scores(report)
     for trouble in report.get("troubles", ()):
         print(f"raison: {trouble}.", file=sys.stderr)
     print(f"wrote {out}", file=sys.stderr)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,28 @@ import numpy as np
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
+from raison.core.json_record import Record
 from raison.core.outputs import check_folder
 from raison.core.spec import whole
 from raison.training.fit import SEEDS, check_free, saved
 
-__all__ = ["REPORT", "RUNS", "repeated"]
+__all__ = ["REPORT", "RUNS", "RepeatedTraining", "repeated"]
 
 REPORT = "training.json"
 RUNS = "runs.json"
 RUN = re.compile(r"run-\d+|runs\.json(\.half)?")  # what is in a folder of several
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedTraining(Record):
+    """What several trainings with different seeds report: mean and deviation of each number, by its name."""
+
+    what: str  # classifier or rationalizer
+    runs: int
+    seeds: tuple[int, ...]
+    dev: Mapping[str, Mapping[str, float]]  # name -> {"mean": …, "deviation": …}
+    test: Mapping[str, Mapping[str, float]] | None = None
+    troubles: tuple[str, ...] = ()
 
 
 def repeated(
@@ -51,7 +65,7 @@ def repeated(
         reports.append(finished(place, seed + number, same) or one(place, seed + number))
     told = {"what": reports[0]["what"], "runs": runs, "seeds": [r["seed"] for r in reports]}
     for part in ("dev", "test"):
-        if part in reports[0]:
+        if reports[0].get(part):
             told[part] = {
                 key: {
                     "mean": float(np.mean([r[part][key] for r in reports])),
