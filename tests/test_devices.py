@@ -223,8 +223,8 @@ def measured() -> None:
 def rationalizer() -> None:
     """Trained there, stopped, and gone on with here; with full weights, with an adapter, with GRUs."""
     import raison
-    from raison.rationalizers.losses import Weights
-    from raison.rationalizers.train import Regimen, train_rationalizer
+    from raison.rationalizers.train import train_rationalizer
+    from raison.rationalizers.training_config import LossWeights, RationalizerTraining
     from raison.testing import tiny_hf
 
     hf, words = tiny_hf("bert", "classification", double=False)
@@ -232,18 +232,18 @@ def rationalizer() -> None:
     hf.save_pretrained(plain)
     words.save_pretrained(plain)
     trials = {
-        "whole": {"regimen": Regimen(epochs=2, batch=16)},
-        "plmr": {"regimen": Regimen(epochs=2, batch=16, lora=2, weights=Weights(human=1.0))},
-        "a2r": {"regimen": Regimen(epochs=2, batch=16)},
-        "rnp_gru": {"regimen": Regimen(epochs=2, batch=16)},
+        "whole": {"training": RationalizerTraining(epochs=2, batch=16)},
+        "plmr": {"training": RationalizerTraining(epochs=2, batch=16, lora=2, weights=LossWeights(human=1.0))},
+        "a2r": {"training": RationalizerTraining(epochs=2, batch=16)},
+        "rnp_gru": {"training": RationalizerTraining(epochs=2, batch=16)},
     }
     for variant, settings in some(trials.items()):
 
         def ask(device, variant=variant, settings=settings):
             out = Path(tempfile.mkdtemp()) / "made"
-            frame = {} if "gru" in variant else {"blocks": 1}
+            config = {} if "gru" in variant else {"blocks": 1}
             train_rationalizer(
-                str(plain), reviews(96), out=out, variant=variant, frame=frame, device=device, **settings
+                str(plain), reviews(96), out=out, variant=variant, config=config, device=device, **settings
             )
             model = raison.load(str(out), device=device)
             assert model.device.type == device
@@ -255,9 +255,9 @@ def rationalizer() -> None:
         assert np.allclose(there, ask("cpu"), atol=1e-3), variant
     in_memory = train_rationalizer(
         copy.deepcopy(hf).to(FAR), reviews(96), tokenizer=words, out=Path(tempfile.mkdtemp()) / "made",
-        regimen=Regimen(epochs=2, batch=16),
+        training=RationalizerTraining(epochs=2, batch=16),
     )  # fmt: skip
-    assert in_memory["dev"]["accuracy"] >= 0
+    assert in_memory.dev.from_rationale.accuracy >= 0
 
 
 def classifier() -> None:

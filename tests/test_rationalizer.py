@@ -17,18 +17,22 @@ from raison.cli.app import app, assemble
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Example
 from raison.models.protocol import Question
-from raison.rationalizers.adapter import selective
-from raison.rationalizers.batching import added_by, as_words
-from raison.rationalizers.block_ranges import blocks_of, stretch
-from raison.rationalizers.build import assembled
+from raison.rationalizers.adapter import rationalizer_model
+from raison.rationalizers.batching import special_as_unknown, special_ids
+from raison.rationalizers.block_ranges import blocks_of, run_blocks
+from raison.rationalizers.build import build_rationalizer
 from raison.rationalizers.calibration import calibrate
-from raison.rationalizers.config import NAMED, Frame, levels
-from raison.rationalizers.homogeneity import Homogeneity, homogeneity, split_of
-from raison.rationalizers.losses import Weights, coherence, prediction_loss, shares, sparsity_gap, total
-from raison.rationalizers.module import Rationalizer, Selected
-from raison.rationalizers.report import measured, troubles
-from raison.rationalizers.selection import attention, decided, sampled, seeing
-from raison.rationalizers.train import Regimen, train_rationalizer
+from raison.rationalizers.config import VARIANTS, RationalizerConfig, pruning_levels
+from raison.rationalizers.evaluate import evaluate_rationalizer
+from raison.rationalizers.hiding_attention import attention, seeing
+from raison.rationalizers.homogeneity import Homogeneity, measure_homogeneity, split_of
+from raison.rationalizers.losses import coherence, kept_shares, prediction_loss, rationalizer_loss, sparsity_gap
+from raison.rationalizers.module import Rationalizer
+from raison.rationalizers.output import RationalizerOutput
+from raison.rationalizers.report import ClassQuality, RationalizerScores, RegressionQuality, troubles
+from raison.rationalizers.selection import decide_mask, sample_mask
+from raison.rationalizers.train import train_rationalizer
+from raison.rationalizers.training_config import LossWeights, RationalizerTraining
 from raison.show.wording import headline
 from raison.testing import check_model, tiny_hf
 from raison.testing.precision import Float64
@@ -45,11 +49,11 @@ def encoder_of(family: str):
     return copy.deepcopy(getattr(hf, hf.base_model_prefix)), tokenizer
 
 
-def built(family: str = "bert", **frame) -> tuple[Rationalizer, object]:
+def built(family: str = "bert", **config) -> tuple[Rationalizer, object]:
     encoder, tokenizer = encoder_of(family)
-    settings = {"blocks": 1, "pruning": 1, "full_text": "predictor", "dropout": 0.0, **frame}
+    settings = {"blocks": 1, "pruning": 1, "full_text": "predictor", "dropout": 0.0, **config}
     labels = ["negative", "positive"]
-    model = assembled(encoder, tokenizer, Frame.of(settings), labels, seed=0).double()
+    model = build_rationalizer(encoder, tokenizer, RationalizerConfig.from_settings(settings), labels, seed=0).double()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -64,27 +68,27 @@ def batch_of(tokenizer, texts=TEXTS, pairs=None):
     return {key: found[key] for key in ("input_ids", "attention_mask")}
 
 
-FRAMES = [{"predictor": p, "hide": h} for p in ("rest", "whole", "apart") for h in ("attention", "zero")]
+CONFIGS = [{"predictor": p, "hide": h} for p in ("rest", "whole", "apart") for h in ("attention", "zero")]
 
 
 # -- levels, masks, leaks ------------------------------------------------------------------------------------
 
 
 def test_levels_fall_to_what_was_asked():
-    assert levels(0.2, 2) == pytest.approx([0.678, 0.2], abs=1e-3)  # methods.md 2.2
-    assert levels(0.2, 4) == pytest.approx([0.852, 0.678, 0.467, 0.2], abs=1e-3)
-    assert levels(0.3, 1) == pytest.approx([0.3])
+    assert pruning_levels(0.2, 2) == pytest.approx([0.678, 0.2], abs=1e-3)  # methods.md 2.2
+    assert pruning_levels(0.2, 4) == pytest.approx([0.852, 0.678, 0.467, 0.2], abs=1e-3)
+    assert pruning_levels(0.3, 1) == pytest.approx([0.3])
     for count in (1, 3, 6):
-        found = levels(0.15, count)
+        found = pruning_levels(0.15, count)
         assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(0.15) and found[0] < 1
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f"{f['predictor']}-{f['hide']}")
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda f: f"{f['predictor']}-{f['hide']}")
 @pytest.mark.parametrize("graph", [False, True], ids=["answer", "gradients"])
-def test_nothing_leaks_past_the_rationale(family, frame, graph):
+def test_nothing_leaks_past_the_rationale(family, config, graph):
     """With the rationale fixed, no other token changes the logits at all, not even in the last bit."""
-    model, tokenizer = built(family, **frame)
+    model, tokenizer = built(family, **config)
     inputs = batch_of(tokenizer)
     with torch.set_grad_enabled(graph):  # with gradients hidden tokens are masked, without they are left out
         random = torch.Generator().manual_seed(1)
@@ -118,9 +122,11 @@ def test_words_behind_the_rationale_do_not_tell_how_many_they_are(family):
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f"{f['predictor']}-{f['hide']}")
-def test_masks_are_nested_and_have_gradients(family, frame):
-    model, tokenizer = built(family, **{**frame, "blocks": 2, "pruning": 2} if frame["predictor"] != "rest" else frame)
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda f: f"{f['predictor']}-{f['hide']}")
+def test_masks_are_nested_and_have_gradients(family, config):
+    model, tokenizer = built(
+        family, **{**config, "blocks": 2, "pruning": 2} if config["predictor"] != "rest" else config
+    )
     inputs = batch_of(tokenizer)
     with torch.no_grad():
         first, again = model(**inputs), model(**inputs)
@@ -130,9 +136,9 @@ def test_masks_are_nested_and_have_gradients(family, frame):
     for before, after in zip((told.real, *told.masks), told.masks, strict=False):
         assert set(after.detach().unique().tolist()) <= {0.0, 1.0}
         assert (after <= before.to(after)).all()
-    special = torch.isin(inputs["input_ids"], torch.tensor(added_by(tokenizer)))
+    special = torch.isin(inputs["input_ids"], torch.tensor(special_ids(tokenizer)))
     assert not told.rationale[special].any()
-    gradient = torch.autograd.grad(told.logits[:, 0].sum(), model.head.linear.weight)[0]
+    gradient = torch.autograd.grad(told.logits[:, 0].sum(), model.selector.linear.weight)[0]
     assert torch.isfinite(gradient).all() and gradient.abs().sum() > 0
     assert model.encoder.config._attn_implementation != "raison_select"  # as it was
 
@@ -158,14 +164,14 @@ def test_what_is_hidden_is_not_computed_where_blocks_know_no_places(family, pred
 @pytest.mark.parametrize("family", ENCODERS)
 def test_training_reads_a_fixed_rationale_as_evaluation_does(family):
     """Attention shared anew among what is kept = the others masked."""
-    for frame in FRAMES:
-        model, tokenizer = built(family, **frame)
+    for config in CONFIGS:
+        model, tokenizer = built(family, **config)
         inputs = batch_of(tokenizer)
         with torch.no_grad():
             decided_ = model(**inputs).rationale
             masked = model(**inputs, rationale=decided_).logits
         model.train()
-        model.frame = replace(model.frame, tried=1.0)
+        model.settings = replace(model.settings, hidden_share=1.0)
         for moved in (model.movable, False):
             model._movable = moved
             shared = model(**inputs, rationale=decided_.clone().requires_grad_()).logits.detach()
@@ -177,7 +183,7 @@ def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
     """What is tried has the gradient that it has among all, as many times as it stands for others."""
 
     def slopes(share: float, moved: bool) -> torch.Tensor:
-        model, tokenizer = built(predictor=predictor, tried=share)
+        model, tokenizer = built(predictor=predictor, hidden_share=share)
         model._movable = moved
         model.train()
         inputs, tokens = model.read(**batch_of(tokenizer))
@@ -185,8 +191,9 @@ def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
         found = model.generate(inputs, tokens)
         kept = (torch.arange(tokens.real.shape[1]) % 4 == 2) & tokens.real
         kept = kept.double().requires_grad_()
-        reader = model.encoder if model.reader is None else model.reader
-        (slope,) = torch.autograd.grad(model.predict(inputs, tokens, found.entered, kept, reader)[:, 0].sum(), kept)
+        (slope,) = torch.autograd.grad(
+            model.predict(inputs, tokens, found.entered, kept, model.own_predictor)[:, 0].sum(), kept
+        )
         return slope * tokens.real
 
     every = slopes(1.0, False)
@@ -202,7 +209,7 @@ def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
 def test_a_draw_is_hard_and_its_gradient_soft():
     logits = torch.randn(4, 9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     torch.manual_seed(3)
-    mask = sampled(logits)
+    mask = sample_mask(logits)
     torch.manual_seed(3)
     noise = -torch.log(-torch.log(torch.rand_like(logits)))
     soft = torch.softmax(logits + noise, -1)[..., 1]
@@ -211,8 +218,8 @@ def test_a_draw_is_hard_and_its_gradient_soft():
         torch.autograd.grad(mask.sum(), logits, retain_graph=True)[0], torch.autograd.grad(soft.sum(), logits)[0]
     )
     torch.manual_seed(0)
-    odds = torch.tensor([0.0, math.log(3)]).expand(20_000, 1, 2)  # keeps 3 of 4
-    assert float(sampled(odds).mean()) == pytest.approx(0.75, abs=0.02)
+    probabilities = torch.tensor([0.0, math.log(3)]).expand(20_000, 1, 2)  # keeps 3 of 4
+    assert float(sample_mask(probabilities).mean()) == pytest.approx(0.75, abs=0.02)
 
 
 def test_the_gradient_of_seeing_a_token_is_the_whole_step():
@@ -260,9 +267,9 @@ def test_the_gradient_of_weights_between_0_and_1_is_their_slope():
 def test_the_likeliest_token_stays_where_all_would_go():
     margin = torch.tensor([[-1.0, -3.0, -0.5, 2.0], [1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
     among = torch.tensor([[True, True, True, False], [True] * 4, [False] * 4])
-    kept = decided(margin, among, True)
+    kept = decide_mask(margin, among, True)
     assert kept.tolist() == [[False, False, True, False], [True, False, False, False], [False] * 4]
-    assert decided(margin, among, False).sum() == 1
+    assert decide_mask(margin, among, False).sum() == 1
 
 
 # -- stretches of blocks --------------------------------------------------------------------------------------
@@ -275,9 +282,9 @@ def test_stretches_are_the_encoder(family):
     before = {name: id(module) for name, module in encoder.named_modules()}
     with torch.no_grad():
         whole = encoder.eval()(**inputs).last_hidden_state
-        every = stretch(encoder, 0, len(blocks_of(encoder)[1]), inputs)
-        first = stretch(encoder, 0, 1, inputs)
-        second = stretch(encoder, 1, 2, inputs, states=first.left[-1])
+        every = run_blocks(encoder, 0, len(blocks_of(encoder)[1]), inputs)
+        first = run_blocks(encoder, 0, 1, inputs)
+        second = run_blocks(encoder, 1, 2, inputs, states=first.left[-1])
     assert torch.equal(every.output, whole)
     torch.testing.assert_close(second.output, whole, rtol=0, atol=1e-12)
     torch.testing.assert_close(second.entered, every.left[0], rtol=0, atol=1e-12)
@@ -295,20 +302,22 @@ def test_what_cannot_be_split_is_refused(tmp_path):
 # -- losses ---------------------------------------------------------------------------------------------------
 
 
-def told_of(mask, real, **more) -> Selected:
+def told_of(mask, real, **more) -> RationalizerOutput:
     mask = torch.tensor(mask, dtype=torch.float64)
     real = torch.tensor(real, dtype=torch.bool)
     base = {"masks": (mask,), "real": real, "side": torch.zeros_like(real).long(), "logits": torch.zeros(len(mask), 2)}
-    return Selected(**{**base, **more})
+    return RationalizerOutput(**{**base, **more})
 
 
 def test_sparsity_and_coherence_are_the_formulas():
     told = told_of([[0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]])
-    assert float(shares(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
-    assert float(sparsity_gap(told, Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.5,)))) == pytest.approx(0)
-    assert float(sparsity_gap(told, Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.2,)))) == pytest.approx(
-        0.3
-    )
+    assert float(kept_shares(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
+    assert float(
+        sparsity_gap(told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.5,)))
+    ) == pytest.approx(0)
+    assert float(
+        sparsity_gap(told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.2,)))
+    ) == pytest.approx(0.3)
     assert float(coherence(told.masks[0], told.real)) == pytest.approx((0 + 1 + 0 + 1) / 4)
     padded = told_of([[0, 1, 1, 0, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0, 0, 0]])
     plain = told_of([[0, 1, 1, 0, 0]], [[0, 1, 1, 1, 1]])
@@ -316,9 +325,9 @@ def test_sparsity_and_coherence_are_the_formulas():
     for same in (0.0, 1.0):
         assert float(coherence(torch.full((1, 5), same), torch.ones(1, 5, dtype=torch.bool))) == 0
     sides = told_of([[1, 1, 0, 1]], [[1, 1, 1, 1]], side=torch.tensor([[0, 0, 1, 1]]))
-    assert [float(s) for s in shares(sides.masks[0], sides, 2)] == [1.0, 0.5]
-    frame = Frame(blocks=1, pruning=1, full_text="none", sparsity=(0.9, 0.3))
-    assert float(sparsity_gap(sides, frame)) == pytest.approx(0.1 + 0.2)
+    assert [float(s) for s in kept_shares(sides.masks[0], sides, 2)] == [1.0, 0.5]
+    config = RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.9, 0.3))
+    assert float(sparsity_gap(sides, config)) == pytest.approx(0.1 + 0.2)
 
 
 def test_the_loss_is_the_papers():
@@ -331,10 +340,10 @@ def test_the_loss_is_the_papers():
     labels = torch.tensor([0, 1, 1])
     short, full = prediction_loss(told.logits, labels), prediction_loss(told.full_logits, labels)
     literal = short + 2 * full + 1 * (short - full)
-    ours = total(told, labels, model.frame, Weights(sparsity=0, coherence=0))
+    ours = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=0, coherence=0))
     assert float(ours) == pytest.approx(float(literal), rel=1e-9)
-    more = total(told, labels, model.frame, Weights(sparsity=3, coherence=0.5))
-    extra = 3 * sparsity_gap(told, model.frame) + 0.5 * sum(coherence(m, told.real) for m in told.masks)
+    more = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=3, coherence=0.5))
+    extra = 3 * sparsity_gap(told, model.settings) + 0.5 * sum(coherence(m, told.real) for m in told.masks)
     assert float(more - ours) == pytest.approx(float(extra), rel=1e-9)
 
 
@@ -349,7 +358,7 @@ def test_the_full_text_term_stops_before_the_pruning_blocks():
 
 
 def test_a2r_and_human_terms():
-    model, tokenizer = built("bert", predictor="apart", soft=True, full_text="none")
+    model, tokenizer = built("bert", predictor="apart", soft_predictor=True, full_text="none")
     model.train()
     inputs = batch_of(tokenizer)
     with torch.no_grad():
@@ -359,16 +368,21 @@ def test_a2r_and_human_terms():
     one, other = told.logits.softmax(-1), told.soft_logits.softmax(-1)
     middle = (one + other) / 2
     jsd = ((one * (one / middle).log()).sum(-1) + (other * (other / middle).log()).sum(-1)).mean() / 2
-    found = total(told, labels, model.frame, Weights(sparsity=0, coherence=0, soft=1))
+    found = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=0, coherence=0, soft_predictor=1))
     expected = 2 * prediction_loss(told.logits, labels) + 2 * prediction_loss(told.soft_logits, labels) + jsd
     assert float(found) == pytest.approx(float(expected), rel=1e-6)
     gold = torch.zeros_like(told.real)
     gold[:, 2] = True
     known = torch.tensor([True, False, True])
-    human = total(told, labels, model.frame, Weights(sparsity=0, coherence=0, human=1), gold=gold, known=known) - found
+    human = (
+        rationalizer_loss(
+            told, labels, model.settings, LossWeights(sparsity=0, coherence=0, human=1), gold=gold, known=known
+        )
+        - found
+    )
     inside = told.real & known[:, None]
-    odds = torch.sigmoid(told.margins[-1])
-    literal = -torch.where(gold, odds, 1 - odds).log()[inside].mean()
+    probabilities = torch.sigmoid(told.margins[-1])
+    literal = -torch.where(gold, probabilities, 1 - probabilities).log()[inside].mean()
     assert float(human) == pytest.approx(float(literal), rel=1e-6)
 
 
@@ -388,7 +402,7 @@ class Scripted:
         said, whole = (torch.eye(3)[input_ids[:, k] % 10] for k in (0, 1))
         side = torch.zeros_like(input_ids)
         empty = real.any(1) & ~last.any(1)
-        return Selected(
+        return RationalizerOutput(
             logits=said, rationale=own.long(), masks=(first.long(), own.long()), empty=empty, real=real, side=side,
             full_logits=whole if full else None,
         )  # fmt: skip
@@ -402,15 +416,15 @@ def test_what_is_measured_is_counted_by_hand():
         Line((12, 20, 32, 32), 0),  # wrong, right; keeps all 2; nothing is marked
         Line((11, 21, 32, 31, 30, 30, 30), 2, gold=(no, no, no, yes, no, no, no)),  # wrong, wrong; keeps 1 of 5
     ]
-    found = measured(Scripted(), lines, 0)
-    assert found["accuracy"] == 2 / 4 and found["full text accuracy"] == 2 / 4
-    assert found["sparsity"] == pytest.approx(5 / 14) and found["sparsity of the first"] == pytest.approx(7 / 14)
-    assert (found["empty"], found["full"]) == (1 / 4, 1 / 4)
+    found = evaluate_rationalizer(Scripted(), lines, 0)
+    assert found.from_rationale.accuracy == 2 / 4 and found.from_full_text.accuracy == 2 / 4
+    assert found.sparsity == pytest.approx(5 / 14) and found.first_sparsity == pytest.approx(7 / 14)
+    assert (found.empty, found.full) == (1 / 4, 1 / 4)
     # of the three texts with marks: kept 3, marked 4, both 1
-    assert (found["precision"], found["recall"]) == (pytest.approx(1 / 3), 1 / 4)
-    assert found["rationale f1"] == pytest.approx(2 / 7)
-    every = measured(Scripted(), lines, 0, "all")
-    assert every["sparsity"] == 1.0 and "full text accuracy" not in every
+    assert (found.human.precision, found.human.recall) == (pytest.approx(1 / 3), 1 / 4)
+    assert found.human.f1 == pytest.approx(2 / 7)
+    every = evaluate_rationalizer(Scripted(), lines, 0, every_token=True)
+    assert every.sparsity == 1.0 and every.from_full_text is None
 
 
 # -- homogeneity and calibration -------------------------------------------------------------------------------
@@ -419,8 +433,8 @@ def test_what_is_measured_is_counted_by_hand():
 def test_homogeneity_is_the_formula():
     encoder, tokenizer = encoder_of("bert")
     inputs = batch_of(tokenizer)
-    real = inputs["attention_mask"].bool() & ~torch.isin(inputs["input_ids"], torch.tensor(added_by(tokenizer)))
-    found = homogeneity(encoder.eval(), [{**inputs, "real": real}])
+    real = inputs["attention_mask"].bool() & ~torch.isin(inputs["input_ids"], torch.tensor(special_ids(tokenizer)))
+    found = measure_homogeneity(encoder.eval(), [{**inputs, "real": real}])
     with torch.no_grad():
         layers = encoder(**inputs, output_hidden_states=True).hidden_states
     for number, states in enumerate(layers):
@@ -446,17 +460,17 @@ def test_the_split_is_the_last_wide_block():
 @pytest.mark.parametrize("pair", [False, True])
 def test_calibration_reaches_the_asked_share(pair):
     shares_ = (0.3, 0.5) if pair else (0.3,)
-    model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2, sparsity=shares_, least_one=False)
+    model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2, sparsity=shares_, never_empty=False)
     texts = [" ".join(TEXTS[k % 3 :] + TEXTS[: k % 3]) for k in range(6)]
     inputs = batch_of(tokenizer, texts, [TEXTS[k % 3] for k in range(6)] if pair else None)
     with torch.no_grad():
-        model.head.linear.bias.copy_(torch.tensor([2.0, -2.0]))  # would keep next to nothing
-        model.head.linear.weight.mul_(0.1)
+        model.selector.linear.bias.copy_(torch.tensor([2.0, -2.0]))  # would keep next to nothing
+        model.selector.linear.weight.mul_(0.1)
     calibrate(model, lambda: [inputs])
     told = model(**inputs)
     for number, mask in enumerate(told.masks):
-        for text, share in enumerate(shares(mask, told, len(shares_))):
-            assert float(share) == pytest.approx(levels(shares_[text], 2)[number], abs=0.03)
+        for text, share in enumerate(kept_shares(mask, told, len(shares_))):
+            assert float(share) == pytest.approx(pruning_levels(shares_[text], 2)[number], abs=0.03)
 
 
 # -- as a model ------------------------------------------------------------------------------------------------
@@ -466,7 +480,7 @@ def test_calibration_reaches_the_asked_share(pair):
 def test_a_rationalizer_is_a_model_like_any_other(family):
     hf, tokenizer = built(family, predictor="whole")
     with Float64():
-        model = selective(hf, tokenizer, "tiny")
+        model = rationalizer_model(hf, tokenizer, "tiny")
         check_model(model)
         check_selection(model, hf)
 
@@ -490,7 +504,7 @@ def check_selection(model, hf):
 def test_removing_what_was_not_read_by_the_predictor_alone_changes_nothing():
     """Where the generator's choice stays, so does the answer: removals hide from both."""
     hf, tokenizer = built("bert", predictor="whole")
-    model = selective(hf, tokenizer, "tiny")
+    model = rationalizer_model(hf, tokenizer, "tiny")
     (encoding,) = model.encode([Example(TEXTS[0])])
     (prediction,) = model.predict([encoding])
     keep = np.ones((1, len(encoding)), bool)
@@ -509,7 +523,7 @@ def test_methods_that_move_embeddings_hold_the_choice(family, method):
     """A choice made anew on the way would make the answer jump: sums would not be f(text) − f(baseline)."""
     hf, tokenizer = built(family, predictor="whole")
     with Float64():
-        model = selective(hf, tokenizer, "tiny")
+        model = rationalizer_model(hf, tokenizer, "tiny")
         (encoding,) = model.encode([Example(TEXTS[0])])
         calibrate(hf, lambda: [{"input_ids": torch.tensor(encoding.ids)[None]}])
         found = raison.explain(model, TEXTS[0], method, units="token")
@@ -540,37 +554,37 @@ def test_padding_in_front_changes_nothing(hide, graph):
 
 def test_odds_are_of_all_pruning_blocks():
     hf, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2)
-    model = selective(hf, tokenizer, "tiny")
+    model = rationalizer_model(hf, tokenizer, "tiny")
     (encoding,) = model.encode([Example(TEXTS[0])])
-    (choice,) = model.choices([encoding])
+    (choice,) = model.selections([encoding])
     with torch.no_grad():
         told = hf(torch.tensor(encoding.ids)[None])
     first, second = (1 / (1 + np.exp(-margin[0].numpy())) for margin in told.margins)
-    np.testing.assert_allclose(choice.odds, first * second * told.real[0].numpy(), atol=1e-9)
+    np.testing.assert_allclose(choice.probabilities, first * second * told.real[0].numpy(), atol=1e-9)
 
 
 # -- training --------------------------------------------------------------------------------------------------
 
-SMALL = Regimen(lr=1e-3, head_lr=3e-3, epochs=3, batch=16, warm=1.0, decay=0.0)
+SMALL = RationalizerTraining(lr=1e-3, head_lr=3e-3, epochs=3, batch=16, warm=1.0, weight_decay=0.0)
 
 
 def start(tmp_path, **more):
     hf, tokenizer = tiny_hf("bert", "classification")
     hf = copy.deepcopy(hf).float()
-    settings = {"frame": {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}}
+    settings = {"config": {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}}
     return train_rationalizer(
         hf, more.pop("data", reviews(200)), out=tmp_path, tokenizer=tokenizer,
-        **{**settings, "regimen": SMALL, **more},
+        **{**settings, "training": SMALL, **more},
     )  # fmt: skip
 
 
 def test_training_from_labels_alone(tmp_path):
     report = start(tmp_path / "m")
-    assert report["dev"]["sparsity"] == pytest.approx(0.3, abs=0.05)
-    assert report["what"] == "rationalizer" and len(report["history"]) == 3
-    assert report["history"][0]["score"] is None  # warm-up
+    assert report.dev.sparsity == pytest.approx(0.3, abs=0.05)
+    assert report.to_dict()["what"] == "rationalizer" and len(report.history) == 3
+    assert report.history[0]["score"] is None  # warm-up
     stored = json.loads((tmp_path / "m" / "training.json").read_text())
-    assert stored["frame"]["blocks"] == 1 and "rationale f1" not in stored["dev"]
+    assert stored["config"]["blocks"] == 1 and "rationale_f1" not in stored["dev"]
     model = raison.load(str(tmp_path / "m"))
     found = raison.explain(model, "a lovely film and a story")
     assert found.selected.any() and not found.selected.all()
@@ -599,10 +613,10 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch)
         stop_after(patched, 24)
         start(tmp_path / "broken")
     resumed = start(tmp_path / "broken")
-    assert [h["loss"] if "loss" in h else h["score"] for h in resumed["history"]] == [
-        h["loss"] if "loss" in h else h["score"] for h in straight["history"]
+    assert [h["loss"] if "loss" in h else h["score"] for h in resumed.history] == [
+        h["loss"] if "loss" in h else h["score"] for h in straight.history
     ]
-    assert resumed["dev"] == straight["dev"]
+    assert resumed.dev == straight.dev
 
 
 def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
@@ -610,9 +624,9 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     base = tmp_path / "base"
     copy.deepcopy(hf).float().save_pretrained(base)
     tokenizer.save_pretrained(base)
-    frame = {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    config = {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
     data = reviews(120)
-    train_rationalizer(base, data, out=tmp_path / "a", frame=frame, regimen=replace(SMALL, lora=2, epochs=2))
+    train_rationalizer(base, data, out=tmp_path / "a", config=config, training=replace(SMALL, lora=2, epochs=2))
     names = {path.name for path in (tmp_path / "a").iterdir()}
     assert "adapter_model.safetensors" in names and "model.safetensors" not in names
     assert (tmp_path / "a" / "adapter_model.safetensors").stat().st_size < base.joinpath(
@@ -622,28 +636,28 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     report = json.loads((tmp_path / "a" / "training.json").read_text())
     parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.1, seed=0)
     lines = lines_of(parts, tokenizer, ["negative", "positive"], 64)
-    assert measured(model.hf, lines.parts["dev"], 0) == pytest.approx(report["dev"], abs=1e-6)
+    assert evaluate_rationalizer(model.hf, lines.parts["dev"], 0).to_dict() == pytest.approx(report["dev"], abs=1e-6)
     with pytest.raises(InputError, match="one in memory has no name"):
-        start(tmp_path / "b", regimen=replace(SMALL, lora=2))
+        start(tmp_path / "b", training=replace(SMALL, lora=2))
 
 
-@pytest.mark.parametrize("variant", sorted(NAMED))
+@pytest.mark.parametrize("variant", sorted(VARIANTS))
 def test_every_variant_trains(tmp_path, variant):
-    frame = {"sparsity": 0.3} if "gru" in variant else {"sparsity": 0.3, "full_text": "predictor"}
+    config = {"sparsity": 0.3} if "gru" in variant else {"sparsity": 0.3, "full_text": "predictor"}
     if variant == "no_full_text":
-        frame.pop("full_text")
-    frame = {"width": 8, **frame} if "gru" in variant else {"pruning": 1, **frame}
-    report = start(tmp_path / "m", variant=variant, frame=frame, regimen=replace(SMALL, epochs=2), data=reviews(64))
-    assert 0 < report["dev"]["sparsity"] < 1 and report["variant"] == variant
+        config.pop("full_text")
+    config = {"width": 8, **config} if "gru" in variant else {"pruning": 1, **config}
+    report = start(tmp_path / "m", variant=variant, config=config, training=replace(SMALL, epochs=2), data=reviews(64))
+    assert 0 < report.dev.sparsity < 1 and report.variant == variant
     assert raison.load(str(tmp_path / "m")).offers >= {"own", "score", "gradients"}
 
 
 def test_pairs_and_regression(tmp_path):
     rng = np.random.default_rng(0)
     pairs = [replace(e, pair=reviews(1, seed=int(rng.integers(1000)))[0].text) for e in reviews(96)]
-    frame = {"sparsity": (0.2, 0.5), "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
-    report = start(tmp_path / "pairs", data=pairs, frame=frame, regimen=replace(SMALL, epochs=2))
-    assert report["frame"]["sparsity"] == (0.2, 0.5)
+    config = {"sparsity": (0.2, 0.5), "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    report = start(tmp_path / "pairs", data=pairs, config=config, training=replace(SMALL, epochs=2))
+    assert report.config.sparsity == (0.2, 0.5)
     model = raison.load(str(tmp_path / "pairs"))
     encodings = model.encode([Example(e.text, e.pair) for e in pairs])
     kept = np.zeros(2)
@@ -654,11 +668,11 @@ def test_pairs_and_regression(tmp_path):
             kept[side] += own[inside].sum()
             every[side] += inside.sum()
     assert kept / every == pytest.approx([0.2, 0.5], abs=0.1)
-    for part in (report["dev"], report["history"][-1]):  # each text's own share, not only both together
-        assert [part["sparsity, text 1"], part["sparsity, text 2"]] == pytest.approx([0.2, 0.5], abs=0.15)
+    for part in (report.dev.to_dict(), report.history[-1]):  # each text's own share, not only both together
+        assert [part["sparsity_of_text_1"], part["sparsity_of_text_2"]] == pytest.approx([0.2, 0.5], abs=0.15)
     scored = [replace(e, label=str(len(e.text.split()) / 10)) for e in reviews(96)]
-    found = start(tmp_path / "numbers", data=scored, regression=True, regimen=replace(SMALL, epochs=2))
-    assert {"error", "correlation"} <= set(found["dev"]) and "accuracy" not in found["dev"]
+    found = start(tmp_path / "numbers", data=scored, regression=True, training=replace(SMALL, epochs=2))
+    assert isinstance(found.dev.from_rationale, RegressionQuality)
     said = raison.explain(raison.load(str(tmp_path / "numbers")), "a lovely film")
     assert said.selected.any()
 
@@ -669,10 +683,10 @@ def test_a_regression_learns_numbers_of_any_size(tmp_path):
     for middle, spread in ((0.0, 1.0), (75.0, 15.0), (1e-3, 1e-4)):
         data = [replace(e, label=str(middle + spread * (1 if e.label == "positive" else -1))) for e in reviews(200)]
         place = tmp_path / str(middle)
-        report = start(place, data=data, regression=True, regimen=replace(SMALL, epochs=5, patience=5))
-        dev = report["dev"]
-        assert dev["error of the mean"] == pytest.approx(spread**2, rel=0.1) and not report["troubles"]
-        shares.append(dev["error"] / dev["error of the mean"])
+        report = start(place, data=data, regression=True, training=replace(SMALL, epochs=5, patience=5))
+        dev = report.dev.from_rationale
+        assert dev.error_of_the_mean == pytest.approx(spread**2, rel=0.1) and not report.troubles
+        shares.append(dev.error / dev.error_of_the_mean)
         found = raison.explain(raison.load(str(place)), data[0].text)
         said = found.prediction.value
         assert abs(said - middle) < 2 * spread
@@ -713,15 +727,15 @@ def test_other_weights_of_the_same_name_are_another_model(tmp_path, monkeypatch)
         tokenizer.save_pretrained(tmp_path / name / "base")
     quick = replace(SMALL, epochs=2)
     go = lambda name, out, **more: train_rationalizer(  # noqa: E731
-        tmp_path / name / "base", reviews(64), out=tmp_path / out, regimen=quick,
-        frame={"blocks": 1, "pruning": 1, "full_text": "predictor"}, **more,
+        tmp_path / name / "base", reviews(64), out=tmp_path / out, training=quick,
+        config={"blocks": 1, "pruning": 1, "full_text": "predictor"}, **more,
     )  # fmt: skip
     with monkeypatch.context() as patched, pytest.raises(fitting.Stopped):
         stop_after(patched, 3)
         go("one", "m")
     with pytest.raises(InputError, match="made with another model"):
         go("other", "m")
-    assert go("one", "m")["epochs run"] == 2
+    assert go("one", "m").epochs_run == 2
     go("one", "runs", runs=2)
     with pytest.raises(InputError, match="another experiment"):
         go("other", "runs", runs=2)
@@ -740,33 +754,41 @@ def test_supervision_learns_what_people_marked(tmp_path):
 
     data = [with_gold(e) for e in reviews(300)]
     plain = replace(SMALL, epochs=8, patience=8, head_lr=3e-2, lr=3e-3)
-    without = start(tmp_path / "without", data=data, regimen=plain)
-    found = start(tmp_path / "with", data=data, regimen=replace(plain, weights=Weights(human=5.0)))
-    last = [report["history"][-1]["rationale f1"] for report in (without, found)]
+    without = start(tmp_path / "without", data=data, training=plain)
+    found = start(tmp_path / "with", data=data, training=replace(plain, weights=LossWeights(human=5.0)))
+    last = [report.history[-1]["rationale_f1"] for report in (without, found)]
     assert last[1] > last[0] + 0.1, last
 
 
 def test_several_seeds(tmp_path):
-    report = start(tmp_path / "m", runs=2, regimen=replace(SMALL, epochs=2), data=reviews(64))
-    assert report["seeds"] == [0, 1] and "deviation" in report["dev"]["sparsity"]
+    report = start(tmp_path / "m", runs=2, training=replace(SMALL, epochs=2), data=reviews(64))
+    assert report.seeds == (0, 1) and "deviation" in report.dev["sparsity"]
 
 
 def test_troubles_are_told():
-    good = {"empty": 0.0, "full": 0.0, "accuracy": 0.8, "full text accuracy": 0.85}
-    assert troubles(good, 0.5) == []
-    assert troubles({**good, "accuracy": 1.0}, 0.99) == []  # more than the commonest label, as far as there is room
-    assert troubles({**good, "accuracy": 1.0}, 1.0) == []
-    assert "44% of the rationales would be empty" in troubles({**good, "empty": 0.44}, 0.5)[0]
-    assert "the whole text" in troubles({**good, "full": 0.5}, 0.5)[0]
-    assert "commonest label" in troubles({**good, "accuracy": 0.51}, 0.5)[0]
-    assert "interlocking" in troubles({**good, "accuracy": 0.65}, 0.5)[0]
-    alone = {"empty": 0.0, "full": 0.0, "accuracy": 0.65, "every token accuracy": 0.85}
-    assert "interlocking" in troubles(alone, 0.5)[0]
-    assert "nothing to do" in troubles({"empty": 0.0, "full": 0.0, "correlation": -0.1}, 0.0)[0]
+    def scores(accuracy=0.8, full_text=0.85, **shares) -> RationalizerScores:
+        return RationalizerScores(
+            from_rationale=ClassQuality(accuracy, 0.0),
+            from_full_text=None if full_text is None else ClassQuality(full_text, 0.0),
+            **{"sparsity": 0.2, "first_sparsity": 0.2, "text_sparsities": (), "empty": 0.0, "full": 0.0, **shares},
+            human=None,
+        )
+
+    low = ClassQuality(0.0, 0.0)
+    assert troubles(scores(), low, 0.5) == ()
+    assert troubles(scores(1.0), low, 0.99) == ()  # more than the commonest label, as far as there is room
+    assert troubles(scores(1.0), low, 1.0) == ()
+    assert "44% of the rationales would be empty" in troubles(scores(empty=0.44), low, 0.5)[0]
+    assert "the whole text" in troubles(scores(full=0.5), low, 0.5)[0]
+    assert "commonest label" in troubles(scores(0.51), low, 0.5)[0]
+    assert "interlocking" in troubles(scores(0.65), low, 0.5)[0]
+    assert "interlocking" in troubles(scores(0.65, full_text=None), ClassQuality(0.85, 0.0), 0.5)[0]
+    unrelated = replace(scores(), from_rationale=RegressionQuality(1.0, 1.0, -0.1))
+    assert "nothing to do" in troubles(unrelated, unrelated.from_rationale, 0.0)[0]
 
 
 def test_bad_settings_are_told_in_one_sentence(tmp_path):
-    for frame, sentence in (
+    for config, sentence in (
         ({"sparsity": 0}, "between 0 and 1"), ({"sparsity": 1.0}, "between 0 and 1"),
         ({"sparsity": (0.2, 0.2, 0.2)}, "one share, or two"), ({"blocks": 7}, "can have 1 to 2 of them, not 7"),
         ({"blocks": 7, "predictor": "rest"}, "can have 1 to 1 of them, not 7"),
@@ -776,15 +798,15 @@ def test_bad_settings_are_told_in_one_sentence(tmp_path):
         ({"sparsity": (0.2, 0.3), "full_text": "none", "blocks": 1, "pruning": 1}, "Two sparsities are for pairs"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=sentence):
-            start(tmp_path / "m", frame=frame, data=reviews(60))
+            start(tmp_path / "m", config=config, data=reviews(60))
     with pytest.raises(InputError, match="no variant|variant is"):
         start(tmp_path / "m", variant="plrm")
     with pytest.raises(InputError, match="weight of coherence"):
-        Weights(coherence=-1)
+        LossWeights(coherence=-1)
     with pytest.raises(InputError, match="none of 2 is left"):
-        Regimen(epochs=2, warm=2.0)
+        RationalizerTraining(epochs=2, warm=2.0)
     with pytest.raises(InputError, match="half stores an adapter"):
-        Regimen(half=True)
+        RationalizerTraining(half=True)
     one = [replace(e, label="positive") for e in reviews(60)]
     with pytest.raises(InputError, match="at least two classes"):
         start(tmp_path / "m", data=one)
@@ -818,9 +840,9 @@ def test_a_model_in_memory_stays_the_users(tmp_path):
     hf = copy.deepcopy(hf).float()
     before = {key: value.clone() for key, value in hf.state_dict().items()}
     pooler, attention_name = hf.bert.pooler, hf.config._attn_implementation
-    frame = {"blocks": 1, "pruning": 1, "predictor": "whole"}
-    regimen = replace(SMALL, epochs=2)
-    train_rationalizer(hf, reviews(64), out=tmp_path / "m", tokenizer=tokenizer, frame=frame, regimen=regimen)
+    config = {"blocks": 1, "pruning": 1, "predictor": "whole"}
+    training = replace(SMALL, epochs=2)
+    train_rationalizer(hf, reviews(64), out=tmp_path / "m", tokenizer=tokenizer, config=config, training=training)
     assert all(torch.equal(before[key], value) for key, value in hf.state_dict().items())
     assert hf.bert.pooler is pooler and hf.config._attn_implementation == attention_name
 
@@ -829,43 +851,45 @@ def test_encoders_that_would_read_hidden_tokens_are_refused(tmp_path):
     for family in ("deberta",):
         encoder, tokenizer = encoder_of(family)
         with pytest.raises(Unsupported, match="can't be hidden from"):
-            frame = Frame.of({"blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "none"})
-            assembled(encoder, tokenizer, frame, ["no", "yes"], 0)
+            config = RationalizerConfig.from_settings(
+                {"blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "none"}
+            )
+            build_rationalizer(encoder, tokenizer, config, ["no", "yes"], 0)
     from transformers import MegatronBertConfig, MegatronBertModel, SqueezeBertConfig, SqueezeBertModel
 
     tokenizer = encoder_of("bert")[1]
     small = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     small |= {"intermediate_size": 64, "max_position_embeddings": 64}
-    frame = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
+    config = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
     torch.manual_seed(0)
     old = MegatronBertModel(
         MegatronBertConfig(**small)
     ).eval()  # blocks that know no places, with attention of their own
-    for chosen in (frame, {}):  # before anything is measured
+    for chosen in (config, {}):  # before anything is measured
         with pytest.raises(Unsupported, match="can't be hidden from MegatronBertModel"):
-            train_rationalizer(old, reviews(50), out=tmp_path / "o", tokenizer=tokenizer, frame=chosen)
+            train_rationalizer(old, reviews(50), out=tmp_path / "o", tokenizer=tokenizer, config=chosen)
     odd = SqueezeBertModel(SqueezeBertConfig(**small, embedding_size=32)).eval()
     with pytest.raises(Unsupported, match="can't be (split|hidden)"):
         train_rationalizer(odd, reviews(50), out=tmp_path / "o", tokenizer=tokenizer)
     hf, tokenizer = tiny_hf("gpt2", "classification")
     with pytest.raises(Unsupported, match=r"no encoder"):
         train_rationalizer(
-            hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer, frame={"blocks": 1, "full_text": "none"}
+            hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer, config={"blocks": 1, "full_text": "none"}
         )
 
 
 def test_a_typed_special_token_is_an_unknown_word():
     hf, tokenizer = built("bert", predictor="whole")
     with Float64():
-        model = selective(hf, tokenizer, "tiny")
+        model = rationalizer_model(hf, tokenizer, "tiny")
     (typed,) = model.encode([Example("A dull [SEP] story with [CLS] actors")])
     (plain,) = model.encode([Example("A dull story")])
-    special = np.isin(typed.ids, hf.config.special)
-    assert special.sum() == np.isin(plain.ids, hf.config.special).sum() == 2
+    special = np.isin(typed.ids, hf.config.special_ids)
+    assert special.sum() == np.isin(plain.ids, hf.config.special_ids).sum() == 2
     assert (typed.ids == tokenizer.unk_token_id).sum() == 2
     rows = lines_of(
         {"train": [Example("A dull [SEP] story with [CLS] actors", label="x")]}, tokenizer, ["x"], 64,
-        lambda pieces: as_words(pieces.ids, pieces.start, hf.config.special, tokenizer),
+        lambda pieces: special_as_unknown(pieces.ids, pieces.start, hf.config.special_ids, tokenizer),
     )  # fmt: skip
     assert rows.parts["train"][0].ids == tuple(typed.ids.tolist())  # and it learns from what it will read
 
@@ -874,7 +898,7 @@ def test_a_short_text_with_one_token_is_no_failure():
     """Of four words a fifth is less than one: that each keeps one, and no more, is all that can be done."""
     for count, share, room in ((4, 0.2, False), (10, 0.1, False), (10, 0.3, True)):
         model, tokenizer = built("bert", predictor="whole", sparsity=(share,))
-        words = [k for k in range(len(tokenizer)) if k not in model.config.special]
+        words = [k for k in range(len(tokenizer)) if k not in model.config.special_ids]
         ids = torch.tensor(np.random.default_rng(0).choice(words, (64, count)))
         ends = torch.tensor([[tokenizer.cls_token_id], [tokenizer.sep_token_id]]).expand(2, 64)
         inputs = {"input_ids": torch.cat([ends[0][:, None], ids, ends[1][:, None]], 1)}
@@ -900,12 +924,12 @@ def test_damaged_weights_and_configs_are_told_in_a_sentence(tmp_path):
         next(iter(broken.bert.encoder.parameters()))[0] = float("nan")
     with pytest.raises(ModelError, match="hold NaN or infinite numbers"):
         train_rationalizer(broken, reviews(64), out=tmp_path / "n", tokenizer=tokenizer)
-    start(tmp_path / "m", regimen=replace(SMALL, epochs=2), data=reviews(64))
+    start(tmp_path / "m", training=replace(SMALL, epochs=2), data=reviews(64))
     with pytest.raises(Unsupported, match="'m' is a rationalizer already"):
         train_rationalizer(str(tmp_path / "m"), reviews(64), out=tmp_path / "again")
     path = tmp_path / "m" / "config.json"
     config = json.loads(path.read_text())
-    for key, value in (("base", 3), ("special", 3), ("special", [])):
+    for key, value in (("base", 3), ("special_ids", 3), ("special_ids", [])):
         path.write_text(json.dumps({**config, key: value}))
         with pytest.raises(ModelError):
             raison.load(tmp_path / "m")
@@ -914,7 +938,7 @@ def test_damaged_weights_and_configs_are_told_in_a_sentence(tmp_path):
 def test_padding_in_the_place_of_a_word_is_no_word():
     hf, tokenizer = built("bert", predictor="whole")
     with Float64():
-        model = selective(hf, tokenizer, "tiny")
+        model = rationalizer_model(hf, tokenizer, "tiny")
         (encoding,) = model.encode([Example(TEXTS[0])])
         (prediction,) = model.predict([encoding])
         keep = np.ones((1, len(encoding)), bool)
@@ -935,12 +959,12 @@ def test_labels_of_a_regression_are_numbers(tmp_path):
 
 def test_a_run_of_another_experiment_is_refused(tmp_path):
     quick = replace(SMALL, epochs=2)
-    start(tmp_path / "m", runs=2, regimen=quick, data=reviews(64))
-    for other in ({"regimen": replace(quick, lr=1e-2)}, {"data": reviews(80)}, {"limit": 50}):
+    start(tmp_path / "m", runs=2, training=quick, data=reviews(64))
+    for other in ({"training": replace(quick, lr=1e-2)}, {"data": reviews(80)}, {"limit": 50}):
         with pytest.raises(InputError, match="another experiment"):
-            start(tmp_path / "m", **{"runs": 2, "regimen": quick, "data": reviews(64), **other})
-    again = start(tmp_path / "m", runs=2, regimen=quick, data=reviews(64))
-    assert again["runs"] == 2
+            start(tmp_path / "m", **{"runs": 2, "training": quick, "data": reviews(64), **other})
+    again = start(tmp_path / "m", runs=2, training=quick, data=reviews(64))
+    assert again.runs == 2
 
 
 def test_half_checkpoints_are_trained_in_float32(tmp_path):
@@ -948,9 +972,9 @@ def test_half_checkpoints_are_trained_in_float32(tmp_path):
     copy.deepcopy(hf).to(torch.bfloat16).save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
     report = train_rationalizer(
-        tmp_path / "base", reviews(64), out=tmp_path / "m", regimen=replace(SMALL, epochs=2), variant="whole"
+        tmp_path / "base", reviews(64), out=tmp_path / "m", training=replace(SMALL, epochs=2), variant="whole"
     )
-    assert report["frame"]["full_text"] in ("predictor", "mid_cls")
+    assert report.config.full_text in ("predictor", "mid_cls")
     assert next(raison.load(str(tmp_path / "m")).hf.parameters()).dtype == torch.float32
 
 

@@ -148,7 +148,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     examples = [e for e in open_dataset("sst_trees(distance=1)", "test", 600, data_dir).examples if e.gold]
     encodings = model.encode([raison.Example(e.text) for e in examples])
     said = [p.target.text == e.label for p, e in zip(model.predict(encodings), examples, strict=True)]
-    own = model.choices(encodings)
+    own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
     gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]

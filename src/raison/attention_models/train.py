@@ -223,7 +223,7 @@ def fit_classifier(
 ) -> Fitted:
     """Train to the epoch with the best F1 of the development part; its weights are the model's in the end."""
     epoch = len(lines.parts["train"]) // training.batch  # steps
-    settings = {"config": config.to_dict(), "training": training.to_dict(), "data": lines.content(), "seed": seed}
+    settings = {**config.to_dict(), **training.to_dict(), "data": lines.content(), "seed": seed}
     best = Best(folder, settings, "f1", training.patience)
 
     def look() -> dict[str, Any]:
