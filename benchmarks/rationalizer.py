@@ -29,7 +29,7 @@ from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.rationalizers.training_loop import BatchLoss
 from raison.training.class_data import examples_by_part, labels_of, lines_of
-from raison.training.lm_data import Feed
+from raison.training.feed import Feed
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
 CONFIGS = {"literal split": {}, "whole-encoder predictor": VARIANTS["whole"], "RNP, two encoders": VARIANTS["rnp"]}
@@ -68,7 +68,7 @@ def parts(data: Path, rounds: int) -> list[list[str]]:
     encoder, tokenizer = loaded.encoder, loaded.tokenizer
     examples, _ = examples_by_part("sst2", data_dir=data, limit=None, held=0.1, seed=0)
     labels = labels_of(examples)
-    feed = Feed(lines_of(examples, tokenizer, labels, 256).parts["train"], 32, 0)  # type: ignore[arg-type]
+    feed = Feed(lines_of(examples, tokenizer, labels, 256).parts["train"], 32, 0)
     plain = ordinary(encoder)
     models = {"ordinary": plain}
     for name, settings in CONFIGS.items():

@@ -20,9 +20,10 @@ from raison.rationalizers.batching import batch_inputs, sorted_batches
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.class_data import examples_by_part, labels_of, lines_of
+from raison.training.data_names import named
 from raison.training.early_stopping import BEST, Best
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed, named
 from raison.training.multi_seed import REPORT
 
 __all__ = ["open_ordinary", "train_ordinary"]
@@ -78,7 +79,7 @@ def train_ordinary(
     course = Course(
         out=out, steps=training.epochs * each, settings=settings, seed=seed, every=each, bfloat16=training.bfloat16
     )
-    feed = Feed(lines.parts["train"], training.batch, seed)  # type: ignore[arg-type]
+    feed = Feed(lines.parts["train"], training.batch, seed)
     done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}

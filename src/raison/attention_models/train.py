@@ -37,8 +37,8 @@ from raison.training.class_data import (
     padded,
 )
 from raison.training.early_stopping import BEST, Best
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, Fitted, fit, prepared, saved, writing
-from raison.training.lm_data import Feed
 from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
 from raison.training.seeds import generator
 
@@ -249,7 +249,7 @@ def fit_classifier(
         decay=training.weight_decay,
         every=epoch,
     )
-    feed = Feed(lines.parts["train"], training.batch, seed)  # type: ignore[arg-type]
+    feed = Feed(lines.parts["train"], training.batch, seed)
     fitted = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     return fitted

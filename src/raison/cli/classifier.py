@@ -90,7 +90,7 @@ def classifier(
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
         from raison.attention_models.train import train_classifier
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         wait("training")
         chosen = {**config, "width": width, **settings, "runs": runs, "limit": limit, "seed": seed}

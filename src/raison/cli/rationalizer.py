@@ -106,7 +106,7 @@ def rationalizer(
     with waiting("loading the libraries") as wait:
         from raison.rationalizers.train import train_rationalizer
         from raison.rationalizers.training_config import LossWeights, RationalizerTraining
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         weights = LossWeights(sparsity=sparsity_weight, coherence=coherence, human=human)
         training = RationalizerTraining(

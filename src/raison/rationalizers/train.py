@@ -20,6 +20,7 @@ from raison.core.spec import one_of, whole
 from raison.models.catalog.quiet import quiet
 from raison.models.codec import Pieces
 from raison.models.load import placed
+from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
 from raison.rationalizers.build import build_rationalizer, max_tokens, resolve_config, with_derived_settings
 from raison.rationalizers.config import VARIANTS, RationalizerConfig
@@ -32,7 +33,6 @@ from raison.rationalizers.training_config import RationalizerTraining
 from raison.rationalizers.training_loop import fit_rationalizer
 from raison.training.class_data import Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
 from raison.training.early_stopping import BEST
-from raison.training.fingerprint import model_mark
 from raison.training.fit import CHECKPOINT, SEEDS, Fitted, prepared, saved, writing
 from raison.training.lora import with_lora, write_adapter
 from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
@@ -79,7 +79,7 @@ class Experiment:
             "data": data_mark(self.data),
             "asked": plain(self.asked),
             "training": self.training.to_dict(),
-            "weights": model_mark(self.model),
+            "weights": fingerprint_of_model(self.model),
             "content": content_of(self.data),
             "limit": self.limit,
             "regression": self.regression,
@@ -161,7 +161,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
             "An adapter names its model, and one in memory has no name: save it first, or leave lora away."
         )
     loaded = load_encoder(experiment.model, experiment.tokenizer)
-    weights = model_mark(experiment.model)
+    weights = fingerprint_of_model(experiment.model)
     data = read_data(experiment, loaded, seed)
     check_length_of_training(data.lines, training)
     config, homogeneity = resolve_config(loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs)

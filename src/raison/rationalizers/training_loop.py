@@ -20,8 +20,8 @@ from raison.rationalizers.report import troubles
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.class_data import Line, Lines
 from raison.training.early_stopping import Best
+from raison.training.feed import Feed
 from raison.training.fit import Course, Fitted, fit
-from raison.training.lm_data import Feed
 from raison.training.seeds import generator
 
 __all__ = ["BatchLoss", "fit_rationalizer"]
@@ -116,7 +116,7 @@ def fit_rationalizer(
         every=epoch,
         bfloat16=training.bfloat16,
     )
-    feed = Feed(train, training.batch, seed)  # type: ignore[arg-type]
+    feed = Feed(train, training.batch, seed)
     fitted = fit(model, parameter_groups(model, training), feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     if training.bfloat16:  # whoever opens the model computes more precisely
