@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 from transformers import BertConfig, BertModel, PretrainedConfig, PreTrainedModel
-from transformers.utils import ModelOutput
+from transformers.utils.generic import ModelOutput
 
 from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.normalizers import normalizer_of

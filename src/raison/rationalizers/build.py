@@ -122,7 +122,7 @@ def build_rationalizer(
         if config.encoder == "gru" and model.predictor is not None:
             for copied in encoders_of(model)[1:]:
                 copied.gru.reset_parameters()
-    model = model.float()  # heads and blocks are of one kind, whatever the checkpoint was stored in
+    model.float()  # heads and blocks are of one kind, whatever the checkpoint was stored in
     if config.encoder != "gru":
         check_hiding(model, tokenizer)
     model.requires_grad_(True)

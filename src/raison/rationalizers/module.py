@@ -278,7 +278,8 @@ class Rationalizer(PreTrainedModel):  # type: ignore[misc]
             return logits
         # heads are fit for numbers about 0; bfloat16 is too coarse for others
         precise = logits.float() if logits.dtype == torch.bfloat16 else logits
-        return precise * self.config.label_std + self.config.label_mean
+        scaled: torch.Tensor = precise * self.config.label_std + self.config.label_mean
+        return scaled
 
     def predict_full_text(self, inputs: Inputs, tokens: TokenRoles, generated: Generated) -> torch.Tensor | None:
         """[b c] the same classifier on the full text."""
