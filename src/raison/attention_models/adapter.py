@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from raison.attention_models.module import MODEL_TYPE, AttentionClassifier, ClassifierOutput, StoredClassifierConfig
 from raison.core.records import Encoding
 from raison.core.registry import loaders
-from raison.models.attention.hook import running
+from raison.models.attention.call import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import Family

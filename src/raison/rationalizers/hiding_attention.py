@@ -15,10 +15,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 from transformers import PretrainedConfig
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from raison.models.attention.hook import eager_of
+from raison.models.attention.registration import eager_of, register_attention
 
 __all__ = ["attention", "hiding_in", "seeing"]
 
@@ -83,8 +81,7 @@ def change_by_seeing(
 @contextmanager
 def hiding_in(encoder: nn.Module) -> Iterator[None]:
     """While it is open, the attention of the encoder listens to `seeing`; afterwards it is as before."""
-    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
+    register_attention(NAME, attention)
     configs = configs_of(encoder)
     before = [config._attn_implementation for config in configs]
     try:

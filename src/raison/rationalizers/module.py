@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from raison.models.attention.hook import Call, current, running
+from raison.models.attention.call import Call, current, running
 from raison.rationalizers.block_ranges import (
     BlockStates,
     Inputs,

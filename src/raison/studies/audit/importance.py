@@ -21,7 +21,7 @@ from torch.nn import functional
 from raison.attention_models.adapter import AttentionModel
 from raison.attention_models.module import ClassifierOutput
 from raison.core.records import Encoding
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 
 __all__ = ["influence", "shares", "state_gradients", "state_removals"]
 
