@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison.cli.explain import number_or_text
+from raison.cli.texts import number_or_text
 from raison.core.errors import InputError
 from raison.models.protocol import Question, TargetSpec
 from raison.testing import tiny_hf, tiny_model
