@@ -16,7 +16,7 @@ from raison.methods.base import Answer, Method
 from raison.models.load import load
 from raison.models.protocol import Question, TargetSpec
 from raison.models.runner.batching import chunks, pieces
-from raison.show.certificate import verdict
+from raison.show.certificate import proof_in_words
 from raison.show.wording import headline, provenance
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.checks import with_padding
@@ -439,7 +439,7 @@ def test_a_rationale_of_nothing_is_followed_by_advice_that_helps(sentiment):
     found = raison.rationalize(sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)")
     assert found.selected.any()
     whole = found.certificate.full_probability
-    assert f"enough from {90 * whole:.1f} % on" in verdict(found)
+    assert f"enough from {90 * whole:.1f} % on" in proof_in_words(found)
 
 
 @pytest.mark.parametrize("context", ["\x00", "\u200b"])

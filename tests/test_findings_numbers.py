@@ -17,7 +17,7 @@ from raison.core.records import Example, Span
 from raison.metrics.randomisation import cascade
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
-from raison.show.html.evaluation import report
+from raison.show.html.evaluation import evaluation_page
 from raison.studies.audit.run import audit
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
@@ -186,7 +186,7 @@ def test_a_decoder_with_a_classifying_head_can_be_audited():
 def test_the_curve_of_randomised_blocks_is_named():
     model = tiny_model("bert", "classification")
     found = evaluate(model, ["a good film"], ["gradient_norm"], ["randomisation", "aopc"])
-    told = report(found)
+    told = evaluation_page(found)
     assert "randomisation by share of randomised blocks" in told and "aopc by share of units" in told
 
 

@@ -19,11 +19,11 @@ from raison.core.records import Encoding, Explanation, Target
 from raison.core.text_splitting import split_words
 from raison.core.units import group
 from raison.show import render, render_many, scale, to_html
-from raison.show.html.explanation import MODULES, embedded
+from raison.show.html.explanation import MODULES, json_in_script
 from raison.show.scale import AGAINST, FOR, INKS, LESS, MORE, PAPERS, SILENT, background, contrast, ink, weights
 from raison.show.spans import flow, selection
 from raison.show.terminal.style import paper_of
-from raison.show.wording import clean, number
+from raison.show.wording import clean, signed_number
 
 NASTY = 'He said </script><b>hi</b><!-- & left \x1b[31mred\x1b[0m\x9b2J \u202eback\u2028 "quoted"'
 
@@ -119,7 +119,7 @@ def test_plain_output_needs_no_colour(explanation):
         assert re.sub(r"[\s\[\]*+-]", "", clean(text)) in flat
     if explanation.scores.any():
         top = int(np.abs(explanation.scores).argmax())
-        assert number(explanation.scores[top], abs(explanation.scores[top])) in output
+        assert signed_number(explanation.scores[top], abs(explanation.scores[top])) in output
 
 
 def test_colour_output_is_the_same_text_in_colours(explanation):
@@ -335,7 +335,7 @@ def test_page_is_one_safe_file_with_the_whole_record(explanation):
 
 
 def test_page_data_is_json_whatever_the_diagnostics():
-    text = embedded({"a": float("nan"), "b": [float("inf")], "c": "\ud800</script>\u2028"})
+    text = json_in_script({"a": float("nan"), "b": [float("inf")], "c": "\ud800</script>\u2028"})
     assert json.loads(text) == {"a": "nan", "b": ["inf"], "c": "\ud800</script>\u2028"}
     assert text.isascii() and "<" not in text
 

@@ -19,28 +19,28 @@ from raison.core.records import Explanation, Target
 from raison.show import render_many, scale, to_figure, to_html
 from raison.show.agreement import (
     Agreement,
-    agreement,
-    agreements,
-    alike,
-    apart,
-    by_chance,
-    close,
-    comparable,
-    constant,
+    agreement_of_pairs,
+    chance_of_sharing,
+    close_pairs,
+    comparable_scores,
+    count_of_strongest,
     inversions,
-    overlap,
+    is_constant,
+    least_tau_alike,
+    measure_agreement,
+    methods_apart,
     pearson,
     ranks,
+    shared_strongest,
     spearman,
     tau_b,
-    top,
 )
-from raison.show.consensus import footnotes, listed, statement, titles
-from raison.show.difference import difference, differences
+from raison.show.consensus import footnotes, join_names, method_titles, statement_of_agreement
+from raison.show.difference import difference_of, differences_from_first
 from raison.show.figure.typeset import Leaf
-from raison.show.latex import latex
-from raison.show.terminal.compare import folded
-from raison.show.wording import measured
+from raison.show.latex import to_latex
+from raison.show.terminal.columns import folded_title
+from raison.show.wording import telling_diagnostics
 from tests.test_cli import one_sentence, raison
 from tests.test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
 from tests.test_show_rationales import browse, court, rows, size_of
@@ -103,7 +103,7 @@ def vectors(count=200):
 def test_measures_are_what_their_definitions_say():
     tried = 0
     for a, b in vectors():
-        if constant(a) or constant(b):
+        if is_constant(a) or is_constant(b):
             assert tau_b(a, b) is spearman(a, b) is pearson(a, b) is None
             continue
         tried += 1
@@ -118,7 +118,7 @@ def test_measures_are_what_their_definitions_say():
 def test_measures_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     for a, b in vectors(400):
-        if not constant(a) and not constant(b):
+        if not is_constant(a) and not is_constant(b):
             assert tau_b(a, b) == pytest.approx(stats.kendalltau(a, b).statistic, abs=1e-12)
             assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)
             assert pearson(a, b) == pytest.approx(stats.pearsonr(a, b).statistic, abs=1e-12)
@@ -134,49 +134,49 @@ def test_inversions_are_counted():
 def test_measures_of_very_large_and_very_small_scores():
     one, other = np.array([1.0, 2.0, 4.0, -3.0]), np.array([1.0, 3.0, 2.0, -1.0])
     for factor in (1e-200, 1e-12, 1e200):
-        assert agreement(one * factor, other).r == pytest.approx(agreement(one, other).r)
-        assert agreement(one * factor, other).shared == agreement(one, other).shared == 1
-    assert agreement(np.zeros(4), other) == Agreement(None, None, None, None, True)
-    assert agreement(np.ones(1), np.ones(1)).tau is None
+        assert measure_agreement(one * factor, other).r == pytest.approx(measure_agreement(one, other).r)
+        assert measure_agreement(one * factor, other).shared == measure_agreement(one, other).shared == 1
+    assert measure_agreement(np.zeros(4), other) == Agreement(None, None, None, None, True)
+    assert measure_agreement(np.ones(1), np.ones(1)).tau is None
 
 
 def test_signs_count_where_both_have_them():
     a, b = np.array([3.0, -2.0, 0.5, 0.1]), np.array([3.0, 2.0, 0.5, 0.1])
-    assert agreement(a, b) == Agreement(2, 1, 1, 1, True)  # by size they are the same
-    assert [each.tolist() for each in comparable(a, b)] == [b.tolist(), b.tolist()]
-    turned = agreement(a, np.array([3.0, 2.0, 0.5, -0.1]))
+    assert measure_agreement(a, b) == Agreement(2, 1, 1, 1, True)  # by size they are the same
+    assert [each.tolist() for each in comparable_scores(a, b)] == [b.tolist(), b.tolist()]
+    turned = measure_agreement(a, np.array([3.0, 2.0, 0.5, -0.1]))
     assert not turned.by_size and turned.shared == 1 and turned.tau == pytest.approx((4 - 2) / 6)
 
 
 def test_the_strongest_are_few_and_not_zero():
-    assert [top(size) for size in (1, 2, 4, 5, 6, 12, 16, 30, 100)] == [1, 1, 2, 2, 3, 3, 4, 6, 20]
-    assert overlap(np.array([0, 0, 5.0, 0]), np.array([0, 0, 1.0, 0]), 3) == 1  # zeros are not strong together
-    assert overlap(np.array([1.0, -1, 0, 0]), np.array([1.0, 1, 0, 0]), 2) == 1
+    assert [count_of_strongest(size) for size in (1, 2, 4, 5, 6, 12, 16, 30, 100)] == [1, 1, 2, 2, 3, 3, 4, 6, 20]
+    assert shared_strongest(np.array([0, 0, 5.0, 0]), np.array([0, 0, 1.0, 0]), 3) == 1  # zeros are not strong together
+    assert shared_strongest(np.array([1.0, -1, 0, 0]), np.array([1.0, 1, 0, 0]), 2) == 1
 
 
 def test_what_is_shared_by_chance():
     for size in (2, 5, 11, 18, 40):
-        k = top(size)
+        k = count_of_strongest(size)
         ways = [comb(k, x) * comb(size - k, k - x) for x in range(k + 1)]
         for shared in range(k + 1):
-            assert by_chance(shared, size) == pytest.approx(sum(ways[shared:]) / comb(size, k))
-    assert by_chance(0, 50_000) == pytest.approx(1) and by_chance(10_000, 50_000) < 1e-12
+            assert chance_of_sharing(shared, size) == pytest.approx(sum(ways[shared:]) / comb(size, k))
+    assert chance_of_sharing(0, 50_000) == pytest.approx(1) and chance_of_sharing(10_000, 50_000) < 1e-12
 
 
 def test_who_is_close_and_who_is_apart():
     pairs = {(0, 1): (1, 0.7), (0, 2): (3, 0.2), (1, 2): (0, 0.1), (0, 3): (1, -0.1), (1, 3): (0, 0), (2, 3): (2, 0.2)}
     found = {pair: Agreement(shared, tau, tau, tau, False) for pair, (shared, tau) in pairs.items()}
     found |= {(place, 4): Agreement(None, None, None, None, False) for place in range(4)}
-    assert close(found, 12) == [(0, 1), (0, 2)]  # alike in order; the same strongest
-    assert apart(found, 12) == [3]  # and what is constant is neither
+    assert close_pairs(found, 12) == [(0, 1), (0, 2)]  # alike in order; the same strongest
+    assert methods_apart(found, 12) == [3]  # and what is constant is neither
 
 
 def test_chance_is_rarely_called_alike():
     random = np.random.default_rng(2)
     for size in (8, 20, 60):
-        reached = [tau_b(*random.random((2, size))) >= alike(size) for _ in range(600)]
+        reached = [tau_b(*random.random((2, size))) >= least_tau_alike(size) for _ in range(600)]
         assert sum(reached) <= 0.02 * 600
-    assert alike(1) == np.inf and alike(4) > 1 and alike(500) == 0.3
+    assert least_tau_alike(1) == np.inf and least_tau_alike(4) > 1 and least_tau_alike(500) == 0.3
 
 
 # -- words ------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_chance_is_rarely_called_alike():
 
 def said(*scores, **fields):
     found = methods(*scores, **fields)
-    return statement(found, agreements([each.scores for each in found]))
+    return statement_of_agreement(found, agreement_of_pairs([each.scores for each in found]))
 
 
 def test_who_agrees_and_who_stands_apart():
@@ -215,17 +215,19 @@ def test_the_pair_that_is_called_most_alike_is_so_in_the_table():
         (0, 2): Agreement(2, 0.1, 0.1, 0.1, False),
         (1, 2): Agreement(2, 0.1, 0.1, 0.1, False),
     }
-    assert statement(methods(LOO, NEAR, NOISE), numbers) == (
+    assert statement_of_agreement(methods(LOO, NEAR, NOISE), numbers) == (
         "leave_one_out and lime order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest; "
         "gradient_norm stands apart."
     )
     random = np.random.default_rng(5)
     for _ in range(100):
         found = methods(*random.normal(size=(4, 12)))
-        tables = agreements([each.scores for each in found])
-        first, _, rest = statement(found, tables).rpartition("; ")[0].rpartition("; ")[2].partition(" order the words ")
+        tables = agreement_of_pairs([each.scores for each in found])
+        first, _, rest = (
+            statement_of_agreement(found, tables).rpartition("; ")[0].rpartition("; ")[2].partition(" order the words ")
+        )
         if rest.startswith("most alike"):
-            names = titles(found)
+            names = method_titles(found)
             pair = max(tables, key=lambda at: tables[at].tau)
             assert first == f"{names[pair[0]]} and {names[pair[1]]}"
             assert f"(tau-b {tables[pair].tau:.2f})" in rest
@@ -237,7 +239,7 @@ def test_methods_that_are_close_by_their_strongest_words_alone_are_said_to_be():
         (0, 2): Agreement(0, 0.2, 0.1, 0.1, False),
         (1, 2): Agreement(0, 0.1, 0.1, 0.1, False),
     }
-    assert statement(methods(LOO, NEAR, NOISE), numbers) == (
+    assert statement_of_agreement(methods(LOO, NEAR, NOISE), numbers) == (
         "leave_one_out and lime share the most of the strongest words (3 of 3) but order the words no more alike than "
         "chance would (tau-b 0.10); gradient_norm stands apart."
     )
@@ -256,28 +258,28 @@ def test_what_cannot_be_compared():
 
 def test_what_the_numbers_mean_is_said():
     found = four()
-    notes = footnotes(found, agreements([each.scores for each in found]))
-    assert notes[0].startswith(f"Alike: tau-b of {alike(12):.3f} or more") and "12 words" in notes[0]
+    notes = footnotes(found, agreement_of_pairs([each.scores for each in found]))
+    assert notes[0].startswith(f"Alike: tau-b of {least_tau_alike(12):.3f} or more") and "12 words" in notes[0]
     assert notes[1].startswith("Apart: alike to none, ")
     assert notes[2].startswith("gradient_norm and random have no negative scores and are compared with the others by")
     same = methods(LOO, NEAR)
-    assert len(footnotes(same, agreements([each.scores for each in same]))) == 1
+    assert len(footnotes(same, agreement_of_pairs([each.scores for each in same]))) == 1
 
 
 def test_methods_get_names_that_differ():
     one, two, three, four = (explain(MOVIE, scores=LOO, method=m) for m in ("a(x=1)", "b", "a(x=2)", "a(x=1)"))
-    assert titles([one, two]) == ["a", "b"] and titles([one, two, three]) == ["a(x=1)", "b", "a(x=2)"]
-    assert titles([one, replace(four, removal="delete")]) == ["a(x=1), mask", "a(x=1), delete"]
-    assert titles([one, four]) == ["a(x=1), mask #1", "a(x=1), mask #2"]
-    assert listed("abcdefg") == "a, b, c and 4 more" and listed(["a"]) == "a" and listed("ab") == "a and b"
-    assert folded("integrated_gradients(steps=64)") == "integrated_\ngradients(\nsteps=64)"
+    assert method_titles([one, two]) == ["a", "b"] and method_titles([one, two, three]) == ["a(x=1)", "b", "a(x=2)"]
+    assert method_titles([one, replace(four, removal="delete")]) == ["a(x=1), mask", "a(x=1), delete"]
+    assert method_titles([one, four]) == ["a(x=1), mask #1", "a(x=1), mask #2"]
+    assert join_names("abcdefg") == "a, b, c and 4 more" and join_names(["a"]) == "a" and join_names("ab") == "a and b"
+    assert folded_title("integrated_gradients(steps=64)") == "integrated_\ngradients(\nsteps=64)"
 
 
 def test_telling_diagnostics_are_shown_in_one_line():
     gaps = {"completeness_gap": {"absolute": 0.25, "relative": 0.01234}, "evaluations": 2048, "sampling_error": 0.5}
     extra = {"value": 3.0, "gaping": 1, "error": float("nan"), "converged": True}
     told = four(diagnostics={**gaps, **extra}, notes=("Raise the steps.",))[0]
-    assert measured(told) == [
+    assert telling_diagnostics(told) == [
         "completeness gap absolute 0.25",
         "completeness gap relative 0.0123",
         "sampling error 0.5",
@@ -285,8 +287,8 @@ def test_telling_diagnostics_are_shown_in_one_line():
     ]
     output = show([told, *four()[1:]], many=True)
     assert output.count("completeness gap absolute 0.25 · completeness gap") == 1 and "Raise the steps." in output
-    assert measured(four()[0]) == [] and measured(court()) == []
-    assert measured(four(diagnostics={"evaluations": 9})[0]) == []
+    assert telling_diagnostics(four()[0]) == [] and telling_diagnostics(court()) == []
+    assert telling_diagnostics(four(diagnostics={"evaluations": 9})[0]) == []
 
 
 # -- differences ------------------------------------------------------------------------------------------
@@ -294,13 +296,13 @@ def test_telling_diagnostics_are_shown_in_one_line():
 
 def test_a_difference_is_of_shares():
     one, two = methods([4, -2, 0, 1], [1, 1, 0, -2], text="a b c d")
-    found = difference(one, two, ("a", "b"))
+    found = difference_of(one, two, ("a", "b"))
     assert found.values.tolist() == [0.5, -1, 0, 1.25] and found.weights.tolist() == [0.5, -1, 0, 1]
     assert not found.by_size and found.meaning().endswith(", with their signs")
     assert found.strongest(9) == [3, 1, 0] and found.strongest(9, 1) == [3, 0] and found.strongest(1, -1) == [1]
-    sized = difference(one, methods([1, 1, 0, 2], text="a b c d")[0], ("a", "b"))
+    sized = difference_of(one, methods([1, 1, 0, 2], text="a b c d")[0], ("a", "b"))
     assert sized.values.tolist() == [0.5, 0, 0, -0.75] and sized.meaning().endswith(", without signs")
-    zero = difference(one, methods([0, 0, 0, 0], text="a b c d")[0], ("a", "b"))
+    zero = difference_of(one, methods([0, 0, 0, 0], text="a b c d")[0], ("a", "b"))
     assert zero.one.tolist() == [1, 0.5, 0, 0.25] and not zero.other.any()
 
 
@@ -341,8 +343,8 @@ def test_agreement_follows_the_table():
     places = [output.index(part) for part in ("unit ", "random stands apart.", "agreement ", "Alike: ")]
     assert places == sorted(places)
     lines = [line.split() for line in output[places[2] :].splitlines()[1:7]]
-    found = agreements([each.scores for each in four()])
-    names = titles(four())
+    found = agreement_of_pairs([each.scores for each in four()])
+    names = method_titles(four())
     expected = sorted(found, key=lambda pair: -found[pair].tau)
     assert [line[:2] for line in lines] == [[names[i], names[j]] for i, j in expected]
     for line, pair in zip(lines, expected, strict=True):
@@ -362,7 +364,7 @@ def test_many_methods_make_squares():
     output = show(found, many=True, width=120)
     assert output.count("below the diagonal") == 2
     square = output[output.index("Kendall tau-b below") :].splitlines()[2:14]
-    numbers = agreements([each.scores for each in found])
+    numbers = agreement_of_pairs([each.scores for each in found])
     for row, line in enumerate(square):
         cells = line.split()[2:]
         assert cells[row] == "·" and len(cells) == 12
@@ -437,9 +439,9 @@ def test_a_browser_says_what_the_terminal_says(tmp_path):
     )
     assert len(found["articles"]) == len(cases) == found["alone"]
     for case, seen in zip(cases, found["articles"], strict=True):
-        numbers = agreements([each.scores for each in case])
-        assert seen["said"] == statement(case, numbers)
-        assert seen["names"] == titles(case) and seen["notes"] == footnotes(case, numbers)
+        numbers = agreement_of_pairs([each.scores for each in case])
+        assert seen["said"] == statement_of_agreement(case, numbers)
+        assert seen["names"] == method_titles(case) and seen["notes"] == footnotes(case, numbers)
         for (i, j), each in numbers.items():
             for measure, table in seen["measures"].items():
                 value = getattr(each, measure)
@@ -484,7 +486,7 @@ def test_a_browser_shows_a_selection_as_in_or_out(tmp_path):
 @drawing
 def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
     own = selection_of_a_rationalizer()
-    written = latex([own])
+    written = to_latex([own])
     assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
     leaf = Leaf(own)
     leaf.texts(own)
@@ -555,7 +557,12 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         ["random", "+0.1", "rank 10"],
     ]
     assert seen["shown"] and seen["twins"] == ["great"] * 4 and seen["stops"] == 1 and seen["walked"]
-    one, two, sizes, _ = differences([found[0], found[1]]), differences([found[1], found[0]]), differences(found)[1], 0
+    one, two, sizes, _ = (
+        differences_from_first([found[0], found[1]]),
+        differences_from_first([found[1], found[0]]),
+        differences_from_first(found)[1],
+        0,
+    )
     for look, each in ((seen["first"], one[0]), (seen["swapped"], two[0]), (seen["sizes"], sizes)):
         names = found[0].units.names
         assert look["more"] == [names[u] for u in sorted(each.strongest(12, 1))]
@@ -565,7 +572,7 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         rows = [[names[u], each.one[u], each.other[u], each.values[u]] for u in each.strongest(8)]
         assert look["gaps"] == [[n, *(f"{v:+.3f}".replace("-", "−") for v in values)] for n, *values in rows]
     assert seen["equal"]["same"] == ["The two methods say the same."] and seen["equal"]["more"] == []
-    assert seen["table"][0] == ["unit", *titles(found)] and seen["table"][2] == [
+    assert seen["table"][0] == ["unit", *method_titles(found)] and seen["table"][2] == [
         "great",
         "+2.500",
         "+2.400",
@@ -672,8 +679,8 @@ def test_every_task_can_be_compared(tmp_path):
         found = [library.explain(model, text, name) for name in ("leave_one_out", "gradient_norm", "attention_mean")]
         found = [each for each in found if isinstance(each, Explanation)]
         output = show_difference(found)
-        numbers = agreements([each.scores for each in found])
-        assert len(found) == 3 and " ".join(statement(found, numbers).split()) in " ".join(output.split())
+        numbers = agreement_of_pairs([each.scores for each in found])
+        assert len(found) == 3 and " ".join(statement_of_agreement(found, numbers).split()) in " ".join(output.split())
         assert output.count("difference leave_one_out − ") == 2
 
 

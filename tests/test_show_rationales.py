@@ -25,6 +25,7 @@ from raison.show import certificate as proof
 from raison.show import render, render_many, to_figure, to_html
 from raison.show.matrix import CHOSEN, GIVEN, HIDDEN, SPARED, matrix, sheets
 from raison.show.search_path import excerpt, path
+from raison.show.wording import clean
 
 COURT = "The Supreme Court on Tuesday rejected a challenge to the"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -229,7 +230,7 @@ def test_what_must_be_known_first_is_said_first(claims, said):
 
 def test_verdicts():
     def said(**claims):
-        return proof.verdict(court(**claims))
+        return proof.proof_in_words(court(**claims))
 
     assert said(optimal=True, irreducible=False)[1:] == ["something may be spared", "proved: none is smaller"]
     assert said(irreducible=None, lower_bound=0) == ["sufficient (checked anew)", "not proved smallest"]
@@ -482,8 +483,8 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
     assert len(found["articles"]) == len(cases)
     for case, seen in zip(cases, found["articles"], strict=True):
         assert seen["warnings"] == proof.warnings(case)
-        assert seen["verdict"] == " · ".join(proof.verdict(case))
-        assert seen["effort"] == " · ".join(proof.effort(case))
+        assert seen["verdict"] == " · ".join(proof.proof_in_words(case))
+        assert seen["effort"] == " · ".join(proof.effort_in_words(case))
         steps = path(case)
         assert len(seen["bars"]) == sum(not isinstance(s, int) and s.weight is not None for s in excerpt(steps))
         rows = [row for row in seen["steps"] if not row[1].startswith("⋮")]
@@ -492,7 +493,7 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
         assert [row[3] for row in rows] == figures and [row[2] for row in rows] == [str(step.size) for step in drawn]
         assert [("✓" in row) for row in rows] == [step.enough for step in drawn]
         units = [case.units.names[u] for u in np.flatnonzero(case.selected)]
-        assert [" ".join(text.split()) for text in seen["kept"]] == [" ".join(proof.clean(u).split()) for u in units]
+        assert [" ".join(text.split()) for text in seen["kept"]] == [" ".join(clean(u).split()) for u in units]
         assert seen["bold"] == 0
     first, *_, answer, long, _ = found["articles"]
     assert first["given"] == ["the"] and first["line"].endswith(": Court → challenge → The, and the given “the”")

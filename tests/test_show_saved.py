@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import raison
 from raison.cli.app import app, assemble
 from raison.core.errors import InputError
-from raison.show.files import draw, read_saved
-from raison.show.latex import escaped, latex
-from raison.show.notebook import register
+from raison.show.files import read_saved, write_saved
+from raison.show.latex import escape, to_latex
+from raison.show.notebook import show_in_notebooks
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_model
 
@@ -55,20 +55,20 @@ def test_heads_are_drawn(tmp_path):
     from importlib.resources import files
 
     saved = read_saved(files("raison.models.catalog") / "shipped" / "sentiment" / "heads.json")
-    draw(saved, tmp_path / "heads.svg")
+    write_saved(saved, tmp_path / "heads.svg")
     assert (tmp_path / "heads.svg").read_text().startswith("<?xml")
     for ending in (".html", ".tex", ".gif"):
         with pytest.raises(InputError):
-            draw(saved, tmp_path / f"heads{ending}")
+            write_saved(saved, tmp_path / f"heads{ending}")
 
 
 def test_latex_prints_the_text_as_it_is(found, evaluation):
-    assert escaped(r"a\b_{c}^~ 5% &") == r"a\textbackslash{}b\_\{c\}\textasciicircum{}\textasciitilde{} 5\% \&"
-    assert escaped("$1 #2 <x|y>") == r"\$1 \#2 \textless{}x\textbar{}y\textgreater{}"
-    text = latex(found)
+    assert escape(r"a\b_{c}^~ 5% &") == r"a\textbackslash{}b\_\{c\}\textasciicircum{}\textasciitilde{} 5\% \&"
+    assert escape("$1 #2 <x|y>") == r"\$1 \#2 \textless{}x\textbar{}y\textgreater{}"
+    text = to_latex(found)
     plain = re.sub(r"\\colorbox\[RGB\]\{[\d,]+\}\{\\strut ((?:[^{}]|\\\{|\\\})*)\}", r"\1", text)
-    assert plain.count(escaped(TEXT)) == 2 and text.count(r"\colorbox") > 6
-    table = latex(evaluation)
+    assert plain.count(escape(TEXT)) == 2 and text.count(r"\colorbox") > 6
+    table = to_latex(evaluation)
     rows = [line for line in table.split("\n") if line.endswith(r"\\")]
     assert len(rows) == 5 and all(row.count("&") == len(evaluation.columns) for row in rows)
     assert table.count(r"\textbf") >= len(evaluation.columns) - 1
@@ -82,7 +82,7 @@ def test_other_files_are_refused_with_a_sentence(tmp_path, content):
     path.write_text(content)
     with pytest.raises(InputError) as refused:
         saved = read_saved(path)
-        draw(saved, tmp_path / "x.svg")
+        write_saved(saved, tmp_path / "x.svg")
     assert str(refused.value).endswith(".") and "\n" not in str(refused.value)
     with pytest.raises(InputError, match="no file"):
         read_saved(tmp_path / "none")
@@ -108,7 +108,7 @@ class Shell:
 
 def test_a_notebook_shows_results(found, evaluation):
     shell = Shell()
-    register(shell)
+    show_in_notebooks(shell)
     made = shell.formatters["text/html"]
     for shown in (
         made.by_name["raison.core.records", "Explanation"](found[0]),
@@ -126,7 +126,7 @@ def test_ipython_shows_results(found):
 
     shell = InteractiveShell.instance()
     try:
-        register(shell)
+        show_in_notebooks(shell)
         data, _ = shell.display_formatter.format(found[0])
         assert data["text/html"].startswith("<iframe") and "text/plain" in data
         assert "text/html" not in shell.display_formatter.format([1, 2])[0]
@@ -157,4 +157,4 @@ def test_numbers_that_no_drawing_holds_are_told(tmp_path, evaluation):
     told["curves"][name][method][0] = 10**400
     (tmp_path / "x.json").write_text(json.dumps(told))
     with pytest.raises(InputError, match="no result as raison writes it"):
-        draw(read_saved(tmp_path / "x.json"), tmp_path / "x.svg")
+        write_saved(read_saved(tmp_path / "x.json"), tmp_path / "x.svg")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.html.evaluation import STYLE, paints, say, sheet
+from raison.show.html.document import STYLE, colour_rules, page_without_script, safe_text
 from raison.show.scale import HUES
 from raison.show.scoreboard import warning_of_few
 from raison.show.wording import clean
@@ -96,22 +96,22 @@ def audit_page(found: Any) -> str:
     """The whole page."""
     title = f"Can the attention of {found.model} be trusted?"
     *reasons, verdict = found.verdict()
-    body = [f"<h1>{say(title)}</h1>", f"<p><strong>{say(verdict)}</strong></p>", "<ul>"]
-    body += [f"<li>{say(reason)}</li>" for reason in reasons]
+    body = [f"<h1>{safe_text(title)}</h1>", f"<p><strong>{safe_text(verdict)}</strong></p>", "<ul>"]
+    body += [f"<li>{safe_text(reason)}</li>" for reason in reasons]
     body += [
         "</ul>",
         '<div class="scroll"><table><tr><th>measured</th><th>value (± deviation)</th>'
         "<th>interval of the mean (95 %), texts</th></tr>",
     ]
     body += [
-        f"<tr><td>{say(name)}</td><td>{say(value)}</td><td>{say(more)}</td></tr>"
+        f"<tr><td>{safe_text(name)}</td><td>{safe_text(value)}</td><td>{safe_text(more)}</td></tr>"
         for name, value, more in rows_of(found)
     ]
     body.append("</table></div>")
     for name in ("agreement", "entropy"):
         spreads = getattr(found, name)
         low = -1.0 if name == "agreement" else 0.0
-        body += [f"<h2>{say(TITLES[name])}</h2>", '<div class="curves">']
+        body += [f"<h2>{safe_text(TITLES[name])}</h2>", '<div class="curves">']
         body += [histogram(label, spread.values, low, 1.0) for label, spread in spreads.items() if spread.count > 1]
         body.append("</div>")
     if found.instance is not None and found.instance.count > 1:
@@ -128,11 +128,10 @@ def audit_page(found: Any) -> str:
         line = " Line: the probability of the answer from each word alone, from 0 to 1." if drawn else ""
         body.append(f'<p class="note">Colour: attention.{line}</p>')
         body += [told(each) for each in found.texts]
-    body += [f'<p class="note">{say(note)}</p>' for note in [*found.notes, *warning_of_few(found.count)]]
-    colours = {str(k): hue for k, hue in enumerate(HUES)}
-    rules = STYLE + "".join(paints(colours)) + "svg rect.m0 { fill: " + HUES[0] + "; stroke: none; }\n"
+    body += [f'<p class="note">{safe_text(note)}</p>' for note in [*found.notes, *warning_of_few(found.count)]]
+    rules = STYLE + colour_rules(HUES) + "svg rect.m0 { fill: " + HUES[0] + "; stroke: none; }\n"
     rules += "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"
-    return sheet(title, rules, body)
+    return page_without_script(title, rules, body)
 
 
 def histogram(label: str, values: Sequence[float], low: float, high: float) -> str:
@@ -170,7 +169,7 @@ def frontier(adversaries: Sequence[Any]) -> str:
         parts += [f'<text x="{across(x) + 4:.1f}" y="{down(y) - 4:.1f}">{lam:g}</text>' for x, y, lam in points]
     parts.append(f'<text x="{WIDE - 12}" y="{HIGH - 4}" text-anchor="end">JSD of attentions, at most 0.69</text>')
     parts.append(f'<text x="2" y="{down(most / 1.1):.1f}">{most / 1.1:.2f}</text>')
-    key = "".join(f'<li><i class="m{k}"></i>{say(kind)}</li>' for k, kind in enumerate(kinds))
+    key = "".join(f'<li><i class="m{k}"></i>{safe_text(kind)}</li>' for k, kind in enumerate(kinds))
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
     return f'<ul class="key">{key}</ul>{figure(parts, caption, HIGH)}'
 
@@ -180,11 +179,11 @@ def told(each: Any) -> str:
     flat = 3 / max(3, len(each.attention))  # attention that is the same for all words is pale
     most = max(flat, *each.attention) if each.attention else 1.0
     words = [
-        f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{say(token)}</b>'
+        f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_text(token)}</b>'
         for token, share in zip(each.tokens, each.attention, strict=True)
     ]
-    right = "" if each.predicted == each.label else f", labelled {say(each.label)}"
-    text = f'<p class="label">{say(each.predicted)}{right}</p><p class="text">{" ".join(words)}</p>'
+    right = "" if each.predicted == each.label else f", labelled {safe_text(each.label)}"
+    text = f'<p class="label">{safe_text(each.predicted)}{right}</p><p class="text">{" ".join(words)}</p>'
     if len(each.probability) < 2:
         return text
     count = len(each.probability)
@@ -203,10 +202,10 @@ def told(each: Any) -> str:
 
 def dot(x: float, y: float, hue: int, title: str) -> str:
     place = f'cx="{x:.1f}" cy="{y:.1f}" r="2.5"'
-    return f'<circle class="m{hue}" stroke-width="2" {place}><title>{say(title)}</title></circle>'
+    return f'<circle class="m{hue}" stroke-width="2" {place}><title>{safe_text(title)}</title></circle>'
 
 
 def figure(parts: Sequence[str], caption: str, high: int) -> str:
     size = f'viewBox="0 0 {WIDE} {high}" width="{WIDE}" height="{high}"'
-    drawn = f'<svg {size} role="img" aria-label="{say(caption)}">{"".join(parts)}</svg>'
-    return f"<figure>{drawn}<figcaption>{say(caption)}</figcaption></figure>"
+    drawn = f'<svg {size} role="img" aria-label="{safe_text(caption)}">{"".join(parts)}</svg>'
+    return f"<figure>{drawn}<figcaption>{safe_text(caption)}</figcaption></figure>"

@@ -22,7 +22,7 @@ from raison.core.errors import InputError
 from raison.show import scale
 from raison.show.figure.canvas import ALARM, FAINT, INK, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.figure.savefig import press
-from raison.show.terminal.style import Look, screen
+from raison.show.terminal.style import TerminalStyle, screen
 from raison.show.wording import clean
 
 __all__ = ["Chosen", "draw_heads", "draw_positions", "render_heads"]
@@ -356,7 +356,7 @@ def steps() -> Any:
 def render_heads(chosen: Chosen, console: Console | None = None) -> None:
     """Print how well each relation is found, the heads of every block, and the blocks that have none."""
     console = console or screen()
-    look = Look.of(console)
+    look = TerminalStyle.of(console)
     lines = [f"pairs: from the {chosen.artifact.data['direction']}"]
     lines += [f"{number} {rule}" for number, rule in chosen.rules()]
     say(console, Text(f"{chosen.model}{look.dot}{chosen.corpus}", style="bold"))
@@ -384,7 +384,7 @@ def say(console: Console, what: Any) -> None:
     console.print(Padding(what, (0, 1)))
 
 
-def plain(text: str, look: Look) -> str:
+def plain(text: str, look: TerminalStyle) -> str:
     """The text for a stream that may lack Greek letters."""
     if not look.ascii:
         return text
@@ -401,7 +401,7 @@ def table_of(*columns: tuple[str, bool]) -> Table:
     return table
 
 
-def relations_table(chosen: Chosen, look: Look) -> Table:
+def relations_table(chosen: Chosen, look: TerminalStyle) -> Table:
     data = chosen.artifact.data
     table = table_of(("relation", False), ("pairs", True), (plain("max λ", look), True), ("best head", False))
     for relation in data["relations"]:
@@ -418,7 +418,7 @@ def relations_table(chosen: Chosen, look: Look) -> Table:
     return table
 
 
-def blocks_table(chosen: Chosen, look: Look) -> Table:
+def blocks_table(chosen: Chosen, look: TerminalStyle) -> Table:
     """The heads of every block: how many, what each looks at, and how often."""
     names = [plain(f"{kind} heads, with α", look) for kind in ("syntactic", "positional")]
     table = table_of(("block", True), ("heads", True), (names[0], False), (names[1], False))

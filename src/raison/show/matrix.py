@@ -19,7 +19,7 @@ from raison.core.records import Encoding, Explanation, Span, Target
 from raison.core.units import visible
 from raison.show import certificate as proof
 from raison.show.spans import given, golden
-from raison.show.terminal.style import Look
+from raison.show.terminal.style import TerminalStyle
 from raison.show.wording import clean, provenance, short
 
 __all__ = ["CHOSEN", "GIVEN", "HIDDEN", "SPARED", "Column", "Matrix", "draw", "facts", "matrix", "sheets", "signs"]
@@ -158,7 +158,7 @@ def facts(matrix: Matrix) -> list[str]:
     return parts if len(rules) < 2 else [*parts[:-1], f"rules: {', '.join(map(clean, filter(None, rules)))}"]
 
 
-def draw(matrix: Matrix, look: Look, width: int) -> Iterator[RenderableType]:
+def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     dots = look.either("…", "~")
     sign = 1 if look.ascii else 0
@@ -166,7 +166,7 @@ def draw(matrix: Matrix, look: Look, width: int) -> Iterator[RenderableType]:
     label = min(LABEL, max(8, width // 4))
     names = [short(row.target.text, label, dots) for row in matrix.rows]
     label = max(map(cell_len, names))
-    sizes = [str(len(proof.chosen(row))) for row in matrix.rows]
+    sizes = [str(len(proof.chosen_units(row))) for row in matrix.rows]
     figures, most = max(map(len, sizes)), max(map(len, alarms))
     left = label + figures + most + 3
     for block in blocks(matrix, max(1, (width - left) // CELL)):
@@ -207,7 +207,7 @@ def blocks(matrix: Matrix, room: int) -> Iterator[list[int]]:
         yield block
 
 
-def letters(names: Sequence[str], look: Look) -> Iterator[list[str]]:
+def letters(names: Sequence[str], look: TerminalStyle) -> Iterator[list[str]]:
     """Names written downwards, line by line, ending just above their columns."""
     tall = [stacked(name, look) for name in names]
     height = max(map(len, tall))
@@ -215,7 +215,7 @@ def letters(names: Sequence[str], look: Look) -> Iterator[list[str]]:
         yield [name[place - height + len(name)] if place >= height - len(name) else " " for name in tall]
 
 
-def stacked(name: str, look: Look) -> list[str]:
+def stacked(name: str, look: TerminalStyle) -> list[str]:
     """The letters of a name, each with its accents; a long name is cut."""
     found: list[str] = []
     for char in " ".join(clean(name).split()):
@@ -226,7 +226,7 @@ def stacked(name: str, look: Look) -> list[str]:
     return found if len(found) <= HEAD else [*found[: HEAD - 1], look.either("⋮", ":")]
 
 
-def cell(state: int, look: Look) -> tuple[str, Style]:
+def cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix."""
     hue = look.given.color if look.coloured else None
     if state == CHOSEN:
@@ -236,7 +236,7 @@ def cell(state: int, look: Look) -> tuple[str, Style]:
     return (look.either("· ", ". "), Style(dim=True)) if state == SPARED else ("  ", Style.null())
 
 
-def legend(matrix: Matrix, look: Look, alarms: Sequence[str]) -> Text:
+def legend(matrix: Matrix, look: TerminalStyle, alarms: Sequence[str]) -> Text:
     """What the signs mean, only those that occur."""
     text = Text(overflow="fold")
     meanings = {CHOSEN: "in the rationale", GIVEN: "given", SPARED: "not needed"}

@@ -15,7 +15,7 @@ from typing import Any
 from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
 from raison.show.certificate import is_rationale
-from raison.show.consensus import subject
+from raison.show.consensus import subject_of
 from raison.show.figure.matrix import grid
 from raison.show.figure.methods import stack
 from raison.show.figure.savefig import check_ending, press
@@ -37,7 +37,7 @@ def to_figure(
     found = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     if not found:
         raise InputError("There is nothing to draw: give at least one explanation.")
-    same_subject = len({subject(each) for each in found}) == 1
+    same_subject = len({subject_of(each) for each in found}) == 1
     methods = len(found) > 1 and same_subject and not any(is_rationale(each) for each in found)
     if len(found) > 1 and not methods and len(sheets(found, least=2)) > 1:
         raise InputError(

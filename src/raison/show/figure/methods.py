@@ -7,13 +7,13 @@ from typing import Any
 
 from raison.core.records import Explanation, Span
 from raison.show import scale
-from raison.show.agreement import agreements
-from raison.show.consensus import statement, titles
-from raison.show.difference import differences
+from raison.show.agreement import agreement_of_pairs
+from raison.show.consensus import method_titles, statement_of_agreement
+from raison.show.difference import differences_from_first
 from raison.show.figure.canvas import SMALL
 from raison.show.figure.typeset import Leaf, Word
 from raison.show.spans import selection
-from raison.show.wording import measured, provenance
+from raison.show.wording import provenance, telling_diagnostics
 
 __all__ = ["stack"]
 
@@ -27,22 +27,23 @@ def stack(explanations: Sequence[Explanation], difference: bool = False, gold: S
     """
     leaf = Leaf(explanations[0], gold)
     leaf.head()
-    leaf.words([Word(statement(explanations, agreements([e.scores for e in explanations])), "plain")], 10.0)
-    names = titles(explanations)
+    agreements = agreement_of_pairs([explanation.scores for explanation in explanations])
+    leaf.words([Word(statement_of_agreement(explanations, agreements), "plain")], 10.0)
+    names = method_titles(explanations)
     for name, explanation in zip(names[:1] if difference else names, explanations, strict=False):
         leaf.height += SPACE
-        facts = [*provenance(explanation), *measured(explanation)][explanation.method == name :]
+        facts = [*provenance(explanation), *telling_diagnostics(explanation)][explanation.method == name :]
         leaf.words([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
         leaf.texts(explanation)
         if selection(explanation):
             leaf.selected(explanation)
-    found = differences(explanations) if difference else []
+    found = differences_from_first(explanations) if difference else []
     for each in found:
         leaf.height += SPACE
         leaf.words([Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL)
         leaf.texts(each.explanation, each)
     leaf.height += SPACE
-    if any(scale.signed(e.scores) for e in explanations[: 1 if difference else None]):
+    if any(scale.has_negative(e.scores) for e in explanations[: 1 if difference else None]):
         key(leaf, scale.SCORES, "for the target", "against it", 0)
     if found:
         key(leaf, scale.DIFFERENCES, f"{names[0]} gives more", "the other gives more", 1)

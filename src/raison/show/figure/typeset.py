@@ -16,7 +16,7 @@ from raison.show.difference import Difference
 from raison.show.figure.canvas import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
 from raison.show.search_path import Step, excerpt, measure, path
 from raison.show.spans import Piece, flow, grounded, selected, selection, shortened
-from raison.show.wording import clean, headline, provenance
+from raison.show.wording import clean, headline, plural, provenance
 
 __all__ = ["Leaf", "Word"]
 
@@ -83,8 +83,8 @@ class Leaf:
             if steps := path(explanation):
                 self.path(excerpt(steps))
                 self.height += 0.1
-            self.words([Word(" · ".join(proof.verdict(explanation)), "plain")], 10.0)
-            self.words([Word(" · ".join(proof.effort(explanation)), "quiet")], SMALL)
+            self.words([Word(" · ".join(proof.proof_in_words(explanation)), "plain")], 10.0)
+            self.words([Word(" · ".join(proof.effort_in_words(explanation)), "quiet")], SMALL)
         return self.figure()
 
     def head(self) -> None:
@@ -94,8 +94,9 @@ class Leaf:
 
     def selected(self, explanation: Explanation) -> None:
         """How much of the text was selected, on the colour of what was."""
-        size = proof.count(len(explanation.units), explanation.units.level)
-        self.words([Word(f"rationale {len(proof.chosen(explanation))} of {size}", "plain", scale.SELECTED, 0)], SMALL)
+        size = plural(len(explanation.units), explanation.units.level)
+        said = f"rationale {len(proof.chosen_units(explanation))} of {size}"
+        self.words([Word(said, "plain", scale.SELECTED, 0)], SMALL)
 
     def legend(self, rationale: bool) -> None:
         """What bold letters mean, where they tell what people marked."""
@@ -150,7 +151,8 @@ class Leaf:
         for place, passage in enumerate(passages):
             if facts:
                 self.height += 0.12
-                self.words([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.stand(facts[place]), "quiet")], SMALL)
+                role = proof.role_in_answer(facts[place])
+                self.words([Word(f"{clean(passage.name)}   ", "bold"), Word(role, "quiet")], SMALL)
             elif len(passages) > 1:
                 self.words([Word(clean(passage.name), "quiet")], SMALL)
             needed = not facts or facts[place].selected or facts[place].necessary
@@ -248,7 +250,7 @@ class Leaf:
             self.height += line
             top = self.height
             if isinstance(step, int):
-                put(f"⋮ {proof.count(step, 'step')} more", change, top, colour=QUIET)
+                put(f"⋮ {plural(step, 'step')} more", change, top, colour=QUIET)
                 continue
             whole = step.number is None
             said = step.change()
