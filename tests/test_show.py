@@ -304,7 +304,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
-        self.inside = dict(attributes).get("id") == "explanations"
+        self.inside = dict(attributes).get("id") == "data"
 
     def handle_data(self, data):
         self.data += data if self.inside else ""
@@ -331,7 +331,7 @@ def test_page_is_one_safe_file_with_the_whole_record(explanation):
         "script",
     }
     assert page.count("<script") == page.count("</script") == 2 and "<title>&lt;b&gt;&amp;</title>" in page
-    assert [Explanation.from_dict(data) for data in json.loads(read.data)] == [explanation]
+    assert [Explanation.from_dict(data) for data in json.loads(read.data)["explanations"]] == [explanation]
 
 
 def test_page_data_is_json_whatever_the_diagnostics():

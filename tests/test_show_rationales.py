@@ -409,7 +409,7 @@ def test_two_methods_make_two_matrices():
 
 
 def data_of(page):
-    return json.loads(re.search(r'id="explanations">(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["explanations"]
 
 
 def test_page_is_safe_and_holds_a_shared_text_once():

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
 from raison.core.findings import Certificate, PassageFinding
 from raison.core.records import Explanation
 from raison.show.spans import given
-from raison.show.wording import clean, percent, plural, short
+from raison.show.wording import STRAIGHT, Quotes, clean, percent, plural, short
 
 __all__ = [
-    "LONGEST_NAME",
     "MOST_NAMES",
+    "SelectionInWords",
     "certificate_of",
     "chosen_units",
     "effort_in_words",
     "is_rationale",
-    "names_of_given",
     "proof_in_words",
     "role_in_answer",
+    "selection_in_words",
     "warnings",
 ]
 
 MOST_NAMES = 12  # of units in a line
+MOST_GIVEN = 3  # given tokens that are named
 LONGEST_NAME = 48  # characters
 
 
@@ -48,6 +50,33 @@ def chosen_units(explanation: Explanation) -> list[int]:
     units = [unit for unit in units if explanation.selected[unit]]
     with_order = set(units)
     return units + [unit for unit in np.flatnonzero(explanation.selected).tolist() if unit not in with_order]
+
+
+@dataclass(frozen=True)
+class SelectionInWords:
+    """What was selected: `3 of 9 tokens`, the names, and what must be there besides."""
+
+    size: str
+    names: list[str]  # in the order chosen; dots stand for the rest of many
+    besides: str  # `, and the given "the"`, or that nothing is needed
+
+
+def selection_in_words(explanation: Explanation, *, dots: str = "…", quotes: Quotes = STRAIGHT) -> SelectionInWords:
+    """How much was selected of how much, and what, in the order chosen."""
+    units = chosen_units(explanation)
+    names = [short(explanation.units.names[unit], LONGEST_NAME, dots) for unit in units[:MOST_NAMES]]
+    if len(units) > MOST_NAMES:
+        names.append(dots)
+
+    left, right = quotes
+    given_names = [f"{left}{name}{right}" for name in names_of_given(explanation)]
+    besides = ""
+    if 0 < len(given_names) <= MOST_GIVEN:
+        besides = f"{', and' if names else ': only'} the given {', '.join(given_names)}"
+    elif not names and certificate_of(explanation).sufficient:
+        besides = ": nothing of it is needed"
+    size = f"{len(units)} of {plural(len(explanation.units), explanation.units.level)}"
+    return SelectionInWords(size, names, besides)
 
 
 def names_of_given(explanation: Explanation) -> list[str]:

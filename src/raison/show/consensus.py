@@ -18,9 +18,46 @@ from raison.show.agreement import (
 )
 from raison.show.wording import clean
 
-__all__ = ["footnotes", "join_names", "method_titles", "signed_hundredths", "statement_of_agreement", "subject_of"]
+__all__ = [
+    "Measure",
+    "footnotes",
+    "join_names",
+    "measures_for",
+    "method_titles",
+    "signed_hundredths",
+    "statement_of_agreement",
+    "subject_of",
+]
 
 MOST_NAMES = 4  # in a sentence
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of agreement: what it is called, also in ASCII, and what its numbers mean."""
+
+    title: str
+    ascii_title: str
+    meaning: str
+
+
+def measures_for(size: int) -> dict[str, Measure]:
+    """The measures of agreement about `size` units, by the fields of `Agreement`."""
+    strongest = count_of_strongest(size)
+    return {
+        "shared": Measure(
+            title="Strongest",
+            ascii_title=f"how many of the strongest {strongest} are the same",
+            meaning=f"how many of the {strongest} strongest units of both are the same, on the same side",
+        ),
+        "tau": Measure(
+            title="Kendall τ-b",
+            ascii_title="Kendall tau-b",
+            meaning="of two units, do both put the same one first? 1 always, 0 as often as not, −1 never",
+        ),
+        "rho": Measure("Spearman ρ", "Spearman rho", "correlation of the ranks, from −1 to 1"),
+        "r": Measure("Pearson r", "Pearson r", "correlation of the scores, from −1 to 1"),
+    }
 
 
 def subject_of(explanation: Explanation) -> tuple[str, ...]:

@@ -21,10 +21,17 @@ class ExplanationGroup:
     members: tuple[Explanation, ...]
 
 
-def group_explanations(explanations: Sequence[Explanation]) -> Iterator[ExplanationGroup]:
+def group_explanations(
+    explanations: Sequence[Explanation], *, rationales_apart: bool = False
+) -> Iterator[ExplanationGroup]:
     """The same explanations in the same order; rationales of many targets of one text make a matrix, and neighbours
-    that explain the same thing stand beside each other."""
-    for _, neighbours in groupby(sheets(explanations), key_of_sheet):
+    that explain the same thing stand beside each other, unless they are rationales that shall stand apart."""
+
+    def shared_key(sheet: Sequence[Explanation]) -> object:
+        stands_alone = len(sheet) > 1 or (rationales_apart and sheet[0].certificate is not None)
+        return id(sheet) if stands_alone else subject_of(sheet[0])
+
+    for _, neighbours in groupby(sheets(explanations), shared_key):
         joined = list(neighbours)
         if len(joined[0]) > 1:
             yield ExplanationGroup("matrix", tuple(joined[0]))
@@ -32,8 +39,3 @@ def group_explanations(explanations: Sequence[Explanation]) -> Iterator[Explanat
             yield ExplanationGroup("single", tuple(joined[0]))
         else:
             yield ExplanationGroup("methods", tuple(sheet[0] for sheet in joined))
-
-
-def key_of_sheet(sheet: Sequence[Explanation]) -> object:
-    """What neighbours have in common that stand beside each other; a matrix stands alone."""
-    return subject_of(sheet[0]) if len(sheet) == 1 else id(sheet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from raison.core.evaluation import target_probability
@@ -11,12 +12,18 @@ from raison.core.records import Explanation, Target
 from raison.show.spans import selection
 
 __all__ = [
+    "CURLY",
+    "STRAIGHT",
+    "Headline",
+    "Quotes",
     "clean",
     "headline",
+    "headline_parts",
     "notes",
     "percent",
     "plural",
     "provenance",
+    "provenance_facts",
     "quoted",
     "short",
     "signed_number",
@@ -28,6 +35,10 @@ __all__ = [
 TELLING = ("gap", "error", "fit", "r2")  # words of names, the most telling first
 WORK = ("samples", "evaluations", "steps")  # what that took, said along with it
 MOST_DIAGNOSTICS = 4  # in a line
+
+Quotes = tuple[str, str]
+STRAIGHT: Quotes = ('"', '"')  # for a terminal, whose stream may carry no others
+CURLY: Quotes = ("“", "”")
 
 # explicit reordering may show numbers and words in a false order
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -93,30 +104,49 @@ def percent(probability: float) -> str:
 # -- what is explained --------------------------------------------------------------------------------------
 
 
-def quoted(text: str, target: Target) -> str:
+def quoted(text: str, target: Target, quotes: Quotes = STRAIGHT) -> str:
     """An outcome; written text and answers in quotes, since their spaces matter."""
-    return f'"{text}"' if target.generated or target.kind == "span" else text
+    left, right = quotes
+    return f"{left}{text}{right}" if target.generated or target.kind == "span" else text
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What is explained, in parts that may be empty."""
+
+    outcome: str
+    value: str  # its probability, or what a regression gives
+    contrast: str  # `rather than negative`
+    predicted: str  # with its probability, where it is something else than the outcome
+
+
+def headline_parts(explanation: Explanation, quotes: Quotes = STRAIGHT) -> Headline:
+    """What is explained, with its probability; and the prediction, where it is something else."""
+    target, prediction = explanation.target, explanation.prediction
+    value = contrast = predicted = ""
+    probability = target_probability(prediction)
+    if probability is not None:
+        value = percent(probability)
+    elif prediction is not None and prediction.is_target and prediction.value is not None:  # of a regression
+        value = f"{prediction.value:.4g}"
+    if target.contrast is not None:
+        contrast = f"rather than {quoted(target.contrast_text, target, quotes)}"
+    if prediction is not None and not prediction.is_target:
+        predicted = quoted(prediction.text, target, quotes)
+        if prediction.probability:
+            predicted += f" {percent(prediction.probability)}"
+
+    outcome = quoted(target.text, target, quotes) or target.kind
+    return Headline(clean(outcome), value, clean(contrast), clean(predicted))
 
 
 def headline(explanation: Explanation) -> list[str]:
-    """What is explained, with its probability; and the prediction, where it is something else."""
-    target, prediction = explanation.target, explanation.prediction
-    first = quoted(target.text, target) or target.kind
-    probability = target_probability(prediction)
-    if probability is not None:
-        first += f" {percent(probability)}"
-    elif prediction is not None and prediction.is_target and prediction.value is not None:  # of a regression
-        first += f" {prediction.value:.4g}"
-    if target.contrast is not None:
-        first += f" rather than {quoted(target.contrast_text, target)}"
-
-    parts = [first]
-    if prediction is not None and not prediction.is_target:
-        rival = f"predicted {quoted(prediction.text, target)}"
-        if prediction.probability:
-            rival += f" {percent(prediction.probability)}"
-        parts = [f"target {first}", rival]
-    return [clean(part) for part in parts]
+    """The same as phrases: `positive 98.7 %`, or `target negative 1.3 %` and `predicted positive 98.7 %`."""
+    parts = headline_parts(explanation)
+    first = " ".join(filter(None, [parts.outcome, parts.value, parts.contrast]))
+    if not parts.predicted:
+        return [first]
+    return [f"target {first}", f"predicted {parts.predicted}"]
 
 
 def value_name(target: Target) -> str:
@@ -130,16 +160,23 @@ def value_name(target: Target) -> str:
 # -- how the scores came about ------------------------------------------------------------------------------
 
 
-def provenance(explanation: Explanation) -> list[str]:
-    """How the scores came about: method, units, removal, and what they explain."""
-    parts = [explanation.method, f"{explanation.units.level} units"]
+def provenance_facts(explanation: Explanation) -> dict[str, str]:
+    """How the scores came about: method, units, removal, and what they explain, by name."""
+    facts = {"method": explanation.method, "units": explanation.units.level}
     if explanation.removal:
-        parts.append(f"removal: {explanation.removal}")
+        facts["removal"] = explanation.removal
     if not selection(explanation):  # it is in or out: there is no value behind it
-        parts.append(f"value: {value_name(explanation.target)}")
+        facts["value"] = value_name(explanation.target)
     if explanation.certificate is not None:
-        parts.append(f"rule: {explanation.certificate.rule}")
-    return [clean(part) for part in parts]
+        facts["rule"] = explanation.certificate.rule
+    return {name: clean(fact) for name, fact in facts.items()}
+
+
+def provenance(explanation: Explanation) -> list[str]:
+    """The same as phrases: `occlusion`, `word units`, `removal: mask`, `value: logit`."""
+    facts = provenance_facts(explanation)
+    first = [facts.pop("method"), f"{facts.pop('units')} units"]
+    return first + [f"{name}: {fact}" for name, fact in facts.items()]
 
 
 def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from raison import api
@@ -13,6 +14,7 @@ from raison.core.registry import methods, rules, searches
 from raison.core.spec import Spec
 from raison.models.protocol import Model, TargetSpec
 from raison.show.html.explanation import finite
+from raison.show.html.page_data import page_data
 from raison.studies.trust import method_of, trust
 from raison.studies.what_if import heads_of, muted, without
 from raison.web import schemas
@@ -175,10 +177,12 @@ class Asking:
 
         def work() -> dict[str, Any]:
             found = self.explained(model, example, spec, request)
-            told: dict[str, Any] = {"heads": heads_of(model, found), "explanation": record(found), "muted": None}
-            if body.off:
-                told["muted"] = record(muted(model, method_of(found), found, body.off))
-            return told
+            heads = heads_of(model, found)
+            if not body.off:
+                return {"heads": heads, "statement": "", **drawable([found])}
+            without_heads = muted(model, method_of(found), found, body.off)
+            statement = statement_of_heads_off(without_heads, len(body.off))
+            return {"heads": heads, "statement": statement, **drawable_beside(found, without_heads, body.off)}
 
         return work
 
@@ -197,13 +201,33 @@ class Asking:
         return first
 
 
-def record(explanation: Explanation) -> dict[str, Any]:
-    found: dict[str, Any] = finite(plain(explanation.to_dict()))
-    return found
+def drawable(explanations: Sequence[Explanation], *, together: bool = False) -> dict[str, Any]:
+    """What the page draws: records, what is said about each, and which are drawn together."""
+    data: dict[str, Any] = finite(plain(page_data(explanations, together=together)))
+    return data
 
 
-def answer(found: list[Explanation], code: list[str]) -> dict[str, Any]:
-    return {"explanations": [record(each) for each in found], "python": code}
+def drawable_beside(
+    explanation: Explanation, without_heads: Explanation, off: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    """An explanation beside the same one without some heads, which is named by them."""
+    names = ", ".join(f"{row}.{head}" for row, head in off)
+    noun = "head" if len(off) == 1 else "heads"
+    method = f"{without_heads.method} without {noun} {names}"
+    other = replace(without_heads, encoding=explanation.encoding, method=method)
+    return drawable([explanation, other], together=True)
+
+
+def statement_of_heads_off(without_heads: Explanation, count: int) -> str:
+    """How far the value of the target moves when heads are switched off."""
+    heads = "this head" if count == 1 else f"these {count} heads"
+    before = without_heads.diagnostics["value_before"]
+    after = without_heads.diagnostics["value_without_heads"]
+    return f"With {heads} off: {before:.4g} → {after:.4g}"
+
+
+def answer(explanations: Sequence[Explanation], code: list[str]) -> dict[str, Any]:
+    return {**drawable(explanations), "python": code}
 
 
 def python(

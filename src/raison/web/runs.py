@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.records import Explanation
 from raison.runs.export import rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of
+from raison.show.html.page_data import page_data
 
 __all__ = ["Shelf"]
 
@@ -81,7 +83,8 @@ class Shelf:
                 found.append({**each, "encoding": encoding, "model": model, "cost": {}})
         if not found:
             raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
-        return {"explanations": found, "python": []}
+        explanations = [Explanation.from_dict(each) for each in found]
+        return {**page_data(explanations), "explanations": found, "python": []}
 
 
 def opened(place: Place) -> Opened:

@@ -17,6 +17,7 @@ from typing import Any
 
 from raison.core.records import Explanation
 from raison.show.html.document import content_hash
+from raison.show.html.page_data import page_data
 
 __all__ = ["MODULES", "finite", "json_in_script", "to_html"]
 
@@ -27,24 +28,18 @@ MODULES = (
     "flow.js",
     "steps.js",
     "rationale.js",
-    "matrix.js",
     "render.js",
-    "agreement.js",
+    "matrix.js",
     "difference.js",
     "compare.js",
+    "groups.js",
 )
 LINKS = re.compile(r"^import [^;]*;\n|^export (?=const|function)", re.MULTILINE)
 
 START = """
 const page = document.getElementById("page");
-const explanations = JSON.parse(document.getElementById("explanations").textContent);
-for (const each of explanations)
-  if (typeof each.encoding === "number") each.encoding = explanations[each.encoding].encoding;
 page.replaceChildren();
-for (const group of besides(sheets(explanations)))
-  if (group.length === 1) renderExplanation(group[0], page, story(group[0]));
-  else if (!group[0].certificate) renderComparison(group, page);
-  else renderMatrix(group, page, (each, below) => renderExplanation(each, below, story(each, false)));
+for (const group of groupsOf(JSON.parse(document.getElementById("data").textContent))) drawGroup(group, page);
 """
 
 PAGE = """<!doctype html>
@@ -60,7 +55,7 @@ script-src '{script_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
 </head>
 <body class="raison-page">
 <main id="page"><noscript>This page draws its explanations with JavaScript: allow it for this file.</noscript></main>
-<script type="application/json" id="explanations">{data}</script>
+<script type="application/json" id="data">{data}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -79,7 +74,7 @@ def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Exp
         style_hash=content_hash(style),
         script=script,
         script_hash=content_hash(script),
-        data=json_in_script(records_sharing_text(shown)),
+        data=json_in_script(page_data(shown, share_texts=True)),
     )
 
 
@@ -90,19 +85,6 @@ def page_file(name: str) -> str:
 def module_without_links(name: str) -> str:
     """A module of the page as a part of one script."""
     return LINKS.sub("", page_file(name))
-
-
-def records_sharing_text(explanations: Sequence[Explanation]) -> list[dict[str, object]]:
-    """The records as JSON; an encoding that came before is named by its place, since a matrix has one text only."""
-    first_with: dict[str, int] = {}
-    records = []
-    for place, explanation in enumerate(explanations):
-        record: dict[str, object] = explanation.to_dict()
-        first = first_with.setdefault(explanation.encoding.content(), place)
-        if first != place:
-            record["encoding"] = first
-        records.append(record)
-    return records
 
 
 def json_in_script(data: object) -> str:

@@ -18,7 +18,7 @@ from raison.show.agreement import (
     count_of_strongest,
     least_tau_alike,
 )
-from raison.show.consensus import footnotes, method_titles, signed_hundredths, statement_of_agreement
+from raison.show.consensus import footnotes, measures_for, method_titles, signed_hundredths, statement_of_agreement
 from raison.show.terminal.columns import GAP, bare_table, columns_side_by_side, widest
 from raison.show.terminal.style import TerminalStyle
 from raison.show.wording import short
@@ -135,8 +135,9 @@ def drop_measures(widths: dict[str, int], room: int) -> None:
 
 def squares(tables: AgreementTables, *, below: str, above: str) -> Iterator[RenderableType]:
     """Methods down and across: one measure below the diagonal, another above."""
-    what_is_shown = f"{long_title(below, tables.size)} below the diagonal, {long_title(above, tables.size)} above"
-    yield Text(what_is_shown, "dim", overflow="fold")
+    measures = measures_for(tables.size)
+    titles = f"{measures[below].ascii_title} below the diagonal, {measures[above].ascii_title} above"
+    yield Text(titles, "dim", overflow="fold")
 
     digits = len(str(len(tables.names)))
     room = max(8, tables.width // 3)
@@ -162,9 +163,3 @@ def square_cell(tables: AgreementTables, row: int, column: int, *, below: str, a
     pair = min(row, column), max(row, column)
     number = tables.number(pair, below if column < row else above)
     return Text(number.partition(" ")[0], tables.emphasis(pair))  # without `of 3`
-
-
-def long_title(measure: str, size: int) -> str:
-    if measure == "shared":
-        return f"how many of the strongest {count_of_strongest(size)} are the same"
-    return {"tau": "Kendall tau-b", "rho": "Spearman rho", "r": "Pearson r"}[measure]

@@ -16,11 +16,9 @@ from raison.show import certificate as proof
 from raison.show.spans import flow, grounded, shortened
 from raison.show.terminal.columns import passage_grid
 from raison.show.terminal.style import TerminalStyle
-from raison.show.wording import clean, plural, short
+from raison.show.wording import clean
 
 __all__ = ["grounded_answer", "proof_lines", "rationale_line", "rationale_texts", "warning_lines"]
-
-MOST_GIVEN = 3  # given tokens that are named
 
 
 def warning_lines(explanation: Explanation, style: TerminalStyle) -> list[Text]:
@@ -79,22 +77,12 @@ def name_of_passage(finding: PassageFinding, style: TerminalStyle) -> Text:
 
 def rationale_line(explanation: Explanation, style: TerminalStyle) -> Text:
     """How much was selected of how much, and what, in the order chosen."""
-    units = proof.chosen_units(explanation)
-    names = [short(explanation.units.names[unit], proof.LONGEST_NAME, style.dots) for unit in units]
-    if len(names) > proof.MOST_NAMES:
-        names = [*names[: proof.MOST_NAMES], style.dots]
-
+    selected = proof.selection_in_words(explanation, dots=style.dots)
     text = Text("rationale ", style="dim", overflow="fold")
-    text.append(f"{len(units)} of {plural(len(explanation.units), explanation.units.level)}", "bold not dim")
-    if names:
-        text.append(": ").append(f" {style.arrow} ".join(names), "not dim")
-
-    given = [f'"{name}"' for name in proof.names_of_given(explanation)]
-    if 0 < len(given) <= MOST_GIVEN:
-        text.append(f"{', and' if names else ': only'} the given {', '.join(given)}")
-    elif not names and proof.certificate_of(explanation).sufficient:
-        text.append(": nothing of it is needed")
-    return text
+    text.append(selected.size, "bold not dim")
+    if selected.names:
+        text.append(": ").append(f" {style.arrow} ".join(selected.names), "not dim")
+    return text.append(selected.besides)
 
 
 def proof_lines(explanation: Explanation, style: TerminalStyle) -> Group:
