@@ -212,12 +212,12 @@ def test_a_unit_that_people_linked_in_part_is_taken_apart():
 @drawing
 def test_the_picture_frames_what_people_linked(tmp_path):
     from raison.show.figure.canvas import INK
-    from raison.show.figure.matrix import grid
+    from raison.show.figure.matrix import matrix_figure
 
     def frames(gold):
         from matplotlib.colors import to_hex
 
-        patches = grid(matrix(translated(), gold)).axes[0].patches
+        patches = matrix_figure(matrix(translated(), gold)).axes[0].patches
         return sum(not patch.get_fill() and to_hex(patch.get_edgecolor()) == INK for patch in patches)
 
     assert frames(pairs()) == len(LINKS) + 1  # and the legend

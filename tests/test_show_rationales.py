@@ -603,7 +603,7 @@ def test_picture_of_a_matrix(tmp_path):
 
 @drawing
 def test_nothing_is_drawn_outside_the_paper(tmp_path):
-    from raison.show.figure.matrix import grid
+    from raison.show.figure.matrix import matrix_figure
     from raison.show.figure.typeset import Leaf
 
     long = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 4
@@ -613,7 +613,7 @@ def test_nothing_is_drawn_outside_the_paper(tmp_path):
         Leaf(court()).drawn(),
         Leaf(grounded()).drawn(),
         Leaf(lone).drawn(),
-        grid(matrix(rows(f"a {long} b c d"))),
+        matrix_figure(matrix(rows(f"a {long} b c d"))),
     ):
         paper = figure.bbox
         renderer = figure.canvas.get_renderer()

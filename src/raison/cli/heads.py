@@ -127,9 +127,12 @@ def publish(
     found: Any, masks: Any, rule: Any, json: bool, out: Path | None, figure: Path | None, positions: Path | None
 ) -> None:
     """The statistics to the file first, then tables or JSON to stdout, then the pictures."""
-    from raison.show.heads import Chosen, draw_heads, draw_positions, render_heads
+    from raison.show.figure.head_positions import draw_positions
+    from raison.show.figure.heads import draw_heads
+    from raison.show.head_selection import HeadSelection, HeadStatistics
+    from raison.show.terminal.heads import render_heads
 
-    chosen = Chosen(found, *masks, *rule)
+    chosen = HeadSelection(HeadStatistics.of(found), *masks, *rule)
     if out is not None:
         found.save(out)
     if json:

@@ -24,12 +24,12 @@ function gridOf({ rows, columns }) {
   const heads = columns.map(({ name }, place) => make("th", { scope: "col", class: `head${edge(place)}` },
     make("span", {}, name)));
   const top = make("tr", {}, make("td", { class: "corner" }), ...heads);
-  const body = rows.map(({ name, label, signs, alarms, cells: states }, row) => {
+  const body = rows.map(({ name, label, signs, cells: states }, row) => {
     const button = make("button", { type: "button", tabindex: "-1", "aria-pressed": "false", "aria-label": label }, name,
       signs ? make("span", { class: "alarm" }, ` ${signs}`) : "");
     const cells = columns.map((_, place) => (
       make("td", { class: STATES[states[place]] + edge(place), "data-column": place })));
-    return make("tr", { "data-row": row, class: alarms.join(" ") }, make("th", { scope: "row" }, button), ...cells);
+    return make("tr", { "data-row": row }, make("th", { scope: "row" }, button), ...cells);
   });
   return make("table", { class: "cells" }, make("thead", {}, top), make("tbody", {}, ...body));
 }

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from raison.core import limits
 from raison.core.artifact import Artifact
@@ -14,9 +14,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
 from raison.core.outputs import replacing
 from raison.core.records import Explanation
-
-if TYPE_CHECKING:
-    from raison.show.heads import Chosen
+from raison.show.head_selection import HeadSelection, HeadStatistics
 
 __all__ = ["Saved", "heads_above_thresholds", "read_saved", "refuse_malformed", "write_saved"]
 
@@ -135,7 +133,7 @@ def draw_picture(saved: Saved, path: Path) -> None:
         keys = tuple(saved.curves) or tuple(column.key for column in saved.columns)
         draw_curves(saved, keys[:MOST_PANELS], path)
     elif isinstance(saved, Artifact):
-        from raison.show.heads import draw_heads
+        from raison.show.figure.heads import draw_heads
 
         draw_heads(heads_above_thresholds(saved), path)
     else:
@@ -144,15 +142,6 @@ def draw_picture(saved: Saved, path: Path) -> None:
         to_figure(saved, path)
 
 
-def heads_above_thresholds(saved: Artifact) -> Chosen:
+def heads_above_thresholds(saved: Artifact) -> HeadSelection:
     """The heads above the usual thresholds (`raison heads` has options for others)."""
-    import numpy as np
-
-    from raison.show.heads import Chosen
-
-    empty = np.zeros((0, 0), bool)
-    unchosen = Chosen(saved, empty, empty)
-    shares = unchosen.shares
-    nothing = np.zeros(shares.shape, bool)
-    margins = Chosen(saved, nothing, nothing).margins[0]
-    return Chosen(saved, margins > unchosen.syntactic, shares > unchosen.positional)
+    return HeadSelection.by_usual_thresholds(HeadStatistics.of(saved))

@@ -16,9 +16,9 @@ from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
 from raison.show.certificate import is_rationale
 from raison.show.consensus import subject_of
-from raison.show.figure.matrix import grid
+from raison.show.figure.matrix import matrix_figure
 from raison.show.figure.methods import stack
-from raison.show.figure.savefig import check_ending, press
+from raison.show.figure.savefig import check_ending, save_figure
 from raison.show.figure.typeset import Leaf
 from raison.show.matrix import matrix, sheets
 
@@ -49,13 +49,13 @@ def to_figure(
 
     if len(found) > 1 and not methods:
         linked = links(gold)
-        return press(lambda: grid(matrix(found, linked)), path)
+        return save_figure(lambda: matrix_figure(matrix(found, linked)), path)
     marked = spans(gold)
 
     def drawn() -> Any:
         return stack(found, difference, marked) if methods else Leaf(found[0], marked).drawn()
 
-    press(drawn, path)
+    save_figure(drawn, path)
 
 
 def spans(gold: Any) -> list[Span] | None:

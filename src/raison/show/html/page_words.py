@@ -19,7 +19,7 @@ from raison.show.consensus import (
     statement_of_agreement,
 )
 from raison.show.difference import NO_DIFFERENCE, difference_of
-from raison.show.matrix import ALARMS, CHOSEN, GIVEN, SPARED, Matrix, matrix, signs
+from raison.show.matrix import CHOSEN, GIVEN, SPARED, Matrix, alarms_of, matrix
 from raison.show.scale import has_negative
 from raison.show.search_path import Step, excerpt, measure, path, runners_up
 from raison.show.spans import selection
@@ -323,7 +323,6 @@ class MatrixRow:
     name: str
     outcome: str  # in quotes
     signs: str  # of its alarms
-    alarms: list[str]
     summary: str
     label: str  # all of it, for who can't see the row
     cells: str  # the state of each column as a digit
@@ -345,14 +344,13 @@ def words_of_matrix(explanations: Sequence[Explanation]) -> MatrixWords:
     for row, cells in zip(found.rows, found.cells.tolist(), strict=True):
         rows.append(row_of_matrix(row, places[id(row)], "".join(map(str, cells))))
 
-    occurring = {alarm for row in rows for alarm in row.alarms}
     return MatrixWords(
         title=f"{len(explanations)} rationales of one text",
         facts=facts_of_matrix(found),
         rows=rows,
         columns=columns_of_matrix(found),
-        legend=[(state, meaning) for state, meaning in STATES.items() if (found.cells == state).any()],
-        alarms=[(sign, meaning) for alarm, (sign, _, meaning) in ALARMS.items() if alarm in occurring],
+        legend=[(state, STATES[state]) for state in found.meanings()],
+        alarms=[(alarm.sign, alarm.meaning) for alarm in found.alarms()],
         states=["", STATES[SPARED], STATES[GIVEN], STATES[CHOSEN]],
     )
 
@@ -367,17 +365,16 @@ def facts_of_matrix(found: Matrix) -> dict[str, str]:
 
 
 def row_of_matrix(explanation: Explanation, place: int, cells: str) -> MatrixRow:
-    alarms = signs(explanation)
+    alarms = alarms_of(explanation)
     name = short(explanation.target.text, LONGEST_ROW)
     summary = summary_of_row(explanation)
     return MatrixRow(
         place=place,
         name=name,
         outcome=f"“{short(explanation.target.text, LONGEST_NAME)}”",
-        signs="".join(ALARMS[alarm][0] for alarm in alarms),
-        alarms=alarms,
+        signs="".join(alarm.sign for alarm in alarms),
         summary=summary,
-        label="; ".join([f"“{name}”", summary, *(ALARMS[alarm][2] for alarm in alarms)]),
+        label="; ".join([f"“{name}”", summary, *(alarm.meaning for alarm in alarms)]),
         cells=cells,
     )
 
@@ -395,15 +392,13 @@ def summary_of_row(explanation: Explanation) -> str:
 
 def columns_of_matrix(found: Matrix) -> list[MatrixColumn]:
     columns = []
-    segment = found.columns[0].segment if found.columns else 0
-    for column in found.columns:
+    for place, column in enumerate(found.columns):
         columns.append(
             MatrixColumn(
                 name=short(column.name, LONGEST_COLUMN),
                 quoted=f"“{short(column.name, LONGEST_NAME)}”",
                 token=column.tokens[0],
-                edge=column.segment != segment,
+                edge=found.begins_segment(place),
             )
         )
-        segment = column.segment
     return columns

@@ -14,12 +14,13 @@ from raison.core.records import Explanation
 from raison.show.certificate import is_rationale
 from raison.show.difference import differences_from_first
 from raison.show.groups import group_explanations
-from raison.show.matrix import draw, facts, matrix
+from raison.show.matrix import facts, matrix
 from raison.show.spans import flow, selection
 from raison.show.terminal import rationale as rationales
 from raison.show.terminal.agreement import agreement_report
 from raison.show.terminal.columns import passage_grid
 from raison.show.terminal.difference import difference_report
+from raison.show.terminal.matrix import draw
 from raison.show.terminal.methods_table import methods_tables
 from raison.show.terminal.search_path import search_path_table
 from raison.show.terminal.strongest import selected_units_line, strongest_on_side, tables_of_strongest
