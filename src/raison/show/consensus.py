@@ -148,7 +148,7 @@ def statement_of_agreement(explanations: Sequence[Explanation], agreements: Pair
         return first
     verb = "gives" if len(constant) == 1 else "give"
     without_order = f"{join_names(constant)} {verb} every {units.level} the same score."
-    return f"{without_order} {first}" if closest is None else f"{first} {without_order}"
+    return " ".join([without_order, first] if closest is None else [first, without_order])
 
 
 def statement_of_pairs(explanations: Sequence[Explanation], agreements: PairAgreements, closest: ClosestPair) -> str:

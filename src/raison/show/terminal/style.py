@@ -82,20 +82,24 @@ class TerminalStyle:
 
     # -- colours ------------------------------------------------------------------------------------------
 
+    def in_colour(self, style: Style, otherwise: Style = PLAIN) -> Style:
+        """A style with colours, or what stands for it where there are none."""
+        return style if self.coloured else otherwise
+
     @property
     def kept(self) -> Style:
         """A rationale has one colour: its units are in or out."""
-        return KEPT if self.coloured else PLAIN
+        return self.in_colour(KEPT)
 
     @property
     def given(self) -> Style:
         """Quieter than `kept`, on any paper: what is read anyway."""
         hue = scale.hexadecimal(mixed_colour(scale.FOR, GREY))
-        return Style(color=hue, underline=True) if self.coloured else PLAIN
+        return self.in_colour(Style(color=hue, underline=True))
 
     @property
     def warning(self) -> Style:
-        return Style(color="yellow", bold=True) if self.coloured else BOLD
+        return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
     def tint(self, weight: float, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
@@ -116,8 +120,7 @@ class TerminalStyle:
         blocks = "█" * full + EIGHTHS[rest].strip()
         if self.ascii:
             blocks = "#" * (full + (rest > 0))
-        style = Style(color=scale.hexadecimal(hue_of(weight, hues))) if self.coloured else PLAIN
-        return Text(blocks, style)
+        return Text(blocks, self.in_colour(Style(color=scale.hexadecimal(hue_of(weight, hues)))))
 
     # -- flowing text -------------------------------------------------------------------------------------
 
@@ -148,9 +151,9 @@ class TerminalStyle:
                 return shown, style
             weight = strongest_weight(piece, weights)
             if not self.coloured:
-                sign = "+" if weight > 0 else "-"
-                is_marked = any(unit in marked for unit in piece.units)
-                return surround(shown, f"[{sign}", "]") if is_marked else shown, style
+                if marked.intersection(piece.units):
+                    shown = surround(shown, left=f"[{sign_of(weight)}", right="]")
+                return shown, style
             tint = self.tint(weight, scale.DIFFERENCES)
             style = on_tint(tint, style)
             if tint and weight > 0:
@@ -164,11 +167,14 @@ class TerminalStyle:
 
         def filled(piece: Piece) -> StyledText:
             shown, style = self.piece_without_score(piece, explanation)
+            sign, colours = "", style
             if selected(piece, explanation):
-                return (shown, self.kept) if self.coloured else (surround(shown, "*", "*"), style)
-            if piece.kind == "given":
-                return (shown, self.given) if self.coloured else (surround(shown, "_", "_"), style)
-            return shown, style
+                sign, colours = "*", self.kept
+            elif piece.kind == "given":
+                sign, colours = "_", self.given
+            if self.coloured:
+                return shown, colours
+            return surround(shown, left=sign, right=sign), style
 
         return self.join_pieces(pieces, filled)
 
@@ -195,9 +201,11 @@ class TerminalStyle:
         """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
         shown = clean(piece.text)
         if piece.kind in ("unseen", "unread"):
-            return shown if self.coloured else surround(shown, "{", "}"), DIM
+            if not self.coloured:
+                shown = surround(shown, left="{", right="}")
+            return shown, DIM
         if piece.kind == "target":
-            shown = surround(shown, self.either("‹", "<"), self.either("›", ">"))
+            shown = surround(shown, left=self.either("‹", "<"), right=self.either("›", ">"))
         if explanation is not None and selected(piece, explanation):
             return shown, Style(bold=True, underline=True)
         return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, PLAIN)
@@ -216,18 +224,22 @@ def strongest_weight(piece: Piece, weights: np.ndarray) -> float:
 
 def with_sign_of_score(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
-    if explanation.selected is not None:
-        return surround(shown, "*", "*") if selected(piece, explanation) else shown
+    if selected(piece, explanation):
+        return surround(shown, left="*", right="*")
     strong = [unit for unit in piece.units if unit in marked]
-    if not strong:
+    if explanation.selected is not None or not strong:
         return shown
-    if not scale.has_negative(explanation.scores):
-        return surround(shown, "[", "]")
-    sign = "+" if explanation.scores[strong[0]] > 0 else "-"
-    return surround(shown, f"[{sign}", "]")
+    sign = ""
+    if scale.has_negative(explanation.scores):
+        sign = sign_of(explanation.scores[strong[0]])
+    return surround(shown, left=f"[{sign}", right="]")
 
 
-def surround(shown: str, left: str, right: str) -> str:
+def sign_of(number: float) -> str:
+    return "+" if number > 0 else "-"
+
+
+def surround(shown: str, *, left: str, right: str) -> str:
     """The characters with signs around them; white space stays outside."""
     core = shown.strip()
     return shown.replace(core, left + core + right, 1) if core else shown
