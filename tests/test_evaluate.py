@@ -21,7 +21,7 @@ from raison.metrics.base import Share
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.protocol import Budget
 from raison.show.html.evaluation import evaluation_page
-from raison.show.scoreboard import markdown, spreadsheet
+from raison.show.scoreboard_files import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.studies.exchange import read_made
@@ -419,7 +419,8 @@ def test_tables_fit_the_terminal(model, result):
     from rich.console import Console
 
     from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import number, render_evaluation
+    from raison.show.scoreboard import number
+    from raison.show.terminal.scoreboard import render_evaluation
 
     wide = evaluate(
         model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]
@@ -428,7 +429,7 @@ def test_tables_fit_the_terminal(model, result):
         console = Console(file=io.StringIO(), width=width)
         render_evaluation(result, console)
         render_evaluation(wide, console)
-        render_verdicts(compare(result, "leave_one_out", "random"), console)
+        render_verdicts([vars(v) for v in compare(result, "leave_one_out", "random")], console)
         text = console.file.getvalue()
         assert max(map(len, text.splitlines())) <= width
         for cell in (*result.cells, *wide.cells):
@@ -468,7 +469,8 @@ def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     from rich.console import Console
 
     from raison.show.latex import to_latex
-    from raison.show.scoreboard import TOO_NARROW, render_evaluation, summary, warning_of_few
+    from raison.show.scoreboard import TOO_NARROW, summary, warning_of_few
+    from raison.show.terminal.scoreboard import render_evaluation
 
     assert 1 < len(result.texts) < 50
     for shown in (markdown(result), evaluation_page(result), " ".join(summary(result))):
@@ -477,7 +479,7 @@ def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     out = io.StringIO()
     console = Console(file=out, width=100)
     render_evaluation(result, console)
-    render_verdicts(compare(result, "leave_one_out", "random"), console)
+    render_verdicts([vars(each) for each in compare(result, "leave_one_out", "random")], console)
     assert " ".join(out.getvalue().split()).count(TOO_NARROW) == 2
     assert not warning_of_few(1) and not warning_of_few(50) and warning_of_few(1, 49, 50) == [TOO_NARROW]
     fifty = replace(result, texts=(*result.texts,) * 50)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import raison
-from raison.cli.explain import number_or_text
+from raison.cli.texts import number_or_text
 from raison.core.errors import InputError, ModelError
 from raison.datasets.open import open_dataset
 from raison.models.lora import merged
@@ -97,11 +97,11 @@ def test_offsets_behind_the_end_of_a_text_are_refused():
 
 def test_a_long_name_is_broken_in_time_that_grows_with_it():
     """Every line of a long word measured all that was left of it."""
-    from raison.show.figure.typeset import FARTHEST, Leaf, Word
+    from raison.show.figure.typeset import FARTHEST, Sheet, Word
 
     measured = []
 
-    class Counting(Leaf):
+    class Counting(Sheet):
         def __init__(self):
             self.ruler = lambda text, size, weight: measured.append(len(text)) or 0.1 * len(text)
 

@@ -61,17 +61,17 @@ def span(word, text=TEXT, segment=""):
 
 def set_words(explanation, gold):
     """word -> (in bold, filled) of the picture's text; words stand there once."""
-    from raison.show.figure.typeset import Leaf
+    from raison.show.figure.explanation_sheet import ExplanationSheet
+    from raison.show.figure.typeset import Label
 
-    leaf = Leaf(explanation, gold)
-    leaf.texts(explanation)
+    sheet = ExplanationSheet(gold)
+    sheet.add_texts(explanation)
     found = {}
-    for kind, place, look in leaf.marks:
-        if kind == "text":
-            across, down, word = place
-            boxes = [box for box in leaf.behind if box.left <= across < box.right]
-            filled = any(box.top < down < box.top + box.height for box in boxes)
-            found[word] = (look["fontweight"] == "bold", filled)
+    for mark in sheet.marks:
+        if isinstance(mark, Label):
+            boxes = [box for box in sheet.boxes if box.left <= mark.across < box.right]
+            filled = any(box.top < mark.baseline < box.top + box.height for box in boxes)
+            found[mark.text] = (mark.weight == "bold", filled)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from raison.show import scale
-from raison.show.figure.typeset import Leaf
+from raison.show.figure.explanation_sheet import ExplanationSheet
 from raison.show.latex import escape, to_latex
 from tests.helpers.pictures import drawing
 from tests.helpers.scored_explanations import (
@@ -18,9 +18,9 @@ def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
     own = selection_of_rationalizer()
     written = to_latex([own])
     assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
-    leaf = Leaf(own)
-    leaf.texts(own)
-    assert [box.colour for box in leaf.behind] == [scale.SELECTED] * 3
+    sheet = ExplanationSheet()
+    sheet.add_texts(own)
+    assert [box.colour for box in sheet.boxes] == [scale.SELECTED] * 3
 
 
 def test_latex_prints_the_text_as_it_is(explanations, evaluation):

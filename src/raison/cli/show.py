@@ -49,8 +49,8 @@ def on_screen(saved: Saved) -> None:
     from raison.core.evaluation import Evaluation
     from raison.show import render_many
     from raison.show.files import heads_above_thresholds, refuse_malformed
-    from raison.show.scoreboard import render_evaluation
     from raison.show.terminal.heads import render_heads
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     with refuse_malformed():

@@ -191,7 +191,8 @@ def visible_tokens(subject: Subject, question: KeptSets, target: Target) -> np.n
     kept = subject.units.keep(question.units)
     given = target.given(encoding)
     inputs = target.inputs(len(encoding))
-    return (kept | given) & inputs
+    seen: np.ndarray = (kept | given) & inputs
+    return seen
 
 
 def score_in_few_calls(

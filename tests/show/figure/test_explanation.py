@@ -47,16 +47,16 @@ def test_picture_of_one_rationale(tmp_path):
 
 @drawing
 def test_nothing_is_drawn_outside_the_paper(tmp_path):
+    from raison.show.figure.explanation_sheet import explanation_figure
     from raison.show.figure.matrix import matrix_figure
-    from raison.show.figure.typeset import Leaf
 
     long = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 4
     encoding = encode_spaced_words(f"{long} is a word")
     lone = rationale(encoding, Target("token", (1,), (4,), " " + long, "log_prob"), [0, 1], status="budget")
     for figure in (
-        Leaf(court_rationale()).drawn(),
-        Leaf(grounded_rationale()).drawn(),
-        Leaf(lone).drawn(),
+        explanation_figure(court_rationale()),
+        explanation_figure(grounded_rationale()),
+        explanation_figure(lone),
         matrix_figure(matrix(rationales_of_tokens(f"a {long} b c d"))),
     ):
         paper = figure.bbox

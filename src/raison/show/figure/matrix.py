@@ -171,8 +171,8 @@ def draw_row(axes: Axes, grid: Grid, matrix: Matrix, row: int) -> None:
 def draw_spared_cells(axes: Axes, grid: Grid, matrix: Matrix) -> None:
     """The cells that are not needed, all at once: there may be many thousands."""
     rows, columns = np.nonzero(matrix.cells == SPARED)
-    across = [grid.across(column) + grid.cell / 2 for column in columns]
-    down = [grid.down(row + 0.5) for row in rows]
+    across = [grid.across(column) + grid.cell / 2 for column in columns.tolist()]
+    down = [grid.down(row + 0.5) for row in rows.tolist()]
     draw_dots(axes, across, down, grid.cell)
 
 

@@ -48,9 +48,9 @@ def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[Renderable
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
     heads = []
-    for row in matrix.rows:
-        name = short(row.target.text, longest, look.either("…", "~"))
-        heads.append(RowHead(name, tuple(alarms_of(row)), str(len(chosen_units(row)))))
+    for explanation in matrix.rows:
+        name = short(explanation.target.text, longest, look.either("…", "~"))
+        heads.append(RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation)))))
     widths = HeadWidths(
         name=max(cell_len(head.name) for head in heads),
         alarms=max(len(head.alarms) for head in heads),
