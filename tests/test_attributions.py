@@ -17,7 +17,7 @@ from raison.models.load import load
 from raison.models.probe import subject
 from raison.models.relevance import rules
 from raison.models.relevance.mode import Heads
-from raison.studies.what_if import heads_of
+from raison.studies.what_if import heads_of_answer
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import TEXTS, check_method, with_padding
 from raison.testing.precision import Float64
@@ -117,8 +117,8 @@ def test_what_heads_carry(model):
     weights = literal.attention_maps(model.hf, ids, **types)
     slopes = literal.gradients(model.hf, ids, goal, **types, **value).maps
     each = np.abs(weights * slopes).sum((2, 3))
-    found = heads_of(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
-    np.testing.assert_allclose(found["carried"], each / each.sum(), rtol=1e-6)
+    found = heads_of_answer(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
+    np.testing.assert_allclose(found.carried, each / each.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", WRITERS)

@@ -84,15 +84,15 @@ def test_a_full_disk_behind_standard_output_is_told():
 def test_offsets_behind_the_end_of_a_text_are_refused():
     """A picture of a three-word text took gigabytes when its last token ended at 200,000,000."""
     from raison.web import schemas
-    from raison.web.exporting import exported
+    from raison.web.exporting import export_response
 
     found = raison.explain(tiny_model("bert", "classification"), "a b c").to_dict()
     for kind in ("svg", "html"):
-        assert exported(schemas.Export(explanations=[found], kind=kind)).status_code == 200
+        assert export_response(schemas.Export(explanations=[found], kind=kind)).status_code == 200
         bad = json.loads(json.dumps(found))
         bad["encoding"]["end"][-2] = 2 * 10**8
         with pytest.raises(InputError, match="no explanations of raison"):
-            exported(schemas.Export(explanations=[bad], kind=kind))
+            export_response(schemas.Export(explanations=[bad], kind=kind))
 
 
 def test_a_long_name_is_broken_in_time_that_grows_with_it():

@@ -21,9 +21,11 @@ from raison.show.html.evaluation import evaluation_page
 from raison.studies.audit.run import audit
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
-from raison.studies.exchange import document_of, read_made, spans_of
+from raison.studies.exchange.placement import spans_of_tokens
+from raison.studies.exchange.read import read_explanations
+from raison.studies.exchange.read_eraser import document_of_single_rationale
 from raison.studies.trust_verdict import judge
-from raison.studies.what_if import outcome
+from raison.studies.what_if import name_of_outcome
 from raison.testing import tiny_hf, tiny_model
 from tests.test_attention_classifier import reviews
 
@@ -38,7 +40,7 @@ def counting(texts: list[str]) -> np.ndarray:
 def test_small_letters_find_the_nearest_word():
     """An uncased tokenizer's "the" is the sentence's first word, not the next one in small letters."""
     text = "The superb film was the best of the year"
-    found = spans_of([w.lower() for w in text.split()], text)
+    found = spans_of_tokens([w.lower() for w in text.split()], text)
     assert [text[a:b].lower() for a, b in found] == text.lower().split() and found[0] == (0, 3)
 
 
@@ -59,13 +61,17 @@ def test_a_single_rationale_of_a_pair_is_about_the_text_with_gold(tmp_path):
     """In CoS-E the document is the question, which is the first text; the choices are no document."""
     first = Example("Where is the pen kept ?", "A) desk B) sky", id="q1", label="A", gold=(Span(13, 16, "first"),))
     second = Example("Is it so ?", "the pen is here", id="q2", label="A", gold=(Span(4, 7, "second"),))
-    assert (document_of(first), document_of(second), document_of(Example("a", "b"))) == (0, 1, 1)
+    assert (
+        document_of_single_rationale(first),
+        document_of_single_rationale(second),
+        document_of_single_rationale(Example("a", "b")),
+    ) == (0, 1, 1)
     lines = [
         {"annotation_id": "q1", "rationales": [{"hard_rationale_predictions": [{"start_token": 3, "end_token": 4}]}]},
         {"annotation_id": "q2", "rationales": [{"hard_rationale_predictions": [{"start_token": 1, "end_token": 2}]}]},
     ]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert [made.about for made in read_made(tmp_path / "x.jsonl", {"q1": first, "q2": second})] == [0, 1]
+    assert [made.about for made in read_explanations(tmp_path / "x.jsonl", {"q1": first, "q2": second})] == [0, 1]
     found = evaluate(None, [first, second], metrics=["token_f1_macro"], explanations=tmp_path / "x.jsonl")
     assert found.cell("elsewhere", "token_f1_macro").each == (1.0, 1.0)  # and no model is needed for a pair
 
@@ -145,8 +151,8 @@ def test_a_label_among_several_is_yes_or_no():
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
     target = model.target_of(1, None, None)
-    assert outcome(model, target, np.array([0])) == f"not {target.text}"
-    assert outcome(model, target, np.array([1])) == target.text
+    assert name_of_outcome(model, target, np.array([0])) == f"not {target.text}"
+    assert name_of_outcome(model, target, np.array([1])) == target.text
 
 
 def table(level: float) -> Evaluation:
@@ -294,20 +300,22 @@ def test_a_contrast_behind_punctuation_keeps_its_space():
 
 def test_heads_that_stay_on_are_not_called_off():
     """deeplift and value zeroing run passes of their own, and some families attend where nobody reaches."""
-    from raison.studies.what_if import muted
+    from raison.studies.what_if import explain_without_heads
 
     model = tiny_model("bert", "classification")
     found = raison.explain(model, "a good film", "gradient_norm")
     every = [(layer, head) for layer in range(2) for head in range(2)]
-    off = muted(model, raison.core.registry.methods.build("gradient_norm"), found, every)
+    off = explain_without_heads(model, raison.core.registry.methods.build("gradient_norm"), found, every)
     assert off.diagnostics["value_without_heads"] != off.diagnostics["value_before"]
     for name in ("deeplift", "value_zeroing"):
         with pytest.raises(Unsupported, match="without some heads"):
-            muted(model, raison.core.registry.methods.build(name), found, every)
+            explain_without_heads(model, raison.core.registry.methods.build(name), found, every)
     other = tiny_model("deberta", "classification")
     assert other.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
-        muted(other, raison.core.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every)
+        explain_without_heads(
+            other, raison.core.registry.methods.build("gradient_norm"), raison.explain(other, "a good film"), every
+        )
 
 
 def test_a_forced_first_token_stands_before_the_target():

@@ -12,7 +12,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.registry import metrics
 from raison.methods.base import Method
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.page import page_with, section
 from raison.studies.reproduce.run import reproduce

@@ -26,7 +26,7 @@ from raison.runs.spec import Means, RunSpec, read_spec
 from raison.runs.status import status_of
 from raison.runs.storage import Local, place_of
 from raison.runs.store import compact, records, repair, verify
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from tests.test_runs import copied, done, folder, parquet_of, shards_of, spec_of  # noqa: F401
 
 runner = CliRunner()

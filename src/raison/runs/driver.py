@@ -20,7 +20,7 @@ from raison.runs.status import Status, Tally
 from raison.runs.storage import Local, Place, place_of
 from raison.runs.store import done_shards, environment_of, explanations, failures, homes, retried, spec_of
 from raison.runs.worker import Careful, Done, Worker
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 
 __all__ = ["Death", "Executor", "Interrupted", "run"]
 

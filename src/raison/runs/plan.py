@@ -25,7 +25,8 @@ from raison.metrics.base import gold_share
 from raison.runs import lines
 from raison.runs.spec import RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import aimed, metric_list
+from raison.studies.evaluation_data import example_with_target
+from raison.studies.method_lists import metric_list
 
 __all__ = ["Header", "Planned", "Shard", "fingerprint_of", "header_of", "make_plan", "shard_of"]
 
@@ -111,7 +112,7 @@ def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
     """The texts that a run is about, each with an id and with the target that is to be explained."""
     for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
         example = row.value if row.value.id else replace(row.value, id=str(index))
-        yield example if spec.target == "all" else aimed(example, spec.target, spec.data)
+        yield example if spec.target == "all" else example_with_target(example, spec.target, spec.data)
 
 
 def content_of(example: Example) -> str:

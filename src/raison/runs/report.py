@@ -13,7 +13,8 @@ from raison.runs.export import prediction_of
 from raison.runs.plan import header_of
 from raison.runs.storage import Place
 from raison.runs.store import done_shards, records, spec_of
-from raison.studies.evaluate import cell, columns_of_metrics, method_list, metric_list, names_of_curves
+from raison.studies.evaluation_table import columns_of_metrics, names_of_curves, table_cell
+from raison.studies.method_lists import method_list, metric_list
 
 __all__ = ["report"]
 
@@ -57,11 +58,11 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
         "level": level, "removal": spec.removal or "",
     }  # fmt: skip
     columns = columns_of_metrics(metrics)
-    cells = [
-        cell(name, column, [value_of(numbers[name][key][column.key]) for key in keys], settings)
-        for name in methods
-        for column in columns
-    ]
+    cells = []
+    for name in methods:
+        for column in columns:
+            values = [value_of(numbers[name][key][column.key]) for key in keys]
+            cells.append(table_cell(name, column, values, level=level, seed=spec.seed))
     curves: dict[str, dict[str, list[float]]] = {}
     for curve in names_of_curves(metrics):
         curves[curve] = {}

@@ -97,7 +97,7 @@ def records(place: Place) -> Iterator[dict[str, Any]]:
 
 def names_of(spec: RunSpec) -> list[str]:
     """The methods of a run, as its records name them."""
-    from raison.studies.evaluate import method_list
+    from raison.studies.method_lists import method_list
 
     return [str(each.spec()) for each in method_list(spec.methods)]
 
@@ -168,7 +168,7 @@ def verify(place: Place) -> Found:
     found.damage += plan_damage(place, header)
     found.damage += cost_damage(place)
     if (known := told.get("methods")) is None:  # of a run that was begun before this was kept
-        from raison.studies.evaluate import method_list
+        from raison.studies.method_lists import method_list
 
         known = methods_identity(method_list(spec.methods))
     names = names_of(spec)

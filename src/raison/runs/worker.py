@@ -27,7 +27,8 @@ from raison.runs.identity import key_of, method_identity, model_identity
 from raison.runs.plan import Header, Planned, header_of, shard_of
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import merged, method_list, metric_list
+from raison.studies.evaluation_table import numbers_by_key
+from raison.studies.method_lists import method_list, metric_list
 
 __all__ = ["Careful", "Done", "Worker", "cost_name", "shard_name"]
 
@@ -222,7 +223,7 @@ class Worker:
                     given = (self.model, self.spec.removal, self.spec.seed, share, again, cache)
                     subjects.append(Subject(each, text.example, *given))
         found = measure(self.model, subjects, self.metrics, self.spec.removal)
-        return {id(each): plain_numbers(merged(row)) for each, row in zip(every, found, strict=True)}
+        return {id(each): plain_numbers(numbers_by_key(row)) for each, row in zip(every, found, strict=True)}
 
 
 def settle(hf: Any) -> None:

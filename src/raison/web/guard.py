@@ -25,9 +25,10 @@ from raison.web.settings import Settings
 
 __all__ = ["CLIENT", "Guard"]
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]  # as ASGI defines it
+Scope = Message
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY = (
@@ -70,7 +71,7 @@ class Guard:
         session = session_of(headers.get("cookie", ""))
         scope[CLIENT] = ((scope.get("client") or ("",))[0], session)
 
-        async def secured(message: MutableMapping[str, Any]) -> None:
+        async def secured(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -176,13 +177,13 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     """A body that was read already; what comes after it is that the client leaves."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> MutableMapping[str, Any]:
+    async def again() -> Message:
         return waiting.pop() if waiting else await receive()
 
     return again
 
 
-async def answer(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+async def answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
     data = json.dumps(body).encode()
     about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
     more = [(b"connection", b"close")] if status in (408, 413) else []

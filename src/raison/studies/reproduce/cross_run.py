@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from raison.core.evaluation import Cell, Evaluation
-from raison.studies.compare import Verdict, tested
+from raison.studies.compare import Pair, Verdict, compare_pairs
 from raison.studies.reproduce.suite import Across
 
 __all__ = ["compared", "joined"]
@@ -53,6 +53,6 @@ def compared(claims: Sequence[Across], runs: Mapping[str, Evaluation]) -> list[t
             continue
         columns = {column.key: column for column in evaluation.columns}
         own = [claim for claim in ready if (claim.first[0], claim.second[0]) == names and claim.key in columns]
-        pairs = [(": ".join(claim.first), ": ".join(claim.second), columns[claim.key]) for claim in own]
-        found += zip(own, tested(evaluation, pairs), strict=True)
+        pairs = [Pair(": ".join(claim.first), ": ".join(claim.second), columns[claim.key]) for claim in own]
+        found += zip(own, compare_pairs(evaluation, pairs), strict=True)
     return found

@@ -16,7 +16,7 @@ from raison.core.evaluation import Column, Evaluation, MethodAxis
 from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
-from raison.studies.evaluate import cell
+from raison.studies.evaluation_table import table_cell
 from raison.studies.reproduce.suite import Run
 
 __all__ = ["Experiment", "NotMade", "Trial", "experiment", "experiments", "found"]
@@ -62,7 +62,13 @@ def found(
     """Numbers by title, text by text, as an evaluation; `about` are sentences for the page."""
     settings = {"seed": trial.seed, "level": 0.95, "limit": len(next(iter(numbers.values())))}
     cells = [
-        cell(title, column, [known_or(row[column.key], column) for row in rows], settings)
+        table_cell(
+            title,
+            column,
+            [known_or(row[column.key], column) for row in rows],
+            level=0.95,
+            seed=trial.seed,
+        )
         for title, rows in numbers.items()
         for column in columns
     ]

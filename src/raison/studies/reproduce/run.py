@@ -27,7 +27,7 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model, Prediction
-from raison.studies.compare import Verdict, tested
+from raison.studies.compare import Pair, Verdict, compare_pairs
 from raison.studies.evaluate import evaluate
 from raison.studies.prompts import answered, marks, prompted
 from raison.studies.reproduce.experiment import NotMade, Trial, experiments
@@ -94,10 +94,12 @@ def reproduce(
             outcome.right = how_right(model, examples, said)
             outcome.evaluation, outcome.spread = measured(suite, model, examples, run, seed, kept)
         pairs = [
-            (claim.first, claim.second, next(c for c in outcome.evaluation.columns if c.key == claim.key))
+            Pair(claim.first, claim.second, next(c for c in outcome.evaluation.columns if c.key == claim.key))
             for claim in suite.claims
         ]
-        outcome.verdicts = list(zip(suite.claims, tested(outcome.evaluation, pairs), strict=True)) if pairs else []
+        outcome.verdicts = (
+            list(zip(suite.claims, compare_pairs(outcome.evaluation, pairs), strict=True)) if pairs else []
+        )
     if missing and not any(outcome.evaluation for outcome in outcomes):
         raise missing[0]
     return suite, outcomes

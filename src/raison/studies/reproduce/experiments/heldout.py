@@ -14,7 +14,7 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Question, TargetSpec
-from raison.studies.compatibility import blocks, texts_of
+from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.majority import LANGUAGE, loss, sentences
 
@@ -68,9 +68,8 @@ def read(trial: Trial) -> Iterator[Read]:
             yield str(example.label), surprise_of(model, encoding, [target]), own
     elif model.task == "causal":
         length = int(run.settings.get("length", LENGTH))
-        for encoding in blocks(
-            model, texts_of(model, run.data, run.split, trial.count, trial.data_dir, length), length
-        ):
+        texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+        for encoding in encode_blocks(model, texts, length):
             first = model.first_position(encoding)
             targets = [
                 model.next_target(encoding, int(encoding.ids[place]), place) for place in range(first, len(encoding))

@@ -18,7 +18,9 @@ from raison.core.errors import InputError
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
-from raison.studies.compatibility import blocks, on_subsets, texts_of
+from raison.models.tasks.generation import Writer
+from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.random_parts import measure_random_parts
 from raison.studies.repetition import Repeated, frequent_words, of_word
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 
@@ -37,12 +39,21 @@ COLUMNS = (
 def repetition(trial: Trial) -> Evaluation:
     """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
     run, model = trial.run, trial.model
+    if not isinstance(model, Writer):
+        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
     size = min(size, model.max_tokens or size)
     if strange := set(trial.methods.values()) - set(PLACES):
         raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
-    texts = texts_of(model, run.data, run.split, run.settings.get("blocks", 40), trial.data_dir, size)
+    texts = read_texts(
+        model,
+        run.data,
+        split=run.split,
+        limit=run.settings.get("blocks", 40),
+        folder=trial.data_dir,
+        length=size,
+    )
     words = frequent_words(model, [example.text for example in texts], trial.count)
     if len(words) < 2:
         raise InputError(f"{run.data} holds no words that {model.name} reads as one token: give other texts.")
@@ -51,7 +62,7 @@ def repetition(trial: Trial) -> Evaluation:
         progress.report(number, len(words), "words repeated")
         told.append(of_word(model, word, other, size))
     rows = {title: [numbers(each, place) for each in told] for title, place in trial.methods.items()}
-    made = found(trial, COLUMNS, rows, data=run.data, about=about(trial, texts, words, size))
+    made = found(trial, COLUMNS, rows, data=run.data, about=about(trial, model, texts, words, size))
     curves = {
         "repetition_curve": averaged(words, [each.alone for each in told]),  # by the position of the word
         "distance_curve": averaged(words, [each.beside for each in told]),  # by its distance to the other one
@@ -73,16 +84,17 @@ def numbers(repeated: Repeated, place: str) -> dict[str, Number]:
     return {"repeats": float(repeated.alone[part].mean()), "top": float(repeated.alone_top[part].mean())}
 
 
-def about(trial: Trial, texts: Sequence[Example], words: Sequence[str], size: int) -> list[str]:
+def about(trial: Trial, model: Writer, texts: Sequence[Example], words: Sequence[str], size: int) -> list[str]:
     """Sentences for the page: which words, and how well the model reads whole contexts and parts of them."""
-    parts, _ = on_subsets(trial.model, blocks(trial.model, texts, size), 3, (SUBSET,), trial.seed)
+    blocks = encode_blocks(model, texts, size)
+    parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=trial.seed)
     told = [
-        f"{row['perplexity']:.1f} ({row['low']:.1f} … {row['high']:.1f}) given "
-        + ("the whole context" if row["size"] is None else f"{row['size']} random tokens of it")
-        for row in reversed(parts)
+        f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given "
+        + ("the whole context" if row.size is None else f"{row.size} random tokens of it")
+        for row in reversed(parts.subsets)
     ]
     return [
         f"The {len(words)} most frequent words of {trial.run.data} that are one token, at the positions 1 to "
         f"{size - 1}.",
-        f"Perplexity {' and '.join(told)}, in {parts[-1]['count']} places of that text.",
+        f"Perplexity {' and '.join(told)}, in {parts.subsets[-1].count} places of that text.",
     ]

@@ -11,8 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from raison.core.errors import InputError
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
-from raison.studies.compatibility import blocks, losses_of, texts_of
+from raison.models.tasks.generation import Writer
+from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.random_parts import losses_on_parts
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 
 __all__ = ["subsets"]
@@ -26,16 +29,25 @@ SIZES = (1, 10, 30)
 def subsets(trial: Trial) -> Evaluation:
     """Mean −log f of the next token by the number of kept tokens, block by block."""
     model, settings = trial.model, trial.run.settings
+    if not isinstance(model, Writer):
+        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     sizes: Sequence[int] = settings.get("sizes", SIZES)
     length, places = int(settings.get("length", LENGTH)), int(settings.get("places", PLACES))
-    texts = texts_of(model, trial.run.data, trial.run.split, trial.count, trial.data_dir, length)
+    texts = read_texts(
+        model,
+        trial.run.data,
+        split=trial.run.split,
+        limit=trial.count,
+        folder=trial.data_dir,
+        length=length,
+    )
     rows: list[dict[str, Number]] = []
     seen = []
-    for number, encoding in enumerate(blocks(model, texts, length)):
+    for number, encoding in enumerate(encode_blocks(model, texts, length)):
         trial.step(f"block {number + 1} of {len(texts)}")
-        each = [
-            loss for _, loss in losses_of(model, encoding, places, sizes, np.random.default_rng([trial.seed, number]))
-        ]
+        generator = np.random.default_rng([trial.seed, number])
+        losses = losses_on_parts(model, encoding, targets=places, sizes=sizes, generator=generator)
+        each = [place.by_size for place in losses]
         rows.append({key(size): mean([loss[size] for loss in each if size in loss]) for size in (*sizes, None)})
         seen.append(EvaluatedText(str(number), encoding.texts[-1]))
     columns = [Column(key(size), f"mean −log f given {told(size)}", False) for size in (*sizes, None)]

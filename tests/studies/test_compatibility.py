@@ -1,17 +1,19 @@
-"""Whether a model behaves on parts of its context: numbers against literal ones, and the sentence that follows."""
+"""Whether a model behaves on parts of its context: numbers against literal ones, and words repeated."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
-from raison.studies import compatibility as study
-from raison.studies.compatibility import check_compatibility
+from raison.studies import marginalised
+from raison.studies.compatibility import WORDS, check_compatibility, measure_repetition
+from raison.studies.context_blocks import encode_blocks
+from raison.studies.random_parts import loss_of_frequencies, random_targets
+from raison.studies.repetition import frequent_words
 from raison.testing.tiny import tiny_model
 
 TEXTS = [Example(text) for text in (
@@ -33,12 +35,12 @@ def found(writer):
 def test_contexts_are_what_the_plain_model_reads(writer, found):
     """Every row against Hugging Face's own logits: the kept tokens alone, at the positions where they stood."""
     losses: dict[int | None, list[float]] = {1: [], 2: [], 5: [], None: []}
-    for number, encoding in enumerate(study.blocks(writer, TEXTS, 20)):
+    for number, encoding in enumerate(encode_blocks(writer, TEXTS, 20)):
         ids = torch.from_numpy(encoding.ids.copy())[None]
         with torch.inference_mode():
             log_prob = writer.hf(input_ids=ids).logits[0].log_softmax(-1)
         draw = np.random.default_rng([0, number])
-        for target in study.chosen(writer, encoding, 3, draw):
+        for target in random_targets(writer, encoding, 3, draw):
             place = target.positions[0]
             losses[None].append(-float(log_prob[place - 1, encoding.ids[place]]))
             free = np.flatnonzero(target.free(encoding))
@@ -49,38 +51,30 @@ def test_contexts_are_what_the_plain_model_reads(writer, found):
                     told = writer.hf(input_ids=ids[:, kept], position_ids=kept[None]).logits[0, -1].log_softmax(-1)
                 losses[size].append(-float(told[encoding.ids[place]]))
     for row in found.subsets:
-        assert row["perplexity"] == pytest.approx(np.exp(np.mean(losses[row["size"]])), rel=1e-6), row["size"]
-        sure = mean_interval(losses[row["size"]], seed=0)
-        assert (row["low"], row["high"]) == pytest.approx((np.exp(sure.low), np.exp(sure.high)), rel=1e-5)
-        assert row["count"] == len(losses[None])
+        assert row.perplexity == pytest.approx(np.exp(np.mean(losses[row.size])), rel=1e-6), row.size
+        sure = mean_interval(losses[row.size], seed=0)
+        assert (row.low, row.high) == pytest.approx((np.exp(sure.low), np.exp(sure.high)), rel=1e-5)
+        assert row.count == len(losses[None])
     for number, told in enumerate(found.truth):
-        encoding = study.blocks(writer, TEXTS, 20)[number // 2]
+        encoding = encode_blocks(writer, TEXTS, 20)[number // 2]
         place = np.flatnonzero(~encoding.fixed)[:4]
-        likeliest = int(study.by_marginalising(writer, encoding, place)[0].argmax())
-        token = {"likeliest": likeliest, "actual": int(encoding.ids[place[3]])}[told["kind"]]
+        likeliest = int(marginalised.marginalise_second_token(writer, encoding, place).distribution.argmax())
+        token = {"likeliest": likeliest, "actual": int(encoding.ids[place[3]])}[told.kind]
         kept = torch.tensor(sorted({int(place[0]), int(place[2]), *np.flatnonzero(encoding.fixed[: place[2]])}))
         with torch.inference_mode():
             ids = torch.from_numpy(encoding.ids.copy())[None, kept]
             shares = writer.hf(input_ids=ids, position_ids=kept[None]).logits[0, -1].softmax(-1)
-        assert told["masked"] == pytest.approx(float(shares[token]), rel=1e-5)
-
-
-def test_more_context_is_compared_with_less_in_the_same_places():
-    losses = [{2: 1.0, 5: 1.5, None: 3.0}, {2: 2.0, None: 2.5}, {2: 1.0, 5: 3.0, None: 1.5}]
-    rows = [{"size": 2}, {"size": 5}]
-    worst = study.against_fewer(None, rows, losses, 0)
-    assert worst["fewer"] == 2 and worst["ratio"] == pytest.approx(np.exp(np.mean([2.0, 0.5, 0.5])))
-    assert worst["ratio_low"] == pytest.approx(np.exp(mean_interval([2.0, 0.5, 0.5]).low))
-    assert study.against_fewer(None, rows, [{2: 3.0, None: 1.0}] * 2, 0)["ratio"] == 1.0  # more helps
+        assert told.masked == pytest.approx(float(shares[token]), rel=1e-5)
 
 
 def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch):
     """With all tokens of the vocabulary: Σ_k, written out."""
-    monkeypatch.setattr(study, "LIKELY", 10**6)
-    encoding = study.blocks(writer, TEXTS, 20)[0]
+    monkeypatch.setattr(marginalised, "LIKELY", 10**6)
+    encoding = encode_blocks(writer, TEXTS, 20)[0]
     place = np.flatnonzero(~encoding.fixed)[:4]
-    true, covered = study.by_marginalising(writer, encoding, place)
-    assert covered == pytest.approx(1.0)
+    truth = marginalised.marginalise_second_token(writer, encoding, place)
+    true = truth.distribution
+    assert truth.covered == pytest.approx(1.0)
     assert float(true.sum()) == pytest.approx(1.0)
     ids = torch.from_numpy(encoding.ids[: place[2] + 1].copy())
     above, below = torch.zeros(len(true), dtype=torch.float64), 0.0
@@ -98,14 +92,14 @@ def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch
 
 def test_a_word_alone_is_asked_about_at_every_position(writer):
     """Against Hugging Face's own logits for the one word, at that position."""
-    encodings = study.blocks(writer, TEXTS, 20)
-    rows = study.repeated(writer, encodings, 12)
-    words = study.frequent_words(writer, [each.texts[-1] for each in encodings], study.WORDS)
+    encodings = encode_blocks(writer, TEXTS, 20)
+    rows = measure_repetition(writer, encodings, 12)
+    words = frequent_words(writer, [each.texts[-1] for each in encodings], WORDS)
     if writer.hf.config.model_type == "llama":  # a tokenizer that knows too few of these words
         assert rows == [] and len(words) < 2
         return
-    assert [row["position"] for row in rows] == list(range(1, 12))
-    alone = np.array([row["alone"] for row in rows])
+    assert [row.position for row in rows] == list(range(1, 12))
+    alone = np.array([row.alone for row in rows])
     assert alone.std() > 0 and words[0] == " the"
     values = []
     for word in words:
@@ -119,15 +113,15 @@ def test_a_word_alone_is_asked_about_at_every_position(writer):
 
 def test_with_rotary_positions_a_word_alone_is_the_same_everywhere():
     model = tiny_model("qwen", "causal")
-    encodings = study.blocks(model, TEXTS, 20)
+    encodings = encode_blocks(model, TEXTS, 20)
     assert not encodings[0].fixed.any()
-    alone = [row["alone"] for row in study.repeated(model, encodings, 12)]
+    alone = [row.alone for row in measure_repetition(model, encodings, 12)]
     np.testing.assert_allclose(alone, alone[0], rtol=1e-6)
 
 
 def test_frequencies_are_counted_without_the_place_itself(writer):
-    encodings = study.blocks(writer, TEXTS, 20)
-    loss = study.frequencies(writer, encodings)
+    encodings = encode_blocks(writer, TEXTS, 20)
+    loss = loss_of_frequencies(writer, encodings)
     written = np.concatenate([each.ids[~each.fixed] for each in encodings])
     size = writer.hf.get_input_embeddings().num_embeddings
     values, counts = np.unique(written, return_counts=True)
@@ -137,27 +131,6 @@ def test_frequencies_are_counted_without_the_place_itself(writer):
     if counts.min() == 1:
         known = len(values) - 1
         assert loss(int(rare)) == pytest.approx(np.log((total + known) / (known / (size - known))))
-
-
-def test_the_verdict_follows_the_numbers():
-    same = {"count": 9, "fewer": None, "ratio": 1.0, "ratio_low": 1.0}
-    rows = [
-        {"size": 1, "perplexity": 50.0, "low": 40.0, "high": 60.0, **same},
-        {"size": None, "perplexity": 10.0, "low": 8.0, "high": 12.0, **same},
-    ]
-    good, trusted = study.verdict("m", rows, 1000.0, [], [])
-    assert trusted and "can be taken" in good
-    said, trusted = study.verdict("m", rows, 30.0, [], [])
-    assert not trusted and "frequencies" in said
-    worse = [rows[0], {**rows[1], "fewer": 1, "ratio": 1.5, "ratio_low": 1.2}]
-    said, trusted = study.verdict("m", worse, 1000.0, [], [])
-    assert not trusted and "× 1.50" in said
-    unsure = [rows[0], {**rows[1], "fewer": 1, "ratio": 1.5, "ratio_low": 0.9}]  # may be chance
-    assert study.verdict("m", unsure, 1000.0, [], [])[1]
-    repeats = [{"position": 1, "alone": 0.4, "beside_another": 0.0}]
-    assert "repeats" in study.verdict("m", rows, 1000.0, repeats, [])[0]
-    truth = [{"kind": "likeliest", "token": "x", "true": 0.9, "masked": 0.1, "covered": 1.0}]
-    assert "0.80 away" in study.verdict("m", rows, 1000.0, [], truth)[0]
 
 
 def test_it_is_the_same_again_and_lossless(writer, found):
@@ -170,7 +143,7 @@ def test_encoder_decoders_are_measured_on_pairs():
     model = tiny_model("marian", "seq2seq")
     pairs = [Example("the small cat sat on the mat", label="the dog ran to the old house by the sea")]
     found = check_compatibility(model, pairs, targets=2, sizes=(1, 2))
-    assert [row["size"] for row in found.subsets] == [1, 2, None]
+    assert [row.size for row in found.subsets] == [1, 2, None]
     assert not found.repetition and not found.truth
 
 
@@ -181,19 +154,3 @@ def test_bad_wishes_get_one_sentence(sentiment, writer):
         check_compatibility(tiny_model("marian", "seq2seq"), TEXTS)
     with pytest.raises(InputError, match="smaller --length"):
         check_compatibility(writer, TEXTS, length=60)
-
-
-def test_the_command(tmp_path):
-    from raison.cli.app import app, assemble
-
-    assemble()
-    file = tmp_path / "prose.txt"
-    file.write_text("Once upon a time there was a little girl named Lily. She loved to play outside. " * 40)
-    out = CliRunner().invoke(
-        app, ["compatibility", "-m", "stories15m", "-d", str(file), "--limit", "2", "--length", "16", "--truths", "1"]
-    )
-    assert out.exit_code == 0, out.output
-    assert "face value" in out.output
-    assert "frequencies alone" in out.output
-    bad = CliRunner().invoke(app, ["compatibility", "-m", "stories15m", "-d", str(file), "--length", "2"])
-    assert bad.exit_code == 2
