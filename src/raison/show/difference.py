@@ -35,12 +35,14 @@ class Difference:
     @property
     def values(self) -> np.ndarray:
         """[u] in -2..2, above 0 where the first gives more."""
-        return self.one - self.other
+        values: np.ndarray = self.one - self.other
+        return values
 
     @property
     def weights(self) -> np.ndarray:
         """[u] in -1..1: how strong the colours are."""
-        return np.clip(self.values, -1, 1)
+        weights: np.ndarray = np.clip(self.values, -1, 1)
+        return weights
 
     @property
     def has_negative(self) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from raison.core.evaluation import curve_title
 from raison.show.figure.curves import shares_of
-from raison.show.html.document import safe_text
+from raison.show.html.document import element, safe_text
 from raison.show.scale import HUES
 
 __all__ = ["curve_figure", "line_class"]
@@ -42,6 +42,11 @@ class Frame:
     def y(self, value: float) -> float:
         return TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - EDGE)
 
+    def points(self, shares: Iterable[float], values: Iterable[float]) -> str:
+        """A line through these points."""
+        places = [f"{self.x(share):.1f},{self.y(value):.1f}" for share, value in zip(shares, values, strict=True)]
+        return " ".join(places)
+
 
 def curve_figure(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
     """The mean curve of each method over the share of units."""
@@ -52,17 +57,22 @@ def curve_figure(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
 
     parts = axes(frame)
     for place, (method, curve) in enumerate(by_method.items()):
-        line = " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in zip(shares, curve, strict=True))
-        title = f"<title>{safe_text(method)}</title>"
-        parts.append(f'<polyline class="{line_class(place)}" stroke-width="2" points="{line}">{title}</polyline>')
+        title = element("title", safe_text(method))
+        line = frame.points(shares, curve)
+        parts.append(element("polyline", title, class_=line_class(place), stroke_width=2, points=line))
 
     title = safe_text(curve_title(key))
-    what = "randomised blocks" if key == "randomisation_curve" else "units"
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    return (
-        f'<figure><svg {size} role="img" aria-label="{title}">{"".join(parts)}</svg>'
-        f"<figcaption>{title} by share of {what}</figcaption></figure>"
+    picture = element(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        width=WIDTH,
+        height=HEIGHT,
+        role="img",
+        aria_label=title,
     )
+    what = "randomised blocks" if key == "randomisation_curve" else "units"
+    return element("figure", picture, element("figcaption", f"{title} by share of {what}"))
 
 
 def axes(frame: Frame) -> list[str]:
@@ -71,10 +81,10 @@ def axes(frame: Frame) -> list[str]:
     lines, numbers = [], []
     for value in ends:
         y = frame.y(value)
-        lines.append(f'<line class="axis" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+        lines.append(element("line", class_="axis", x1=EDGE, y1=f"{y:.1f}", x2=WIDTH - RIGHT, y2=f"{y:.1f}"))
         shown = f"{round(value, 2) + 0:.2f}".replace("-", "−")  # + 0: no minus before a zero
-        numbers.append(f'<text x="2" y="{y + 4:.1f}">{shown}</text>')
+        numbers.append(element("text", shown, x=2, y=f"{y + 4:.1f}"))
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        place = f'x="{frame.x(share):.1f}" y="{HEIGHT - 6}"'
-        numbers.append(f'<text {place} text-anchor="{anchor}">{share:.0%}</text>')
+        x = f"{frame.x(share):.1f}"
+        numbers.append(element("text", f"{share:.0%}", x=x, y=HEIGHT - 6, text_anchor=anchor))
     return lines + numbers

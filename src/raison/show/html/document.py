@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from raison.show import scale
 from raison.show.wording import clean
 
-__all__ = ["STYLE", "colour_rules", "content_hash", "page_without_script", "safe_text"]
+__all__ = ["STYLE", "colour_rules", "content_hash", "element", "page_without_script", "safe_text"]
 
+WITHOUT_PARTS = ("line",)
 DARKEST = 0.62  # opacity of the colour behind the strongest word
 SHADES = 10  # of it
 
@@ -56,6 +57,18 @@ def page_without_script(title: str, style: str, body: Sequence[str]) -> str:
 def safe_text(text: object) -> str:
     """Text from strangers, made harmless."""
     return html.escape(clean(str(text)))
+
+
+def element(name: str, *parts: str, **attributes: object) -> str:
+    """An element of HTML or SVG around parts that are HTML already; `class_` and `stroke_width` name attributes that
+    Python can't."""
+    written = ""
+    for key, value in attributes.items():
+        attribute = key.rstrip("_").replace("_", "-")
+        written += f' {attribute}="{value}"'
+    if name in WITHOUT_PARTS:
+        return f"<{name}{written}/>"
+    return f"<{name}{written}>{''.join(parts)}</{name}>"
 
 
 def content_hash(block: str) -> str:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.show.html.curve import curve_figure, line_class
-from raison.show.html.document import STYLE, colour_rules, page_without_script, safe_text
+from raison.show.html.document import STYLE, colour_rules, element, page_without_script, safe_text
 from raison.show.scale import HUES
 from raison.show.scoreboard import between, costs, headings, number, summary, winners
 
 __all__ = ["evaluation_page"]
 
 MOST_SHOWN = 3  # best and worst texts of each column
+COSTS = ("CPU s per text", "forward", "backward")
 
 
 def evaluation_page(evaluation: Evaluation) -> str:
     """The whole page."""
     title, *notes = summary(evaluation)
-    body = [f"<h1>{safe_text(title)}</h1>"]
-    body += [f'<p class="note">{safe_text(note)}</p>' for note in notes]
-    body.append(f'<div class="scroll">{table_of_methods(evaluation)}</div>')
+    body = [element("h1", safe_text(title))]
+    body += [element("p", safe_text(note), class_="note") for note in notes]
+    body.append(element("div", table_of_methods(evaluation), class_="scroll"))
     if evaluation.curves:
         body += ["<h2>Curves</h2>", key_of_methods(evaluation), '<div class="curves">']
         body += [curve_figure(key, by_method) for key, by_method in evaluation.curves.items()]
@@ -38,30 +40,32 @@ def evaluation_page(evaluation: Evaluation) -> str:
 
 def table_of_methods(evaluation: Evaluation) -> str:
     """Methods down, numbers and what they cost across; the best of each column stands out."""
-    titles = [*map(headings, evaluation.columns), "CPU s per text", "forward", "backward"]
-    head = "".join(f"<th>{safe_text(title)}</th>" for title in titles)
-    rows = [f"<tr><th>method</th>{head}</tr>"]
+    titles = ["method", *map(headings, evaluation.columns), *COSTS]
+    head = [element("th", safe_text(title)) for title in titles]
+    rows = [element("tr", *head)]
     for method in evaluation.methods:
-        cells = [f"<td>{safe_text(method)}</td>"]
-        cells += [cell_of(evaluation, method, column) for column in evaluation.columns]
-        cells += [f"<td>{cost}</td>" for cost in costs(evaluation, method)]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table>{''.join(rows)}</table>"
+        numbers = [cell_of(evaluation, method, column) for column in evaluation.columns]
+        spent = [element("td", cost) for cost in costs(evaluation, method)]
+        rows.append(element("tr", element("td", safe_text(method)), *numbers, *spent))
+    return element("table", *rows)
 
 
 def cell_of(evaluation: Evaluation, method: str, column: Column) -> str:
     """One number with its interval below."""
     cell = evaluation.cell(method, column.key)
-    best = ' class="best"' if method in winners(evaluation, column) else ""
-    return f"<td{best}>{number(cell.value)}<small>{between(cell)}</small></td>"
+    parts = number(cell.value), element("small", between(cell))
+    if method in winners(evaluation, column):
+        return element("td", *parts, class_="best")
+    return element("td", *parts)
 
 
 def key_of_methods(evaluation: Evaluation) -> str:
     """Which colour is which method."""
     items = []
     for place, method in enumerate(evaluation.methods):
-        items.append(f'<li><i class="{line_class(place)}"></i>{safe_text(method)}</li>')
-    return f'<ul class="key">{"".join(items)}</ul>'
+        sample = element("i", class_=line_class(place))
+        items.append(element("li", sample, safe_text(method)))
+    return element("ul", *items, class_="key")
 
 
 # -- single texts -------------------------------------------------------------------------------------------
@@ -81,10 +85,10 @@ def best_and_worst_texts(evaluation: Evaluation) -> list[str]:
     best, worst = (descending, ascending) if column.higher else (ascending, descending)
     most = min(MOST_SHOWN, (len(ascending) + 1) // 2)  # no text is shown as both
 
-    parts = [f"<h2>{safe_text(column.key)} of {safe_text(leader)}, text by text</h2>"]
+    parts = [element("h2", f"{safe_text(column.key)} of {safe_text(leader)}, text by text")]
     for title, places in (("Best", best[:most]), ("Worst", worst[: min(most, len(worst) - most)])):
         if places:
-            parts.append(f"<h3>{title}</h3>")
+            parts.append(element("h3", title))
         for place in places:
             parts.append(coloured_text(evaluation.texts[place], leader, column, values[place]))
     return parts
@@ -101,8 +105,8 @@ def coloured_text(text: EvaluatedText, method: str, column: Column, value: float
     facts = [f"{safe_text(column.key)} {number(value)}", outcome_of(text)]
     if text.id:
         facts.append(safe_text(text.id))
-    words = " ".join(coloured_words(text.units.get(method, [])))
-    return f'<p class="label">{" · ".join(facts)}</p><p class="text">{words}</p>'
+    words = coloured_words(text.units.get(method, []))
+    return element("p", " · ".join(facts), class_="label") + element("p", " ".join(words), class_="text")
 
 
 def outcome_of(text: EvaluatedText) -> str:
@@ -112,12 +116,12 @@ def outcome_of(text: EvaluatedText) -> str:
     return f"{safe_text(text.target)}{probability}{label}"
 
 
-def coloured_words(units: Sequence[Sequence]) -> list[str]:
+def coloured_words(units: Sequence[Sequence[Any]]) -> list[str]:
     """Units in one of ten shades of the colour for or against."""
     strongest = max((abs(score) for _, score in units), default=0.0) or 1.0
     words = []
     for name, score in units:
         shade = round(10 * abs(score) / strongest)
         side = "f" if score >= 0 else "a"
-        words.append(f'<b class="{side}{shade}" title="{score:+.4f}">{safe_text(name)}</b>')
+        words.append(element("b", safe_text(name), class_=f"{side}{shade}", title=f"{score:+.4f}"))
     return words

@@ -84,7 +84,7 @@ def search_path_table(explanation: Explanation, style: TerminalStyle, width: int
         has_runners_up=any(step.rivals for step in all_steps),
     )
 
-    table = empty_table(columns, title, runners_up(explanation))
+    table = table_with_columns(columns, title, runners_up(explanation))
     for row, change in zip(rows, changes, strict=True):
         shown = cut_to_cells(change, columns.change, style)
         if isinstance(row, int):  # so many steps are left out
@@ -95,7 +95,7 @@ def search_path_table(explanation: Explanation, style: TerminalStyle, width: int
     return table
 
 
-def empty_table(columns: ColumnWidths, title: str, title_of_runners_up: str) -> Table:
+def table_with_columns(columns: ColumnWidths, title: str, title_of_runners_up: str) -> Table:
     table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
     if columns.count:
         table.add_column("step", justify="right", style="dim", width=columns.count)
