@@ -38,7 +38,7 @@ def served(models, runs=None, **changes):
             break
         time.sleep(0.02)
     try:
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=address, timeout=300) as client:
             client.workers = app.app.state.workers
             client.connections = server.server_state.connections
             yield client

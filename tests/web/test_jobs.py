@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 
 import httpx
 import pytest
@@ -18,13 +17,21 @@ from tests.helpers.serving import served
 from tests.helpers.web_client import TEXT, ask, until
 
 
-def test_who_leaves_frees_the_work(models):
-    """A client that is killed in the middle of a long request: its worker is free within two seconds."""
+def test_who_leaves_frees_the_work(models, monkeypatch):
+    """A client that is killed in the middle of a long request: its worker is free long before the request is done."""
+    texts_asked = []
+    slowly = models["slow"].function
+
+    def counting(texts):
+        texts_asked.extend(texts)
+        return slowly(texts)
+
+    monkeypatch.setattr(models["slow"], "function", counting)
     with served(models, workers=1, waiting=1) as client:
         workers = client.workers
 
         async def leave() -> None:
-            async with httpx.AsyncClient(base_url=client.base_url, timeout=60) as one:
+            async with httpx.AsyncClient(base_url=client.base_url, timeout=300) as one:
                 body = {
                     "model": "slow",
                     "text": " ".join(map(str, range(99))),
@@ -37,10 +44,8 @@ def test_who_leaves_frees_the_work(models):
                 task.cancel()
 
         asyncio.run(leave())
-        start = time.monotonic()
-        while workers.running and time.monotonic() - start < 5:
-            time.sleep(0.02)
-        assert time.monotonic() - start < 2
+        until(lambda: not workers.running)
+        assert len(texts_asked) < 1200  # of 2000
         assert ask(client, "predict", model="bert", text=TEXT)["text"]
 
 
@@ -50,7 +55,7 @@ def test_who_leaves_switches_no_method_off(models):
         long = {"model": "slow", "text": " ".join(map(str, range(99))), "methods": ["lime(samples=2000)"]}
 
         async def leave() -> None:
-            async with httpx.AsyncClient(base_url=client.base_url, timeout=60) as one:
+            async with httpx.AsyncClient(base_url=client.base_url, timeout=300) as one:
                 task = asyncio.create_task(one.post("/api/explain", json=long))
                 await asyncio.to_thread(until, lambda: client.workers.running)
                 await asyncio.sleep(0.5)
@@ -119,7 +124,7 @@ def test_a_full_queue_of_one_client_leaves_another_its_turn(models):
         codes: list[int] = []
 
         def hog() -> None:
-            codes.append(httpx.post(f"{client.base_url}/api/explain", json=long, timeout=60).status_code)
+            codes.append(httpx.post(f"{client.base_url}/api/explain", json=long, timeout=300).status_code)
 
         threads = [threading.Thread(target=hog) for _ in range(12)]
         for thread in threads:
