@@ -86,7 +86,9 @@ class PairedCells:
         return mean_interval(first - second, seed=self.seed, level=self.level)
 
     def shares_of_both(self) -> tuple[list[Share], list[Share]]:
-        return shares(self.first.parts, self.first.wholes), shares(self.second.parts, self.second.wholes)
+        return shares_of_texts(self.first.parts, self.first.wholes), shares_of_texts(
+            self.second.parts, self.second.wholes
+        )
 
     def values_of_both(self) -> tuple[np.ndarray, np.ndarray]:
         """[n] the numbers of both methods, of the texts for which both are defined."""
@@ -152,15 +154,15 @@ def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict
     return [cells.verdict(test, p) for cells, test, p in zip(compared, tests, corrected, strict=True)]
 
 
-def shares(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
+def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
     """What each text adds to a pooled number."""
     return [Share(part, whole) for part, whole in zip(parts or (), wholes or (), strict=True)]
 
 
 def averages(cell: Cell) -> list[AveragedF1]:
     """What each text adds to the F1 of averages."""
-    precisions = shares(cell.parts, cell.wholes)
-    recalls = shares(cell.recall_parts, cell.recall_wholes)
+    precisions = shares_of_texts(cell.parts, cell.wholes)
+    recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
     return [AveragedF1(precision, recall) for precision, recall in zip(precisions, recalls, strict=True)]
 
 

@@ -30,8 +30,8 @@ from raison.studies.evaluation_data import (
     data_notes,
     example_with_target,
     examples_with_ids,
+    quantity,
     read_data,
-    say,
 )
 from raison.studies.evaluation_table import columns_of_metrics, mean_curve, names_of_curves, numbers_by_key, table_cell
 from raison.studies.exchange.export import Exporter
@@ -250,9 +250,9 @@ class Job:
     def evaluation(self, data: str, settings: dict[str, Any], *, level: float) -> Evaluation:
         """Everything that was measured as one record."""
         if self.cut:
-            self.notes.append(f"{say(self.cut, 'text was too long and was', 'texts were too long and were')} cut")
+            self.notes.append(f"{quantity(self.cut, 'text was too long and was', 'texts were too long and were')} cut")
         if self.unplaced:
-            tokens = say(self.unplaced, "token", "tokens")
+            tokens = quantity(self.unplaced, "token", "tokens")
             self.notes.append(f"{tokens} of the explanations, found nowhere in the texts, did not count")
         for cost in self.costs.values():
             cost["texts"] = len(self.texts)

@@ -20,8 +20,8 @@ __all__ = [
     "data_notes",
     "example_with_target",
     "examples_with_ids",
+    "quantity",
     "read_data",
-    "say",
 ]
 
 
@@ -92,12 +92,12 @@ def data_notes(data: LoadedData) -> list[str]:
         notes.append(data.understood)
     notes += data.doubts
     if data.broken:
-        notes.append(f"{say(len(data.broken), 'broken record was', 'broken records were')} left out")
+        notes.append(f"{quantity(len(data.broken), 'broken record was', 'broken records were')} left out")
     for what, count in data.mended.items():
-        notes.append(f"put right in {say(count, 'record', 'records')}: {what}")
+        notes.append(f"put right in {quantity(count, 'record', 'records')}: {what}")
     return notes
 
 
-def say(count: int, one: str, many: str) -> str:
+def quantity(count: int, one: str, many: str) -> str:
     """A number with the word for one or for many."""
     return f"{count} {one if count == 1 else many}"

@@ -106,18 +106,23 @@ class HeadCounts:
     def data(self) -> dict[str, Any]:
         """What the file holds: α by relation, the baseline λ, and the best position of each head."""
         distances = self.finder.distances
-        # a causal model may look from either word, so one fixed position reaches both signs of a distance
-        reachable = [fold_signs(counts) for counts in distances] if self.causal else distances
+        reachable = distances
+        direction = "dependent to its head word"
+        if self.causal:
+            # it looks from the later word, so one fixed position reaches a pair whichever of the two comes first
+            reachable = [fold_signs(counts) for counts in distances]
+            direction = "later to the earlier word"
+        hits = self.hits[self.used].sum(0)
         return {
             "shape": {kind: [self.kinds.count(kind), self.heads] for kind in dict.fromkeys(self.kinds)},
             "kinds": self.kinds,
             "parsed": [kind for kind in PARSED if kind in self.kinds],
             "relations": list(self.relations),
-            "direction": "later to the earlier word" if self.causal else "dependent to its head word",
-            "alpha": self.shares_by_relation(self.hits[self.used].sum(0), self.pairs),
+            "direction": direction,
+            "alpha": self.shares_by_relation(hits, self.pairs),
             "counts": self.by_relation(self.pairs),
-            "lambda": self.by_relation(shares_by_distance(counts) for counts in distances),
-            "lambda_max": self.by_relation(largest_share(counts) for counts in reachable),
+            "lambda": self.by_relation(map(shares_by_distance, distances)),
+            "lambda_max": self.by_relation(map(largest_share, reachable)),
             "directions": {"dependent": self.direction(0), "head": self.direction(1)},
             "positional": self.positional(),
         }
@@ -135,16 +140,16 @@ class HeadCounts:
             looks_at_itself = [kind != "cross" for kind in self.kinds]
             counts[looks_at_itself, :, self.longest] = 0
         best = counts.argmax(-1)
-        share = shares(counts.max(-1), self.queries[:, None])
+        share = ratio_or_zero(counts.max(-1), self.queries[:, None])
         return {
             "offset": (best - self.longest).tolist(),
-            "alpha": rounded(share),
+            "alpha": rounded_rows(share),
             "counts": self.queries.tolist(),
         }
 
     def shares_by_relation(self, hits: np.ndarray, asked: np.ndarray) -> dict[str, list[list[float]]]:
         """[maps heads] of shares by relation."""
-        return {name: rounded(shares(hits[:, k], asked[k])) for k, name in enumerate(self.relations)}
+        return {name: rounded_rows(ratio_or_zero(hits[:, k], asked[k])) for k, name in enumerate(self.relations)}
 
     def by_relation(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.relations, values, strict=True))
@@ -155,13 +160,13 @@ def looks_ahead(attention: Map) -> bool:
     return bool((attention.weights.triu(1) > 0).any())
 
 
-def shares(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Shares; 0 where there was nothing to count."""
     ratio: np.ndarray = part / np.maximum(whole, 1)
     return ratio
 
 
-def rounded(values: np.ndarray) -> list[list[float]]:
+def rounded_rows(values: np.ndarray) -> list[list[float]]:
     rows: list[list[float]] = np.round(values, DIGITS).tolist()
     return rows
 

@@ -89,7 +89,7 @@ class Guard:
                     await self.app(scope, replayed(body, receive), secured)
         except Refused as refused:
             if not begun:
-                await answer(secured, refused.status, {"error": str(refused)})
+                await send_answer(secured, refused.status, {"error": str(refused)})
 
     async def admitted(self, scope: Scope, headers: dict[str, str], send: Send) -> bool:
         """Refuse who may not ask; False where an answer was given already."""
@@ -107,7 +107,7 @@ class Guard:
         if scope["path"] == "/" and "token" in query:
             if not self.same(query["token"][0]):
                 raise Refused(401, "The token is wrong: open the address that the server printed.")
-            await answer(
+            await send_answer(
                 send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))]
             )
             return False
@@ -183,7 +183,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+async def send_answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
     data = json.dumps(body).encode()
     about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
     more = [(b"connection", b"close")] if status in (408, 413) else []

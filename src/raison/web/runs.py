@@ -10,7 +10,8 @@ from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.records import Explanation
-from raison.runs.export import rows_of
+from raison.runs.records import StoredNumbers
+from raison.runs.rows import ExplanationRow, rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of
 from raison.show.html.page_data import page_data
@@ -30,10 +31,10 @@ class RunRow:
     index: int
     id: str
     text: str  # its beginning
-    label: Any
+    label: str | None
     method: str
-    target: str
-    predicted: bool | None
+    target: str | None
+    predicted: str | None
     probability: float | None
     failed: str | None
     numbers: dict[str, float]
@@ -126,12 +127,12 @@ class RunFolders:
         model = spec_of(place).model
         explanations = []
         for record in records(place):
-            if record["index"] != index:
+            if record.index != index:
                 continue
-            if "failed" in record:
-                raise InputError(f"This text could not be explained: {record['failed']['reason']}")
-            for stored in record["explanations"]:
-                encoding = {**record["encodings"][stored["encoding"]], "id": record["example"]["id"]}
+            if record.failure is not None:
+                raise InputError(f"This text could not be explained: {record.failure.reason}")
+            for stored in record.explanations:
+                encoding = {**record.encodings[stored["encoding"]], "id": record.example.id}
                 explanations.append({**stored, "encoding": encoding, "model": model, "cost": {}})
         if not explanations:
             raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
@@ -179,19 +180,8 @@ def read_table(place: Place) -> RunTable:
                 raise InputError(
                     f"This run has more than {MOST} explanations: ask it in SQL instead (raison store query)."
                 )
-            text = stored["text"] if stored["pair"] is None else f"{stored['text']} ‖ {stored['pair']}"
-            row = RunRow(
-                index=stored["index"],
-                id=stored["id"],
-                text=text[:SHORT],
-                label=stored["label"],
-                method=stored["method"],
-                target=stored["target"],
-                predicted=stored["predicted"],
-                probability=stored["probability"],
-                failed=stored["failed"],
-                numbers=single_numbers(stored["numbers"]),
-            )
+            text = stored.text if stored.pair is None else f"{stored.text} ‖ {stored.pair}"
+            row = light_row(stored, text[:SHORT])
             rows.append(row)
             searched.append(text.casefold())
             numbers.update(dict.fromkeys(row.numbers))
@@ -206,7 +196,23 @@ def read_table(place: Place) -> RunTable:
     )
 
 
-def single_numbers(stored: Mapping[str, Any]) -> dict[str, float]:
+def light_row(stored: ExplanationRow, text: str) -> RunRow:
+    """What the list shows of an explanation."""
+    return RunRow(
+        index=stored.index,
+        id=stored.id,
+        text=text,
+        label=stored.label,
+        method=stored.method,
+        target=stored.target,
+        predicted=stored.predicted,
+        probability=stored.probability,
+        failed=stored.failed,
+        numbers=single_numbers(stored.numbers),
+    )
+
+
+def single_numbers(stored: StoredNumbers) -> dict[str, float]:
     """The numbers of a row that are no curves; of a share the ratio, where there is one."""
     numbers = {}
     for key, value in stored.items():

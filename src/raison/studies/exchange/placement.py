@@ -76,7 +76,7 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     """Find all tokens in the texts; refuse an explanation of which too many stand nowhere."""
     if explanation.about is None:
         texts = encoding.texts
-        begins = [sum(len(text) + 1 for text in texts[:number]) for number in range(len(texts))]
+        begins = places_of_texts(texts)
     else:
         texts = (encoding.texts[explanation.about],)
         begins = [0] * len(encoding.texts)
@@ -97,6 +97,16 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
             f"text {texts[0][:40]!r}: are the ids those of the data set?"
         )
     return PlacedTokens(spans, begins, len(foreign))
+
+
+def places_of_texts(texts: Sequence[str]) -> list[int]:
+    """Where each text begins, when they follow each other with a line end between them."""
+    begins = []
+    begin = 0
+    for text in texts:
+        begins.append(begin)
+        begin += len(text) + 1
+    return begins
 
 
 def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:

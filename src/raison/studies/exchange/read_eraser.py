@@ -67,8 +67,8 @@ def explanation_of_eraser(record: Mapping[str, Any], examples: Mapping[str, Exam
         id=name,
         method=str(record.get("method", "elsewhere")),
         tokens=tuple(token for part in parts for token in part.tokens),
-        scores=joined([part.scores for part in parts]),
-        selected=joined([part.selected for part in parts]),
+        scores=concatenate_all([part.scores for part in parts]),
+        selected=concatenate_all([part.selected for part in parts]),
         target=record.get("classification", record.get("target")),
         about=about,
     )
@@ -77,7 +77,7 @@ def explanation_of_eraser(record: Mapping[str, Any], examples: Mapping[str, Exam
     return explanation
 
 
-def joined(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def concatenate_all(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The arrays of all documents one after the other; None where one of them is missing."""
     known = [array for array in arrays if array is not None]
     return np.concatenate(known) if len(known) == len(arrays) else None
