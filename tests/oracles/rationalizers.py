@@ -1,27 +1,21 @@
-"""A rationalizer against P1's equations, written out for one text: plain tensor code, no transformers, no raison."""
+"""A rationalizer by P1's equations, written out for one text: plain tensor code, no transformers, no raison."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import pytest
 import torch
-from transformers import BertConfig, BertModel
 
-from raison.rationalizers.build import assembled
-from raison.rationalizers.calibration import calibrate
-from raison.rationalizers.config import Frame
-from raison.testing import tiny_hf
-
-DEPTH, WIDTH, HEADS = 5, 16, 2
-TEXT = "The old town lies on a hill above the river."
+__all__ = ["LiteralRationalizer"]
 
 
-class Literal:
+class LiteralRationalizer:
     """BERT by its definition and P1's generator and predictor on it, from a dictionary of weights."""
 
-    def __init__(self, weights: dict[str, torch.Tensor], special: list[int]):
-        self.weights, self.special = weights, special
+    def __init__(self, weights: dict[str, torch.Tensor], special: list[int], heads: int):
+        self.weights, self.special, self.heads = weights, special, heads
+        self.depth = 1 + max(int(name.split(".")[3]) for name in weights if name.startswith("encoder.encoder.layer."))
 
     def linear(self, name: str, states: torch.Tensor) -> torch.Tensor:
         return states @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
@@ -45,9 +39,9 @@ class Literal:
         """Attention to visible tokens, and what follows it."""
         name = f"encoder.encoder.layer.{number}."
         query, key, value = (self.linear(f"{name}attention.self.{part}", states) for part in ("query", "key", "value"))
-        size = WIDTH // HEADS
+        size = states.shape[-1] // self.heads
         mixed = torch.zeros_like(states)
-        for head in range(HEADS):
+        for head in range(self.heads):
             own = slice(head * size, (head + 1) * size)
             for place in range(len(states)):
                 marks = [
@@ -63,68 +57,40 @@ class Literal:
         wide = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2
         return self.norm(f"{name}output.LayerNorm", self.linear(f"{name}output.dense", wide) + inner, 1e-12)
 
-    def run(self, ids: list[int], frame: Frame) -> tuple[list[list[int]], torch.Tensor, torch.Tensor]:
+    def run(self, ids: list[int], config: Any) -> tuple[list[list[int]], torch.Tensor, torch.Tensor]:
         """Masks behind pruning blocks, logits from the rationale, logits from the full text."""
         words = [number not in self.special for number in ids]
         everyone = [True] * len(ids)
         embedded = self.embed(ids)
-        before = frame.blocks - frame.pruning  # blocks of the generator that drop nothing
+        before = config.blocks - config.pruning  # blocks of the generator that drop nothing
         states = embedded
         for number in range(before):
             states = self.block(number, states, everyone)
         middle = states
         kept = list(words)
         masks = []
-        for number in range(before, frame.blocks):
+        for number in range(before, config.blocks):
             seen = [kept[place] or not words[place] for place in range(len(ids))]
-            if frame.hide == "zero":  # P1's code: pruned states are 0, and attention does not know
+            if config.hide == "zero":  # P1's code: pruned states are 0, and attention does not know
                 states = self.block(number, states * torch.tensor(seen)[:, None], everyone)
             else:
                 states = self.block(number, states, seen)
-            logits = self.linear("head.linear", self.norm("head.norm", states, 1e-5))
-            line = float(self.weights["head.offsets"][number - before, 0])  # drawn by calibration
+            logits = self.linear("selector.linear", self.norm("selector.norm", states, 1e-5))
+            line = float(self.weights["selector.offsets"][number - before, 0])  # drawn by calibration
             kept = [kept[k] and float(logits[k, 1] - logits[k, 0]) + line > 0 for k in range(len(ids))]
             masks.append([int(each) for each in kept])
-        first = frame.blocks if frame.predictor == "rest" else 0
+        first = config.blocks if config.predictor == "rest" else 0
         last_word = max(place for place, word in enumerate(words) if word)
         seen = [kept[place] or (not words[place] and place < last_word) for place in range(len(ids))]
         states = embedded  # of the rationale: nothing that the generator computed
-        for number in range(first, DEPTH):
-            if frame.hide == "zero":
+        for number in range(first, self.depth):
+            if config.hide == "zero":
                 shown = kept if number == first else seen  # [CLS] is 0 too at first
                 states = self.block(number, states * torch.tensor(shown)[:, None], everyone)
             else:
                 states = self.block(number, states, seen)
-        return masks, self.answer(states, seen, frame), self.answer(middle, everyone, frame)
+        return masks, self.answer(states, seen, config), self.answer(middle, everyone, config)
 
-    def answer(self, states: torch.Tensor, seen: list[bool], frame: Frame) -> torch.Tensor:
-        chosen = states[0] if frame.read == "first" else states[torch.tensor(seen)].mean(0)
+    def answer(self, states: torch.Tensor, seen: list[bool], config: Any) -> torch.Tensor:
+        chosen = states[0] if config.read == "first" else states[torch.tensor(seen)].mean(0)
         return self.linear("classifier", chosen)
-
-
-@pytest.mark.parametrize("read", ["first", "mean"])
-@pytest.mark.parametrize("hide", ["zero", "attention"])
-@pytest.mark.parametrize("predictor", ["rest", "whole"])
-def test_a_rationalizer_is_p1s_equations(predictor, hide, read):
-    """P1 as in methods.md 2.1 (zero, first), and the ways that differ from it by name."""
-    _, tokenizer = tiny_hf("bert", "classification")
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=WIDTH, num_hidden_layers=DEPTH, num_attention_heads=HEADS,
-        intermediate_size=24, max_position_embeddings=64, initializer_range=0.4, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
-    frame = Frame(blocks=3, pruning=2, predictor=predictor, hide=hide, read=read, full_text="mid_cls", sparsity=(0.3,))
-    model = assembled(BertModel(config), tokenizer, frame, ["no", "yes"], seed=1).double().eval()
-    ids = tokenizer(TEXT)["input_ids"]
-    with torch.no_grad():
-        for value in model.parameters():  # also where a fresh model has zeros and ones
-            value.add_(0.2 * torch.randn_like(value))
-        calibrate(model, lambda: [{"input_ids": torch.tensor([ids])}])
-        told = model(torch.tensor([ids]), full=True)
-        literal = Literal(model.state_dict(), model.config.special)
-        masks, logits, full = literal.run(ids, frame)
-    assert [mask[0].long().tolist() for mask in told.masks] == masks
-    assert 0 < sum(masks[1]) < sum(masks[0]) < len(ids)  # both blocks drop some, and some are left
-    torch.testing.assert_close(told.logits[0], logits, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(told.full_logits[0], full, rtol=1e-9, atol=1e-9)
