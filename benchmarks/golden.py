@@ -34,7 +34,13 @@ from raison.core.registry import methods, metrics, searches
 from raison.datasets.open import open_dataset
 
 # old key -> new key, at any depth
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "head.norm.weight": "selector.norm.weight",
+    "head.norm.bias": "selector.norm.bias",
+    "head.linear.weight": "selector.linear.weight",
+    "head.linear.bias": "selector.linear.bias",
+    "head.offsets": "selector.offsets",
+}
 # what is measured in time, or says where and when something was made
 TIMED = {"cost", "seconds", "cpu", "versions", "made", "spent", "started", "finished", "milliseconds"}
 

@@ -14,7 +14,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import raison
-from raison.attention_models.adapter import adapted
+from raison.attention_models.adapter import attention_model
 from raison.cli.app import app, assemble
 from raison.core.errors import InputError, RaisonError, Unsupported
 from raison.core.records import Example
@@ -48,14 +48,14 @@ from raison.testing import tiny_hf
 from raison.training.class_data import Line, padded
 from raison.training.f1 import f1_of
 from raison.training.seeds import generator
-from tests.test_attention_classifier import DESIGNS, SMALL, built, reviews
+from tests.helpers.small_classifiers import CONFIGS, SMALL, built, reviews
 
 TEXT = "a lovely film and a very dull ending"
 
 
 def model_of(**design):
     hf = built(**design)
-    return adapted(hf, hf.tokenizer, "tiny")
+    return attention_model(hf, hf.tokenizer, "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +63,14 @@ def taught(tmp_path_factory):
     from raison.attention_models.train import train_classifier
 
     folder = tmp_path_factory.mktemp("taught")
-    train_classifier(reviews(300), out=folder / "m", design={"width": 16}, lesson=SMALL)
+    train_classifier(reviews(300), out=folder / "m", config={"width": 16}, training=SMALL)
     return folder / "m"
 
 
 # -- importance and influence ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", CONFIGS)
 def test_importance_of_states_is_the_formula(design):
     model = model_of(**design)
     encodings = model.encode([Example(TEXT), Example("it is dull"), Example(TEXT + " and loud")])
@@ -95,7 +95,7 @@ def test_importance_of_states_is_the_formula(design):
         np.testing.assert_allclose(removals[number], np.array(moved) / sum(moved), atol=1e-9)
 
 
-@pytest.mark.parametrize("design", DESIGNS[:3])
+@pytest.mark.parametrize("design", CONFIGS[:3])
 def test_influence_is_the_formula(design):
     model = model_of(**design)
     (encoding,) = model.encode([Example(TEXT)])
@@ -511,7 +511,7 @@ def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
     file, other = tmp_path / "data.csv", tmp_path / "other.csv"
     for place, seed in ((file, 0), (other, 1)):
         place.write_text("\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(60, seed=seed))]))
-    train_classifier(str(file), out=tmp_path / "m", design={"width": 8}, lesson={**SMALL, "epochs": 1})
+    train_classifier(str(file), out=tmp_path / "m", config={"width": 8}, training={**SMALL, "epochs": 1})
     said = "The model was trained on this file"
     assert any(note.startswith(said) for note in audit(tmp_path / "m", str(file), deep=2, show=0).notes)
     found = audit(tmp_path / "m", str(other), deep=2, show=0)

@@ -18,7 +18,7 @@ from raison.studies.reproduce.page import section
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from tests.helpers.paths import ROOT
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_cli import one_sentence, raison
+from tests.helpers.command_line import one_sentence, raison
 
 
 def test_command_compares_methods(tmp_path):

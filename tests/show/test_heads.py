@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raison.core.errors import InputError
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.show.figure.head_positions import draw_positions
 from raison.show.figure.heads import draw_heads
 from raison.show.head_selection import HeadSelection, HeadStatistics, list_blocks

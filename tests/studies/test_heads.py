@@ -14,7 +14,7 @@ import raison
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.datasets.conllu import Sentence, Word
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.models.protocol import Map, Trace
 from raison.show.head_selection import HeadSelection, HeadStatistics
 from raison.studies.heads import RELATIONS, head_statistics

@@ -12,7 +12,7 @@ import raison
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets import conllu, spacy_trees
-from raison.methods.headmask import head_masks, measured
+from raison.methods.head_masks import head_masks, head_strengths
 from raison.studies.heads import RELATIONS, head_statistics
 from raison.testing import tiny_model
 from tests.helpers.treebanks import EWT
@@ -59,7 +59,7 @@ def agree(one: Artifact, other: Artifact) -> dict[str, float]:
     change = {
         k: float(np.abs(np.array(one.data["alpha"][k]) - np.array(other.data["alpha"][k])).mean()) for k in RELATIONS
     }
-    best = [top_twelve(measured(each)[0]) for each in (one, other)]
+    best = [top_twelve(head_strengths(each)[0]) for each in (one, other)]
     return {**change, "jaccard": len(best[0] & best[1]) / len(best[0] | best[1])}
 
 
@@ -144,5 +144,5 @@ def test_shipped_statistics_are_made_again(name, request, data_dir, record_prope
     found = head_statistics(model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"])
     same = found.content() == shipped.content()
     record_property("same content", same)
-    for one, other in zip(measured(found), measured(shipped), strict=True):
+    for one, other in zip(head_strengths(found), head_strengths(shipped), strict=True):
         np.testing.assert_allclose(one, other, atol=0.005)  # another processor may break a tie of two weights

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+import raison
+from raison.core.errors import InputError
+from raison.testing import tiny_model
+from raison.web import schemas
+from raison.web.exporting import export_response
 from tests.helpers.web_client import SCRIPT, TEXT, ask
 
 
@@ -56,3 +63,14 @@ def test_pictures_that_can_not_be_drawn_are_refused(client):
         for kind in ("html", "svg"):
             response = client.post("/api/export", json={"explanations": [bad], "kind": kind})
             assert response.status_code in (200, 400), response.text
+
+
+def test_offsets_behind_the_end_of_a_text_are_refused():
+    """A picture of a three-word text took gigabytes when its last token ended at 200,000,000."""
+    found = raison.explain(tiny_model("bert", "classification"), "a b c").to_dict()
+    for kind in ("svg", "html"):
+        assert export_response(schemas.Export(explanations=[found], kind=kind)).status_code == 200
+        bad = json.loads(json.dumps(found))
+        bad["encoding"]["end"][-2] = 2 * 10**8
+        with pytest.raises(InputError, match="no explanations of raison"):
+            export_response(schemas.Export(explanations=[bad], kind=kind))

@@ -88,7 +88,7 @@ def heads(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.methods.headmask import check_rule, head_masks
+        from raison.methods.head_masks import check_rule, head_masks
 
         check_rule(kinds, top, syntactic, positional)
         if heads is not None:

@@ -122,7 +122,10 @@ def command_line(verb: Callable[..., None], subject: list[str], chosen: dict[str
         option = hints[name].__metadata__[0]  # typer takes the first name for a default at first
         spelled = next(word for word in (option.default, *option.param_decls) if str(word).startswith("--"))
         yes, _, no = spelled.partition("/")  # of a choice both are named: --freeze/--tune
-        words += [yes] if value is True else [no] if value is False else [yes, str(value)]
+        if isinstance(value, bool):
+            words.append(yes if value else no)
+        else:
+            words += [yes, str(value)]
     return shlex.join(words)
 
 

@@ -7,7 +7,7 @@ For every head, with j* = argmax_j A_ij the token that query i looks at most:
     baseline     λ_k = distribution of the distance between the two words, in words; max λ_k is what a head would reach
                  that looked at one fixed relative position, whatever the words
 
-A head is syntactic where α_k > max λ_k + 0.1 for some k, positional where max_r α_r > 0.8 (methods/headmask.py reads
+A head is syntactic where α_k > max λ_k + 0.1 for some k, positional where max_r α_r > 0.8 (methods/head_masks.py reads
 both off the file that is written here). Song et al. 2024 (Mask-LRP, P4) section 4.2, after Voita et al. 2019.
 
 Words are matched to tokens through their characters, never by what they spell: a token belongs to the word in which it
@@ -41,7 +41,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.datasets.conllu import Sentence
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.models.protocol import Model
 from raison.studies.head_counts import HeadCounts
 from raison.studies.head_pairs import sentence_tokens

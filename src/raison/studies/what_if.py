@@ -14,7 +14,7 @@ from raison.core.json_record import Record
 from raison.core.records import Explanation, Target
 from raison.engine import scores_again
 from raison.methods.base import Method
-from raison.methods.headmask import measured
+from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
 from raison.models.protocol import Model, Question, TextGenerator
 
@@ -59,7 +59,7 @@ def answer_without_units(
 
     kept_units = np.ones((2, len(units)), bool)
     kept_units[1, list(removed)] = False
-    keep = (units.keep(kept_units) | target.given(encoding)) & target.inputs(len(encoding))
+    keep = target.visible(units.keep(kept_units), encoding)
     (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
 
     tells_probability = model.probable and target.contrast is None
@@ -99,7 +99,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
         return heads
 
     artifact = Artifact.open(model.head_statistics, "heads")
-    syntactic, positional = measured(artifact)
+    syntactic, positional = head_strengths(artifact)
     if syntactic.shape != carried.shape:
         return heads
     return replace(

@@ -34,7 +34,7 @@ def add_step(sheet: Sheet, step: Step) -> None:
     """One step: what changed, how many units there are now, and what the model says."""
     is_whole_context = step.number is None
     colour = QUIET if is_whole_context else INK
-    put(sheet, fitted(sheet, step.change(), NUMBER - CHANGE - 0.5), CHANGE, colour=colour)
+    put(sheet, cut_to_fit(sheet, step.change(), NUMBER - CHANGE - 0.5), CHANGE, colour=colour)
     put(sheet, str(step.size), NUMBER, align="right", colour=colour)
     put(sheet, step.figure, FIGURE, align="right", colour=colour)
     if step.weight is not None:
@@ -50,7 +50,7 @@ def put(sheet: Sheet, text: str, across: float, *, align: str = "left", colour: 
     sheet.marks.append(Label(text, across, sheet.height + LINE * 0.7, SIZE, colour, align=align))
 
 
-def fitted(sheet: Sheet, text: str, room: float) -> str:
+def cut_to_fit(sheet: Sheet, text: str, room: float) -> str:
     """A text cut to a width."""
     while sheet.ruler(text, SIZE) > room and len(text) > 2:
         text = text[:-2].rstrip() + "…"

@@ -172,7 +172,7 @@ class Sheet:
         """Set flowing words with their colours; a word that is too long for a line is broken."""
         left, right, line = MARGIN, WIDTH - MARGIN, LINE * size / TEXT
         pen = Pen(across=left, top=self.height)
-        parts = [part for word in words for part in self.broken(word, size, right - left)]
+        parts = [part for word in words for part in self.split_to_fit(word, size, right - left)]
         for word in parts:
             if "\n" in word.text:
                 pen.break_line(left, line)
@@ -210,9 +210,9 @@ class Sheet:
         label = Label(word.text, start, top + line * 0.7, size, word.ink, word.weight, zorder=2)
         self.marks.append(label)
 
-    def broken(self, word: Word, size: float, room: float) -> Iterator[Word]:
+    def split_to_fit(self, word: Word, size: float, room: float) -> Iterator[Word]:
         """A word in parts: at its spaces, and where it is wider than a line."""
-        for part in spaced(word.text):
+        for part in split_at_spaces(word.text):
             # measured as far as a line may go, or a long word would be measured again and again to its end
             while len(part) > 1 and (width := self.ruler(part[:FARTHEST], size, "bold")) > room:
                 fits = max(1, int(min(len(part), FARTHEST) * room / width) - 1)
@@ -230,7 +230,7 @@ class Sheet:
         return figure
 
 
-def spaced(text: str) -> Iterator[str]:
+def split_at_spaces(text: str) -> Iterator[str]:
     """Runs of white space and runs of anything else; line breaks alone, and Han and kana one by one."""
     start = 0
     for end in range(1, len(text) + 1):

@@ -18,9 +18,10 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from raison.attention_models.adapter import Attentive
+from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.build import new_classifier
+from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
-from raison.attention_models.train import fresh, measured
 from raison.models.load import placed
 from raison.studies.audit.divergence import jsd, tvd
 from raison.training.class_data import Line, padded
@@ -43,7 +44,7 @@ class Adversary:
 
 
 def trained_adversary(
-    model: Attentive,
+    model: AttentionModel,
     train: Sequence[Line],
     test: Sequence[Line],
     *,
@@ -63,7 +64,9 @@ def trained_adversary(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     base: AttentionClassifier = model.hf
-    new = placed(fresh(base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1), base.device)
+    new = placed(
+        new_classifier(base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1), base.device
+    )
     if kind == "frozen":
         other = copy.deepcopy(base)
         # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
@@ -110,10 +113,10 @@ def trained_adversary(
                 raise Stopped("Stopped; nothing of this audit is kept: with --keep FOLDER it could go on.") from error
             raise
     apart, moved = compared(base, other, test)
-    said = measured(other, test)
+    said = evaluate_classifier(other, test)
     if folder is not None:
         shutil.rmtree(folder)
-    return Adversary(kind, lam, apart, moved, said["accuracy"], said["f1"])
+    return Adversary(kind, lam, apart, moved, said.accuracy, said.f1)
 
 
 def reattended(model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

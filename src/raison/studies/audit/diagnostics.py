@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from raison.api import explain
-from raison.attention_models.adapter import Attentive, numbers
+from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example
@@ -100,7 +100,7 @@ class Looked:
 
     @property
     def attention(self) -> list[np.ndarray]:
-        if isinstance(self.model, Attentive):
+        if isinstance(self.model, AttentionModel):
             own = self.model.own
             return self.once("attention", lambda: [w[r] for w, r in zip(own(self.encodings), self.real, strict=True)])
         return self.once("attention", lambda: self.scores("attention_last"))
@@ -116,7 +116,7 @@ class Looked:
         def made() -> list[np.ndarray]:
             rows: list[Any] = [None] * len(self.encodings)
             for each in self.model.passes(self.encodings):
-                logits = numbers(self.model.view.decoder(each.told.read))
+                logits = to_numpy(self.model.view.decoder(each.output.read))
                 for row, owner in enumerate(each.owners):
                     rows[owner] = logits[row][self.real[owner]]
             return rows
@@ -162,7 +162,7 @@ class Looked:
             "gradient of words": self.gradient,
             "leaving words out": self.once("removed", lambda: self.scores("leave_one_out")),
         }
-        if isinstance(self.model, Attentive):
+        if isinstance(self.model, AttentionModel):
             importance["gradient of states"] = state_gradients(self.model, self.encodings)
             importance["leaving states out"] = state_removals(self.model, self.encodings)
         found = {}
@@ -190,7 +190,7 @@ class Looked:
             influences.append(mean_entropy(influence(precise, encoding)))
             progress.report(number + 1, len(self.encodings), "influence of words on hidden states")
         found["influence"] = influences
-        middle = chosen_short([len(each) for each in self.encodings]) if isinstance(self.model, Attentive) else []
+        middle = chosen_short([len(each) for each in self.encodings]) if isinstance(self.model, AttentionModel) else []
         found["influence, by facet"] = [
             mean_entropy(influence(precise, self.encodings[k], facets=True)) for k in middle
         ]
@@ -236,20 +236,20 @@ class Looked:
     def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Word numbers [n], embeddings [n d] and hidden states [n d'] of all real tokens."""
         ids, embedded, states = [], [], []
-        if isinstance(self.model, Attentive):
+        if isinstance(self.model, AttentionModel):
             for each in self.model.passes(self.encodings):
-                told: Any = each.told
+                told: Any = each.output
                 for row, owner in enumerate(each.owners):
                     real = self.real[owner]
                     ids.append(self.encodings[owner].ids[real])
-                    embedded.append(numbers(told.embeddings[row])[real])
-                    states.append(numbers(told.read[row])[real])
+                    embedded.append(to_numpy(told.embeddings[row])[real])
+                    states.append(to_numpy(told.read[row])[real])
         else:
             for encoding, real in zip(self.encodings, self.real, strict=True):
                 last, leaf = states_of(self.model, encoding)
                 ids.append(encoding.ids[real])
-                embedded.append(numbers(leaf[0])[real])
-                states.append(numbers(last[0])[real])
+                embedded.append(to_numpy(leaf[0])[real])
+                states.append(to_numpy(last[0])[real])
         return np.concatenate(ids).astype(int), np.concatenate(embedded), np.concatenate(states)
 
     def adversaries(
@@ -257,7 +257,7 @@ class Looked:
     ) -> tuple[Adversary, ...]:
         """Adversaries that learn from the `train` texts."""
         parts = {"train": list(train), "test": list(self.examples)}
-        lines = lines_of(parts, self.model.tokenizer, self.model.labels, self.model.hf.design.longest).parts
+        lines = lines_of(parts, self.model.tokenizer, self.model.labels, self.model.hf.settings.longest).parts
         found = []
         for number, (kind, lam) in enumerate([(kind, lam) for kind in kinds for lam in lambdas]):
             progress.report(number, len(kinds) * len(lambdas), f"adversary: {kind}, λ = {lam:g}")
@@ -277,10 +277,10 @@ class Looked:
         for k in able:
             encoding, real = self.encodings[k], self.real[k]
             alone: tuple[float, ...] = ()
-            if isinstance(self.model, Attentive):
+            if isinstance(self.model, AttentionModel):
                 (each,) = self.model.passes([encoding])
-                said = self.model.view.decoder(each.told.read).softmax(-1)[0, :, self.said[k]]
-                alone = tuple(round(float(v), 4) for v in numbers(said)[real])
+                said = self.model.view.decoder(each.output.read).softmax(-1)[0, :, self.said[k]]
+                alone = tuple(round(float(v), 4) for v in to_numpy(said)[real])
             found.append(
                 Shown(
                     tuple(encoding.tokens[t] for t in real),

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from raison.attention_models.adapter import Attentive
-from raison.attention_models.module import Told
+from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.module import ClassifierOutput
 from raison.core.records import Encoding
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 
 __all__ = ["influence", "shares", "state_gradients", "state_removals"]
 
@@ -37,15 +37,15 @@ def shares(values: np.ndarray) -> np.ndarray:
 
 def real_tokens(encoding: Encoding, model: Any) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
-    special = getattr(model.hf.config, "special", ())
+    special = getattr(model.hf.config, "special_ids", ())
     return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
 
 
-def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] the gradient of the predicted class's probability at each hidden state, as shares of its size."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     for each in model.passes(encodings, graph=True):
-        told: Any = each.told
+        told: Any = each.output
         best = told.logits.softmax(-1).max(-1).values.sum()
         (slope,) = torch.autograd.grad(best, told.read)
         sizes = slope.norm(dim=-1).cpu().double().numpy()
@@ -54,12 +54,12 @@ def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.
     return found
 
 
-def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] how far the predicted class's probability moves without each hidden state, as shares."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     view = model.view
     for each in model.passes(encodings):
-        told: Any = each.told
+        told: Any = each.output
         b, t = told.scores.shape
         said = told.logits.softmax(-1)
         best = said.argmax(-1)
@@ -114,5 +114,5 @@ def states_of(model: Any, encoding: Encoding) -> tuple[torch.Tensor, torch.Tenso
     assert isinstance(call, Call)
     with torch.inference_mode(False), torch.enable_grad(), running(call):
         output = call.view(**inputs, output_hidden_states=True)
-    states: Any = output.read if isinstance(output, Told) else output.hidden_states[-1]  # what attention reads
+    states: Any = output.read if isinstance(output, ClassifierOutput) else output.hidden_states[-1]
     return states, call.leaves[0]

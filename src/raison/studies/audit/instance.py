@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from raison.attention_models.adapter import Attentive, numbers
+from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core import progress
 from raison.core.records import Encoding
 from raison.studies.audit.divergence import entropy, jsd, tvd
@@ -47,17 +47,22 @@ ROOM = 1 << 22  # numbers of a grid at once
 
 
 def instance_divergence(
-    model: Attentive, encodings: Sequence[Encoding], real: Sequence[np.ndarray], *, seed: int = 0, steps: int = STEPS
+    model: AttentionModel,
+    encodings: Sequence[Encoding],
+    real: Sequence[np.ndarray],
+    *,
+    seed: int = 0,
+    steps: int = STEPS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """[n] of each text the largest JSD of an attention that leaves its answer as it is, and [n] of any attention;
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
     own: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     words: list[np.ndarray] = [np.zeros((0, 2))] * len(encodings)
     for each in model.passes(encodings):
-        told: Any = each.told
+        told: Any = each.output
         with torch.no_grad():
-            every = numbers(model.view.decoder(told.read)).astype(np.float64)  # [b t c] what each word says for itself
-        weights = numbers(told.weights).astype(np.float64)
+            every = to_numpy(model.view.decoder(told.read)).astype(np.float64)  # [b t c] what each word says for itself
+        weights = to_numpy(told.weights).astype(np.float64)
         for row, owner in enumerate(each.owners):
             own[owner], words[owner] = weights[row][real[owner]], every[row][real[owner]]
     there = [k for k in range(len(encodings)) if len(own[k])]

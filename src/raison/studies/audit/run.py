@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from raison.attention_models.adapter import Attentive
-from raison.attention_models.module import TYPE
+from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.module import MODEL_TYPE
 from raison.core import limits
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
@@ -66,12 +66,12 @@ def audit(
     opened = load(model)
     if opened.task != "classification" or not hasattr(opened, "hf"):
         raise Unsupported(f"{opened.name} is no text classifier with an inside: an audit is about classifiers.")
-    if not isinstance(opened, Attentive) and "attention" not in opened.offers:  # a rationalizer selects, for one
+    if not isinstance(opened, AttentionModel) and "attention" not in opened.offers:  # a rationalizer selects, for one
         raise Unsupported(
             f"{opened.name} has no attention that could be audited: name a model of `raison train classifier`, or a "
             "Hugging Face encoder."
         )
-    if adversaries and not isinstance(opened, Attentive):
+    if adversaries and not isinstance(opened, AttentionModel):
         raise Unsupported(
             "Adversaries are trained for raison's own attention classifiers: see raison train classifier."
         )
@@ -93,13 +93,13 @@ def audit(
         looked.notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
     if broken:
         looked.notes.append(f"{broken} broken records were left out.")
-    own = isinstance(opened, Attentive)
+    own = isinstance(opened, AttentionModel)
     if len(few) < len(examples):
         what = "Importance, influence and other attention" if own else "Importance, influence and information"
         looked.notes.append(f"{what}: {len(few)} of {len(examples)} texts.")
     if own and taught_on(opened, data):
         looked.notes.append("The model was trained on this file: on texts that it has not seen it may do otherwise.")
-    if getattr(opened.hf.config, "model_type", "") != TYPE or opened.hf.design.encoder == "transformer":
+    if getattr(opened.hf.config, "model_type", "") != MODEL_TYPE or opened.hf.settings.encoder == "transformer":
         looked.notes.append("A word is left out by hiding it: the others keep their positions, where P2 moves them up.")
     kept = Kept(
         None if keep is None else Path(keep),

@@ -39,7 +39,7 @@ class ExternalMethod(Method):
                     f"{self.title} has no explanation of {encoding.id!r}: give every method the same texts."
                 )
             placed = place_on_units(self.explanations[encoding.id], encoding, units)
-            diagnostics = {"unplaced": placed.unplaced} if placed.unplaced else {}
+            diagnostics: dict[str, object] = {"unplaced": placed.unplaced} if placed.unplaced else {}
             answers.append(Answer(placed.scores, selected=placed.selected, diagnostics=diagnostics))
         return answers
 

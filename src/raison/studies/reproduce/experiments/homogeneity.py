@@ -15,10 +15,10 @@ from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.load import kind_of, load
-from raison.rationalizers.batching import added_by
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.homogeneity import homogeneity
-from raison.rationalizers.module import TYPE
+from raison.rationalizers.batching import special_ids
+from raison.rationalizers.encoders import load_encoder
+from raison.rationalizers.homogeneity import measure_homogeneity
+from raison.rationalizers.stored_config import MODEL_TYPE
 from raison.studies.reproduce.experiment import Number, Trial, experiment, found
 from raison.studies.reproduce.experiments.rationalizers import Many
 
@@ -63,7 +63,7 @@ def alike(trial: Trial) -> Evaluation:
 def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray, np.ndarray]:
     """[n l] of each text: the spread and the cosine, of the embeddings and behind each block."""
     encoder, tokenizer = encoder_of(place, name)
-    special = torch.tensor(added_by(tokenizer))
+    special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
     for example in texts:
         inputs: dict[str, Any] = tokenizer(example.text, return_tensors="pt", truncation=True, max_length=256)
@@ -71,7 +71,7 @@ def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray,
         real = ~torch.isin(batch["input_ids"], special)
         if int(real.sum()) < 2:
             raise InputError(f"{example.text[:40]!r} has fewer than two tokens, whose states can't be compared.")
-        told = homogeneity(encoder, [{**batch, "real": real}])
+        told = measure_homogeneity(encoder, [{**batch, "real": real}])
         spreads.append(told.spread)
         cosines.append(told.cosine)
     return np.array(spreads), np.array(cosines)
@@ -80,8 +80,8 @@ def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray,
 def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
-    if kind_of(folder) == TYPE:
+    if kind_of(folder) == MODEL_TYPE:
         model = load(folder)
         return model.hf.encoder, model.tokenizer
-    encoder, tokenizer, _ = opened_encoder(folder if folder.is_dir() else name)
-    return encoder.eval(), tokenizer
+    loaded = load_encoder(folder if folder.is_dir() else name)
+    return loaded.encoder.eval(), loaded.tokenizer
