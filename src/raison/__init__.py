@@ -42,9 +42,9 @@ def _notebook() -> None:
     """In a notebook results show themselves; nothing is imported for it anywhere else."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
-        from raison.show.notebook import register
+        from raison.show.notebook import show_in_notebooks
 
-        register(shell)
+        show_in_notebooks(shell)
 
 
 _notebook()

@@ -36,7 +36,7 @@ def test_broken_json_is_one_kind_of_error(text):
 
 # these read what raison has just written itself, or what it ships
 OWN = {
-    "core.limits", "core.json_record", "web.server", "testing.tiny", "runs.identity", "attention_models.train",
+    "core.limits", "core.json_record", "testing.tiny", "runs.identity", "attention_models.train",
     "rationalizers.train", "models.catalog.opus_mt_zh_en", "models.catalog.stories15m",
     "models.catalog.sentiment",
 }  # fmt: skip

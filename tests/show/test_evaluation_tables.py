@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from raison.core.records import Example
-from raison.show.html.evaluation import report
+from raison.show.html.evaluation import evaluation_page
 from raison.show.scoreboard_files import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
@@ -34,14 +34,14 @@ def test_files(result):
     rows = list(csv.DictReader(io.StringIO(spreadsheet(result))))
     assert len(rows) == len(result.cells)
     assert float(rows[0]["value"]) == result.cells[0].value
-    page = report(result)
+    page = evaluation_page(result)
     assert "<script" not in page
     assert "polyline" in page
 
 
 def test_strange_texts_can_not_command_the_report(model):
     evil = [Example("<script>alert(1)</script> good film", id="<b>"), Example("a dull film", id="x")]
-    page = report(evaluate(model, evil, ["random", "leave_one_out"], ["comprehensiveness"]))
+    page = evaluation_page(evaluate(model, evil, ["random", "leave_one_out"], ["comprehensiveness"]))
     assert "<script" not in page
     assert "&lt;" in page
 
@@ -61,7 +61,7 @@ def test_tables_fit_the_terminal(model, result):
         console = Console(file=io.StringIO(), width=width)
         render_evaluation(result, console)
         render_evaluation(wide, console)
-        render_verdicts([vars(v) for v in compare(result, "leave_one_out", "random")], console)
+        render_verdicts(compare(result, "leave_one_out", "random"), console)
         text = console.file.getvalue()
         assert max(map(len, text.splitlines())) <= width
         for cell in (*result.cells, *wide.cells):
@@ -84,34 +84,34 @@ def test_small_reports(model):
     """One text has no interval; no text is both best and worst; of equal methods the first leads, in every process."""
     one = evaluate(model, examples(1), ["random"], ["aopc"])
     assert "One text alone has no intervals" in markdown(one)
-    assert "<h3>Worst</h3>" not in report(one)
+    assert "<h3>Worst</h3>" not in evaluation_page(one)
     three = evaluate(model, examples(3), ["random", "leave_one_out"], ["top_1", "aopc"])
-    page = report(three)
+    page = evaluation_page(three)
     for seen in three.texts:
         assert page.count(f" · {seen.id}</p>") == 1
     same = [c for c in three.cells if c.method == "random"] + [
         replace(c, method="leave_one_out") for c in three.cells if c.method == "random"
     ]
     tied = replace(three, cells=tuple(same))
-    assert "top_1 of random, text by text" in report(tied)
+    assert "top_1 of random, text by text" in evaluation_page(tied)
 
 
 def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
-    from raison.show.verdicts import render_verdicts
     from rich.console import Console
 
-    from raison.show.latex import latex
+    from raison.show.latex import to_latex
+    from raison.show.paired_tests import render_verdicts
     from raison.show.scoreboard import TOO_NARROW, summary, warning_of_few
     from raison.show.terminal.scoreboard import render_evaluation
 
     assert 1 < len(result.texts) < 50
-    for shown in (markdown(result), report(result), " ".join(summary(result))):
+    for shown in (markdown(result), evaluation_page(result), " ".join(summary(result))):
         assert TOO_NARROW in shown
-    assert TOO_NARROW.replace("%", r"\%") in latex(result)
+    assert TOO_NARROW.replace("%", r"\%") in to_latex(result)
     out = io.StringIO()
     console = Console(file=out, width=100)
     render_evaluation(result, console)
-    render_verdicts([vars(each) for each in compare(result, "leave_one_out", "random")], console)
+    render_verdicts(compare(result, "leave_one_out", "random"), console)
     assert " ".join(out.getvalue().split()).count(TOO_NARROW) == 2
     assert not warning_of_few(1) and not warning_of_few(50) and warning_of_few(1, 49, 50) == [TOO_NARROW]
     fifty = replace(result, texts=(*result.texts,) * 50)

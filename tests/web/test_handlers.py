@@ -95,10 +95,10 @@ def test_predictions_removals_heads_and_trust(client, models):
     assert carried.sum() == pytest.approx(1) and carried.shape == (len(found["heads"]["maps"]), carried.shape[1])
     loo = raison.explain(model, TEXT)
     np.testing.assert_array_equal(
-        found["muted"]["scores"],
+        found["explanations"][1]["scores"],
         explain_without_heads(model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores,
     )
-    assert not np.allclose(found["muted"]["scores"], found["explanation"]["scores"])
+    assert not np.allclose(found["explanations"][1]["scores"], found["explanations"][0]["scores"])
     told = ask(client, "trust", model="bert", text=TEXT, method="leave_one_out")
     assert told["trust"] == trust(model, loo).to_dict() and told["trust"]["sentences"]
 

@@ -70,11 +70,11 @@ def compatibility(
     if json:
         print(found.to_json())
     else:
-        from raison.show.compatibility import render_compatibility
+        from raison.show.terminal.compatibility import render_compatibility
         from raison.show.terminal.style import screen
 
         render_compatibility(found, screen(highlight=False))
     if figure is not None:
-        from raison.show.compatibility import draw_compatibility
+        from raison.show.figure.compatibility import draw_compatibility
 
         draw_compatibility(found, figure)

@@ -174,7 +174,7 @@ def compare(
     console = screen(highlight=False)
     render_evaluation(result, console)
     console.print()
-    render_verdicts([vars(each) for each in verdicts], console)
+    render_verdicts(verdicts, console)
 
 
 def check_forms(files: list[Path]) -> None:
@@ -191,7 +191,7 @@ def check_limit(limit: int | None) -> None:
 
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
-    from raison.show.html.evaluation import report
+    from raison.show.html.evaluation import evaluation_page
     from raison.show.scoreboard_files import markdown, spreadsheet
     from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
@@ -201,7 +201,7 @@ def publish(result: Any, json: bool, files: list[Path]) -> None:
     else:
         render_evaluation(result, screen(highlight=False))
     sys.stdout.flush()
-    writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": report}
+    writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": evaluation_page}
     for path in files:
         with replacing(path) as half:
             half.write_text(writers[path.suffix.lower()](result), encoding="utf-8")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from raison.cli import options
 from raison.core.outputs import check_outputs
+
+if TYPE_CHECKING:
+    from raison.show.files import Saved
 
 Out = Optional[Path]
 
@@ -25,7 +28,7 @@ def show(
 ) -> None:
     """Show a saved result: on the screen, or as a figure for a paper."""
     from raison.core.errors import InputError
-    from raison.show.files import draw, read_saved
+    from raison.show.files import read_saved, write_saved
 
     wanted = {".svg": svg, ".png": png, ".pdf": pdf, ".tex": tex, ".html": html}
     for ending, path in wanted.items():
@@ -35,25 +38,25 @@ def show(
     saved = read_saved(file)
     paths = [path for path in wanted.values() if path is not None]
     for path in paths:
-        draw(saved, path)
+        write_saved(saved, path)
         print(f"wrote {path}", file=sys.stderr)
     if not paths:
         on_screen(saved)
 
 
-def on_screen(saved: object) -> None:
+def on_screen(saved: Saved) -> None:
     from raison.core.artifact import Artifact
     from raison.core.evaluation import Evaluation
     from raison.show import render_many
-    from raison.show.files import chosen, whole
+    from raison.show.files import heads_above_thresholds, refuse_malformed
     from raison.show.terminal.heads import render_heads
     from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
-    with whole():
+    with refuse_malformed():
         if isinstance(saved, Evaluation):
             render_evaluation(saved, screen())
         elif isinstance(saved, Artifact):
-            render_heads(chosen(saved))
+            render_heads(heads_above_thresholds(saved))
         else:
-            render_many(saved)  # type: ignore[arg-type]
+            render_many(saved)

@@ -1,10 +1,7 @@
 // The page: a form, questions to the server, and results drawn by the modules that draw every result of raison.
 
 import { ask } from "./stream.js";
-import { besides, renderComparison } from "./compare.js";
-import { renderExplanation } from "./render.js";
-import { renderMatrix, sheets } from "./matrix.js";
-import { story } from "./rationale.js";
+import { drawGroup, groupsOf } from "./groups.js";
 import { chooser, nameOf, parametersOf } from "./form.js";
 import { decoded, encoded, shareBar } from "./share.js";
 import { renderHeads } from "./heads.js";
@@ -233,45 +230,27 @@ function trustButton(explanation, box, body) {
   return button;
 }
 
-// Explanations as groups to be drawn together; those of one text get one encoding, by which the groups are found.
-function grouped(explanations) {
-  const same = new Map();
-  for (const each of explanations) {
-    const key = JSON.stringify(each.encoding);
-    if (same.has(key)) each.encoding = same.get(key);
-    else same.set(key, each.encoding);
-  }
-  return besides(sheets(explanations));
-}
-
-// A group as what it is: rationales of several targets, several methods, or one explanation, which is returned.
-function draw(group, box) {
-  if (group.length === 1) return renderExplanation(group[0], box, story(group[0]));
-  if (group[0].certificate)
-    renderMatrix(group, box, (each, below) => renderExplanation(each, below, story(each, false)));
-  else renderComparison(group, box);
-  return null;
-}
-
 // `body` is what was asked, so that more can be asked about the same; without it the results are only shown.
-function show({ explanations, python }, asked) {
+function show(told, asked) {
+  const { explanations } = told;
   result.replaceChildren();
   const aims = new Set(explanations.map(({ target }) => JSON.stringify(target)));
   const body = aims.size === 1 ? asked : null; // more is asked about one target only
-  for (const group of grouped(explanations)) {
+  for (const group of groupsOf(told)) {
     const box = make("div", { class: "box" });
     result.append(box);
-    const article = draw(group, box);
-    if (article && body && !group[0].grounding)
-      whatIf(group[0], article, (removed) => ask("/api/remove", { ...body, removed }));
-    if (body && !(group.length > 1 && group[0].certificate) && !group[0].grounding)
-      box.append(make("div", { class: "asks" }, ...group.map((each) => {
+    const article = drawGroup(group, box);
+    const members = group.members.map(({ explanation }) => explanation);
+    if (article && body && !members[0].grounding)
+      whatIf(members[0], article, (removed) => ask("/api/remove", { ...body, removed }));
+    if (body && group.kind !== "matrix" && !members[0].grounding)
+      box.append(make("div", { class: "asks" }, ...members.map((each) => {
         const button = trustButton(each, box, body);
-        if (group.length > 1) button.textContent = `Can I trust ${nameOf(each.method)}?`;
+        if (members.length > 1) button.textContent = `Can I trust ${nameOf(each.method)}?`;
         return button;
       })));
   }
-  result.append(shareBar({ explanations, python }, failed));
+  result.append(shareBar(told, failed));
   result.firstChild?.scrollIntoView({ behavior: "smooth", block: "nearest" });
 }
 
@@ -294,14 +273,8 @@ async function heads(body, off = new Set()) {
     }));
   const box = make("div", { class: "box" });
   result.append(box);
-  if (told.muted) {
-    const { value_before: before, value_without_heads: after } = told.muted.diagnostics;
-    box.append(make("p", { class: "statement" }, `With ${off.size === 1 ? "this head" : `these ${off.size} heads`} `
-      + `off: ${Number(before.toPrecision(4))} → ${Number(after.toPrecision(4))}`));
-    told.muted.encoding = told.explanation.encoding;
-    told.muted.method = `${told.muted.method} without ${off.size === 1 ? "head" : "heads"} ${[...off].join(", ")}`;
-    renderComparison([told.explanation, told.muted], box);
-  } else renderExplanation(told.explanation, box, story(told.explanation));
+  if (told.statement) box.append(make("p", { class: "statement" }, told.statement));
+  for (const group of groupsOf(told)) drawGroup(group, box);
 }
 
 async function submit() {
@@ -337,8 +310,7 @@ function open(view) {
       try {
         const told = await during(`/api/runs/${encodeURIComponent(name)}/${index}`);
         below.replaceChildren();
-        for (const group of grouped(told.explanations))
-          draw(group, below);
+        for (const group of groupsOf(told)) drawGroup(group, below);
         below.append(shareBar(told, failed));
         below.scrollIntoView({ behavior: "smooth", block: "nearest" });
       } catch (error) {

@@ -1,31 +1,11 @@
 // Several methods about one text: a row of text for each, how far they agree, and where they differ.
 
+import { signed } from "./scale.js";
 import { clean, exact, make, number, selection, soft } from "./wording.js";
 import { flow } from "./flow.js";
-import { TOLD, diagnosticsOf, download, dressed, fold, head, legend, listen, paint, passage, remarks, weighed }
+import { TOLD, diagnosticsOf, download, dressed, fold, head, legend, listen, notesBelow, paint, passage, weighed }
   from "./render.js";
-import { agreement, alike, footnotes, hundredths, signed, statement, titles, top } from "./agreement.js";
-import { differenceOf } from "./difference.js";
-
-const MEASURES = {
-  shared: ["Strongest", (k) => `how many of the ${k} strongest units of both are the same, on the same side`],
-  tau: ["Kendall τ-b", () => "of two units, do both put the same one first? 1 always, 0 as often as not, −1 never"],
-  rho: ["Spearman ρ", () => "correlation of the ranks, from −1 to 1"],
-  r: ["Pearson r", () => "correlation of the scores, from −1 to 1"],
-};
-
-// The same lists in the same order, but neighbours of one explanation each that explain the same thing are joined.
-export function besides(sheets) {
-  const subject = ({ model, units, target }) => JSON.stringify([model, units, target]);
-  const same = (one, other) => !one.certificate && !other.certificate
-    && one.encoding === other.encoding && subject(one) === subject(other); // html.py made equal encodings the same
-  return sheets.reduce((groups, [first, ...others]) => {
-    const last = groups[groups.length - 1];
-    if (last && same(last[0], first)) last.push(first);
-    else groups.push([first, ...others]);
-    return groups;
-  }, []);
-}
+import { differenceOf, pairOf } from "./difference.js";
 
 // The colours of one method: the ramp, and the score of full colour.
 function scaleOf(scores, largest) {
@@ -43,15 +23,14 @@ function toldOf(explanation, unit, ranks) {
     make("td", {}, `rank ${ranks[unit]}${chosen ? ", selected" : ""}`)];
 }
 
-function rowsOf(explanations, names, measures) {
+function rowsOf(members, { names, facts_of_methods: facts }, measures) {
+  const explanations = members.map(({ explanation }) => explanation);
   const passages = flow(explanations[0]);
-  const rows = explanations.map((explanation, at) => {
+  const rows = members.map(({ explanation, words }, at) => {
     const { largest, weights, ranks } = measures[at];
-    const facts = [explanation.method === names[at] ? "" : explanation.method,
-      explanation.removal ? `removal: ${explanation.removal}` : ""].filter(Boolean).join(" · ");
     const label = make("div", { class: "method" }, make("h3", {}, ...soft(names[at])),
-      largest && !selection(explanation) ? scaleOf(explanation.scores, largest) : "", facts ? make("p", { class: "note" }, clean(facts)) : "",
-      ...remarks(explanation));
+      largest && !selection(explanation) ? scaleOf(explanation.scores, largest) : "", facts[at] ? make("p", { class: "note" }, facts[at]) : "",
+      ...notesBelow(words.remarks));
     const text = make("div", { class: "passages" }, ...passages.map((each) => (
       passage(each, passages.length > 1, (piece, units) => (
         `${names[at]}, ${dressed(explanation, weights, ranks)(piece, units)}`)))));
@@ -76,47 +55,43 @@ function rowsOf(explanations, names, measures) {
 
 let tables = 0; // so far: each has radio buttons of its own
 
-function accordOf(explanations, names, pairs, choose) {
-  const size = explanations[0].scores.length;
-  const find = (i, j) => pairs.find((pair) => pair.i === Math.min(i, j) && pair.j === Math.max(i, j));
+function accordOf({ names, pairs, measures, footnotes }, choose) {
   const table = make("table", { class: "accord" });
   const meaning = make("p", { class: "note" });
-  const draw = (measure) => {
-    const figure = (value) => (value === null ? "–" : measure === "shared" ? `${value}`
-      : hundredths(value).replace(/^(-?)/, (minus) => (minus ? "−" : "+")));
+  const draw = ({ key, meaning: said }) => {
     const heads = names.map((name) => make("th", { scope: "col", class: "head" }, make("span", {}, name)));
     const cellOf = (name, i) => (other, j) => {
       if (i === j) return make("td");
-      const found = find(i, j);
-      const cell = make("td", { "data-pair": `${i} ${j}`, title: `show ${name} − ${other}` }, figure(found[measure]));
-      cell.style.setProperty("--size", Math.abs(found[measure] ?? 0) / (measure === "shared" ? top(size) : 1));
-      cell.classList.toggle("below", found[measure] < 0);
-      cell.classList.toggle("alike", found.tau !== null && found.tau >= alike(size));
+      const pair = pairOf(pairs, i, j);
+      const { figure, size, negative } = pair.cells[key];
+      const cell = make("td", { "data-pair": `${i} ${j}`, title: `show ${name} − ${other}` }, figure);
+      cell.style.setProperty("--size", size);
+      cell.classList.toggle("below", negative);
+      cell.classList.toggle("alike", pair.alike);
       return cell;
     };
     const rows = names.map((name, i) => (
       make("tr", {}, make("th", { scope: "row" }, ...soft(name)), ...names.map(cellOf(name, i)))));
     table.replaceChildren(make("thead", {}, make("tr", {}, make("td"), ...heads)),
       make("tbody", {}, ...rows));
-    const [title, means] = MEASURES[measure];
-    meaning.replaceChildren(`${title}: ${means(top(size))}.${alike(size) <= 1 ? " Bold: alike." : ""}`);
+    meaning.replaceChildren(said);
   };
   tables += 1;
-  const picks = Object.entries(MEASURES).map(([measure, [title]]) => {
-    const pick = make("input", { type: "radio", name: `measure ${tables}`, value: measure });
-    pick.checked = measure === "tau";
+  const picks = measures.map((measure) => {
+    const pick = make("input", { type: "radio", name: `measure ${tables}`, value: measure.key });
+    pick.checked = measure.key === "tau";
     pick.addEventListener("change", () => draw(measure));
-    return make("label", {}, pick, make("span", {}, title));
+    return make("label", {}, pick, make("span", {}, measure.title));
   });
   table.addEventListener("click", (event) => {
     const pair = event.target.closest?.("td[data-pair]")?.dataset.pair;
     if (pair) choose(...pair.split(" ").map(Number));
   });
-  draw("tau");
+  draw(measures.find(({ key }) => key === "tau"));
   return make("section", { class: "agree" }, make("h3", {}, "Agreement"),
     make("div", { class: "measures", role: "radiogroup", "aria-label": "measure of agreement" }, ...picks),
     make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "agreement of every two methods" }, table),
-    meaning, ...footnotes(explanations, pairs).map((note) => make("p", { class: "note" }, note)));
+    meaning, ...notesBelow(footnotes));
 }
 
 function scoresOf(explanations, names, measures) {
@@ -136,23 +111,20 @@ function scoresOf(explanations, names, measures) {
     make("table", { class: "all" }, make("thead", {}, make("tr", {}, ...top)), make("tbody", {}, ...rows)));
 }
 
-export function renderComparison(explanations, container) {
-  const names = titles(explanations);
+// `members` are explanations with what is said about each; `words` is what is said about all of them.
+export function renderComparison(members, words, container) {
+  const explanations = members.map(({ explanation }) => explanation);
+  const { names } = words;
   const measures = explanations.map(({ scores }) => weighed(scores));
-  const pairs = names.flatMap((_, i) => names.slice(i + 1).map((_, after) => (
-    { i, j: i + 1 + after, ...agreement(explanations[i].scores, explanations[i + 1 + after].scores) })));
-  const { section: differ, choose } = differenceOf(explanations, names);
+  const { section: differ, choose } = differenceOf(explanations, words);
   const diagnosed = explanations.flatMap(({ diagnostics: own }, at) => (
     Object.keys(own).every((name) => TOLD.includes(name)) ? [] : [make("h4", {}, names[at]), diagnosticsOf(own)]));
-  const two = explanations.some(({ scores }) => signed(scores));
-  const colours = two ? "Orange speaks for the target, blue against it" : "The deeper the orange, the higher the score";
-  const underlined = explanations.some(({ selected }) => selected) ? " Underlined: selected." : "";
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanations));
-  const article = make("article", { class: "raison compare" }, head(explanations[0], true),
-    make("p", { class: "said" }, statement(explanations, pairs)), rowsOf(explanations, names, measures),
-    make("p", { class: "note" }, `${colours}; full colour is each method's strongest score.${underlined}`),
-    pairs.some(({ tau }) => tau !== null) ? accordOf(explanations, names, pairs, choose) : "", differ,
+  const article = make("article", { class: "raison compare" }, head(members[0].words, words.facts),
+    make("p", { class: "said" }, words.statement), rowsOf(members, words, measures),
+    make("p", { class: "note" }, words.colours),
+    words.pairs.some(({ comparable }) => comparable) ? accordOf(words, choose) : "", differ,
     fold(`All ${explanations[0].scores.length} units`, scoresOf(explanations, names, measures)),
     diagnosed.length ? fold("Diagnostics", make("div", {}, ...diagnosed)) : "", make("footer", {}, button));
   container.append(article);

@@ -1,13 +1,20 @@
 // Where one method gives more than another, as in raison/show/difference.py: green with a line below where it gives
 // more, red with a line above where it gives less. The colours are never alone.
 
-import { LESS, MORE, SILENT } from "./scale.js";
+import { LESS, MORE, SILENT, relative, signed } from "./scale.js";
 import { clean, exact, make, soft } from "./wording.js";
 import { flow } from "./flow.js";
 import { listen, paint, passage, strongest } from "./render.js";
-import { difference, signed } from "./agreement.js";
 
 const MOST = 8; // differences in the table
+
+// Each score relative to its method's strongest, by size where only one of two has negative scores; and one minus the
+// other.
+function differ(one, other) {
+  const bySize = signed(one) !== signed(other);
+  const [a, b] = [one, other].map((scores) => relative(bySize ? scores.map(Math.abs) : scores));
+  return { a, b, values: a.map((each, unit) => each - b[unit]) };
+}
 
 const tint = (element, weight) => paint(element, weight, [MORE, LESS]);
 const shade = (element, weight) => {
@@ -19,6 +26,10 @@ function sample(weight, words) {
   return make("span", {}, shade(make("span", { class: "sample" }, weight > 0 ? "green, line below" : "red, line above"),
     weight), ` ${words}`);
 }
+
+// What is said about two methods, whichever comes first.
+export const pairOf = (pairs, i, j) => pairs.find(({ methods: [one, other] }) => (
+  one === Math.min(i, j) && other === Math.max(i, j)));
 
 function gaps({ units }, { a, b, values }, [first, second]) {
   const order = values.map((_, u) => u).sort((u, v) => Math.abs(values[v]) - Math.abs(values[u]) || u - v);
@@ -34,9 +45,9 @@ function gaps({ units }, { a, b, values }, [first, second]) {
     make("table", { class: "gaps" }, make("thead", {}, make("tr", {}, ...top)), make("tbody", {}, ...rows)));
 }
 
-function drawn(explanations, names, i, j) {
+function drawn(explanations, { names, pairs, no_difference: nothing }, i, j) {
   const [one, other] = [explanations[i], explanations[j]];
-  const found = difference(one.scores, other.scores);
+  const found = differ(one.scores, other.scores);
   const label = (unit) => `${clean(one.units.names[unit])}: ${exact(found.values[unit])} = `
     + `${exact(found.a[unit])} by ${names[i]} minus ${exact(found.b[unit])} by ${names[j]}`;
   const passages = flow(one);
@@ -46,16 +57,17 @@ function drawn(explanations, names, i, j) {
       return units.map(label).join("; ");
     })));
   listen(text);
-  const signs = found.bySize ? ", without signs" : signed(one.scores) ? ", with their signs" : "";
+  const meaning = i === j ? "" : pairOf(pairs, i, j).difference;
   const key = make("p", { class: "legend" }, sample(1, `${names[i]} gives more`), sample(-1, `${names[j]} gives more`),
-    make("span", {}, `scores divided by the largest of their method${signs}`));
+    make("span", {}, meaning));
   const bare = found.values.every((value) => Math.abs(value) < SILENT);
-  const same = make("p", { class: "note" }, "The two methods say the same.");
+  const same = make("p", { class: "note" }, nothing);
   return [text, key, bare ? same : gaps(one, found, [names[i], names[j]])];
 }
 
 // A choice of two methods and the text in the colours of their difference; `choose(i, j)` chooses from outside.
-export function differenceOf(explanations, names) {
+export function differenceOf(explanations, words) {
+  const { names } = words;
   const picks = ["A", "B"].map((side) => make("select", { "aria-label": `method ${side}` },
     ...names.map((name, at) => make("option", { value: at }, name))));
   const swap = make("button", { type: "button" }, "swap");
@@ -64,7 +76,7 @@ export function differenceOf(explanations, names) {
     make("div", { class: "pick" }, picks[0], make("span", { "aria-hidden": "true" }, "−"), picks[1], swap), shown);
   const choose = (i, j) => {
     [picks[0].value, picks[1].value] = [i, j];
-    shown.replaceChildren(...drawn(explanations, names, i, j));
+    shown.replaceChildren(...drawn(explanations, words, i, j));
   };
   const chosen = () => picks.map((pick) => Number(pick.value));
   for (const pick of picks) pick.addEventListener("change", () => choose(...chosen()));

@@ -3,7 +3,7 @@
 // files; raison/show/html.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, count, describe, headline, make, measured, notes, number, selection, valueName } from "./wording.js";
+import { clean, describe, make, number, selection } from "./wording.js";
 import { flow, grounded } from "./flow.js";
 
 export function paint(element, weight, hues) {
@@ -20,19 +20,19 @@ export function paint(element, weight, hues) {
 export const strongest = (weights, units) => units.map((u) => weights[u])
   .reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a));
 
-// What is explained; of several methods only what they share.
-export function head(explanation, shared = false) {
-  const { what, share: probability, contrast, predicted } = headline(explanation);
-  const title = make("h2", {}, make("span", { class: "what" }, what));
-  if (probability) title.append(" ", make("span", { class: "share" }, probability));
+// What is explained, and how it came about.
+export function head({ outcome, value, contrast }, facts) {
+  const title = make("h2", {}, make("span", { class: "what" }, outcome));
+  if (value) title.append(" ", make("span", { class: "share" }, value));
   if (contrast) title.append(" ", make("span", { class: "contrast" }, contrast));
-  const { model, method, removal, certificate } = explanation;
-  const facts = { predicted, model, method: !shared && method, units: explanation.units.level,
-    removal: !shared && removal, value: !shared && selection(explanation) ? "" : valueName(explanation.target), rule: certificate?.rule };
+  return make("header", {}, title, factsList(facts));
+}
+
+export function factsList(facts) {
   const list = make("dl", { class: "facts" });
   for (const [name, fact] of Object.entries(facts))
-    if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, clean(fact))));
-  return make("header", {}, title, list);
+    if (fact) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, fact)));
+  return list;
 }
 
 export function legend(scores, largest) {
@@ -112,9 +112,8 @@ export function listen(section, told = labelled, rows = [section]) {
   });
 }
 
-// What must be known about the scores: telling diagnostics in one line, then the notes.
-export const remarks = (explanation) => [measured(explanation).join(" · "), ...notes(explanation)].filter(Boolean)
-  .map((note) => make("p", { class: "note" }, note));
+// What must be known about the scores.
+export const notesBelow = (sentences) => sentences.map((note) => make("p", { class: "note" }, note));
 
 // The units of a selection in reading order: there is no more to say about each than whether it was selected.
 function membersOf({ units, selected }) {
@@ -165,21 +164,20 @@ export function weighed(scores) {
   return { largest, weights, ranked, ranks };
 }
 
-// `story` holds what other modules say about a kind of explanation: {above, below} the text, how its passages are
-// `named`. `text: false` leaves the text out where it stands on the page already.
-export function renderExplanation(explanation, container, { above = [], below = [], named, text: shown = true } = {}) {
-  const { scores, diagnostics, selected, units, certificate: proof } = explanation;
+// `words` is what is said about the explanation. `story` holds what other modules add to a kind of explanation: {above,
+// below} the text, how its passages are `named`. `text: false` leaves the text out where it stands on the page already.
+export function renderExplanation(explanation, words, container, { above = [], below = [], named, text: shown = true } = {}) {
+  const { scores, diagnostics, certificate: proof } = explanation;
   const { largest, weights, ranked, ranks } = weighed(scores);
-  const passages = named ? grounded(explanation).map((each) => ({ ...each, ...named(each) })) : flow(explanation);
+  const passages = named ? grounded(explanation).map((each, at) => ({ ...each, ...named(each, at) })) : flow(explanation);
   const text = make("section", { class: "passages", "aria-label": "the explained text" },
     ...passages.map((each) => passage(each, passages.length > 1, dressed(explanation, weights, ranks))));
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
   const plain = selection(explanation);
-  const part = selected && !proof ? `${selected.filter(Boolean).length} of ${count(selected.length, units.level)}` : "";
-  const chosen = part && make("span", { class: "chosen" }, plain ? `rationale ${part}` : `${part} selected`);
-  const article = make("article", { class: "raison" }, head(explanation), ...above, shown ? text : "",
-    ...remarks(explanation), ...below,
+  const chosen = words.selected && make("span", { class: "chosen" }, words.selected);
+  const article = make("article", { class: "raison" }, head(words, words.facts), ...above, shown ? text : "",
+    ...notesBelow(words.remarks), ...below,
     proof ? "" : make("div", { class: "under" }, largest && !plain ? legend(scores, largest) : "",
       chosen ? make("p", { class: "legend" }, chosen) : ""),
     fold(`All ${scores.length} units`, plain ? membersOf(explanation) : table(explanation, weights, ranked, largest)),

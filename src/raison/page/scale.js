@@ -15,6 +15,14 @@ export function background(weight, paper, hues = [FOR, AGAINST]) {
   return paper.map((p, i) => Math.floor(p + (hue[i] - p) * strength + 0.5));
 }
 
+export const signed = (scores) => scores.some((s) => s < 0);
+
+// Scores in −1..1, relative to the strongest.
+export function relative(scores) {
+  const largest = scores.reduce((most, s) => Math.max(most, Math.abs(s)), 0);
+  return scores.map((s) => (largest ? s / largest : 0));
+}
+
 function luminance(colour) {
   const [r, g, b] = colour.map((c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

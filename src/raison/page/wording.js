@@ -1,4 +1,4 @@
-// Words and numbers about an explanation, as in raison/show/wording.py.
+// Names and numbers as they are shown. Sentences come with the data (raison/show/html/page_words.py).
 
 const pictured = (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd");
 const COMMANDS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
@@ -37,58 +37,10 @@ export function share(p) {
 }
 
 export const generated = (target) => target.kind === "token" || target.kind === "text";
-const named = (text, target) => (generated(target) || target.kind === "span" ? `“${text}”` : text);
-
-// What the numbers are; against a contrast they are differences, and that of logarithms is one of odds.
-export function valueName({ output, contrast }) {
-  if (contrast && output === "log_prob") return "log odds";
-  const plain = output.replace("_", " ").replace("prob", "probability");
-  return contrast ? `${plain} difference` : plain;
-}
-
-export function headline({ target, prediction }) {
-  const found = prediction ?? { is_target: true };
-  const same = found.is_target;
-  const known = found.target_probability ?? (same ? found.probability : null);
-  const sure = found.probability ? ` ${share(found.probability)}` : "";
-  return {
-    what: clean(named(target.text, target)) || target.kind,
-    share: known == null ? "" : share(known),
-    contrast: target.contrast ? `rather than ${clean(named(target.contrast_text, target))}` : "",
-    predicted: same ? "" : `${clean(named(found.text, target))}${sure}`,
-  };
-}
-
 // Whether an explanation is a selection that nothing was proved about, such as a rationalizer's own: no score is negative,
 // and all outside of the selection are 0. They are no evidence, so units are shown as selected or not.
 export const selection = ({ selected, scores, certificate }) => Boolean(selected) && !certificate
   && scores.every((s, unit) => s >= 0 && (selected[unit] || s === 0));
-
-export function notes(explanation) {
-  const { encoding, scores, certificate, notes: own } = explanation;
-  const found = [];
-  const cut = encoding.truncated;
-  if (cut) found.push(`${cut} token${cut > 1 ? "s were" : " was"} cut off: the model did not read the text in grey.`);
-  if (!scores.some((s) => s !== 0) && !certificate && !selection(explanation))
-    found.push("All scores are zero.");
-  return found.concat(own).map(clean);
-}
-
-// The most telling diagnostics, such as `completeness gap 0.0012`.
-const [TELLING, WORK] = [["gap", "error", "fit", "r2"], ["samples", "evaluations", "steps"]];
-export function measured({ diagnostics, certificate }) {
-  if (certificate) return []; // it says more
-  const flat = Object.entries(diagnostics).flatMap(([name, value]) => (
-    value && typeof value === "object" && !Array.isArray(value)
-      ? Object.entries(value).map(([key, each]) => [`${name} ${key}`, each]) : [[name, value]]));
-  const numbers = new Map(flat.filter(([, value]) => typeof value === "number")
-    .map(([name, value]) => [name.replaceAll("_", " ").trim(), value]));
-  const [telling, work] = [TELLING, WORK].map((words) => words.flatMap((word) => (
-    [...numbers.keys()].filter((name) => name.split(" ").includes(word)))));
-  const order = telling.length ? telling.concat(work) : []; // what it took is said along with it
-  const said = (value) => (Number.isInteger(value) ? value : Number(value.toPrecision(3)));
-  return [...new Set(order)].slice(0, 4).map((name) => clean(`${name} ${said(numbers.get(name))}`));
-}
 
 export const exact = (score) => (score < 0 ? "−" : "+") + String(Number(Math.abs(score).toPrecision(6)));
 

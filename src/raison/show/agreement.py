@@ -2,13 +2,12 @@
 
 Kendall's tau-b, Spearman's rho and Pearson's r are correlations of the signs of all differences, of the ranks, and of
 the scores themselves. A vector that is constant has no order: then there is no number, and None is returned.
-page/agreement.js holds the same; a test compares them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,25 +17,27 @@ from raison.show import scale
 
 __all__ = [
     "Agreement",
-    "agreement",
-    "agreements",
-    "alike",
-    "apart",
-    "by_chance",
-    "close",
-    "comparable",
-    "overlap",
+    "PairAgreements",
+    "agreement_of_pairs",
+    "chance_of_sharing",
+    "close_pairs",
+    "comparable_scores",
+    "count_of_strongest",
+    "inversions",
+    "is_constant",
+    "least_tau_alike",
+    "measure_agreement",
+    "methods_apart",
     "pearson",
     "ranks",
+    "shared_strongest",
     "spearman",
-    "strong",
     "tau_b",
-    "top",
 ]
 
-FEWEST, SHARE = 3, 0.2  # the strongest units: this many, or this share of all, whichever is more
+FEWEST_STRONGEST, SHARE_OF_STRONGEST = 3, 0.2  # this many units, or this share of all, whichever is more
 ALIKE = 0.3  # tau-b from which two orders are called alike, if chance does not reach it as well
-RARE, SELDOM = 2.5, 1 / 160  # standard deviations, and how often chance goes beyond them
+RARE_DEVIATIONS, RARE_PROBABILITY = 2.5, 1 / 160  # standard deviations, and how often chance goes beyond them
 
 
 @dataclass(frozen=True)
@@ -50,52 +51,94 @@ class Agreement:
     by_size: bool  # compared by size, since one of them has no negative scores
 
 
-def agreement(one: np.ndarray, other: np.ndarray) -> Agreement:
+PairAgreements = Mapping[tuple[int, int], Agreement]  # of every two methods, by their places, the smaller first
+
+
+def measure_agreement(one: np.ndarray, other: np.ndarray) -> Agreement:
     """All measures of two vectors of scores [u]."""
-    by_size = scale.signed(one) != scale.signed(other)
-    a, b = comparable(one, other)
-    if constant(a) or constant(b):
-        return Agreement(None, None, None, None, by_size)
-    return Agreement(overlap(a, b, top(len(a))), tau_b(a, b), spearman(a, b), pearson(a, b), by_size)
+    by_size = scale.has_negative(one) != scale.has_negative(other)
+    a, b = comparable_scores(one, other)
+    if is_constant(a) or is_constant(b):
+        return Agreement(shared=None, tau=None, rho=None, r=None, by_size=by_size)
+    return Agreement(
+        shared=shared_strongest(a, b, count_of_strongest(len(a))),
+        tau=tau_b(a, b),
+        rho=spearman(a, b),
+        r=pearson(a, b),
+        by_size=by_size,
+    )
 
 
-def agreements(scores: list[np.ndarray]) -> dict[tuple[int, int], Agreement]:
-    """Every pair of vectors, the smaller number first."""
-    return {(i, j): agreement(scores[i], scores[j]) for i, j in combinations(range(len(scores)), 2)}
+def agreement_of_pairs(scores: Sequence[np.ndarray]) -> dict[tuple[int, int], Agreement]:
+    """What every two vectors have in common."""
+    places = range(len(scores))
+    return {(i, j): measure_agreement(scores[i], scores[j]) for i, j in combinations(places, 2)}
 
 
-def comparable(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def comparable_scores(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors as they can be compared: where only one of them has negative scores, both by size."""
-    return (one, other) if scale.signed(one) == scale.signed(other) else (np.abs(one), np.abs(other))
+    if scale.has_negative(one) == scale.has_negative(other):
+        return one, other
+    return np.abs(one), np.abs(other)
 
 
-def constant(scores: np.ndarray) -> bool:
+def is_constant(scores: np.ndarray) -> bool:
+    """Whether scores put units into no order."""
     return len(scores) < 2 or bool((scores == scores[0]).all())
 
 
-def top(size: int) -> int:
+# -- the strongest units ------------------------------------------------------------------------------------
+
+
+def count_of_strongest(size: int) -> int:
     """How many units count as the strongest of `size`: three or a fifth, and never more than half."""
-    return max(1, min(max(FEWEST, math.ceil(SHARE * size)), size // 2))
+    count = max(FEWEST_STRONGEST, math.ceil(SHARE_OF_STRONGEST * size))
+    return max(1, min(count, size // 2))
 
 
-def strong(scores: np.ndarray, k: int) -> set[int]:
-    """The k units that are largest in size and not 0; of equal ones the first."""
-    return {int(u) for u in np.argsort(-np.abs(scores), kind="stable")[:k] if scores[u]}
+def strongest_units(scores: np.ndarray, count: int) -> set[int]:
+    """The units that are largest in size and not 0; of equal ones the first."""
+    strongest = np.argsort(-np.abs(scores), kind="stable")[:count]
+    return {int(unit) for unit in strongest if scores[unit]}
 
 
-def overlap(one: np.ndarray, other: np.ndarray, k: int) -> int:
-    """How many of the k strongest units two vectors share, with the same sign."""
-    return sum(bool(np.sign(one[u]) == np.sign(other[u])) for u in strong(one, k) & strong(other, k))
+def shared_strongest(one: np.ndarray, other: np.ndarray, count: int) -> int:
+    """How many of the strongest units two vectors share, with the same sign."""
+    shared = strongest_units(one, count) & strongest_units(other, count)
+    return sum(bool(np.sign(one[unit]) == np.sign(other[unit])) for unit in shared)
+
+
+def chance_of_sharing(shared: int, size: int) -> float:
+    """How likely it is that unrelated methods share so many of the strongest of `size` units, or more.
+
+    P(X = x) ∝ C(k, x) · C(n − k, k − x): the hypergeometric distribution, in logarithms since it has long tails.
+    """
+    k = count_of_strongest(size)
+    x = np.arange(k)
+    steps = 2 * np.log(k - x) - np.log((x + 1) * (size - 2 * k + x + 1))  # from x to x + 1
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logs - logs.max())
+    return float(weights[shared:].sum() / weights.sum())
+
+
+# -- correlations -------------------------------------------------------------------------------------------
 
 
 def pearson(one: np.ndarray, other: np.ndarray) -> float | None:
     """r = Σ (a − ā)(b − b̄) / √(Σ (a − ā)² · Σ (b − b̄)²)."""
-    if constant(one) or constant(other):
+    if is_constant(one) or is_constant(other):
         return None
-    shares = (scale.weights(each) for each in (one, other))  # squares of tiny scores would vanish
-    a, b = (scale.weights(each - each.mean()) for each in shares)
+    a, b = relative_deviations(one), relative_deviations(other)
     length = math.sqrt(float(a @ a) * float(b @ b))
-    return max(-1.0, min(1.0, float(a @ b) / length)) if length else None
+    if not length:
+        return None
+    return max(-1.0, min(1.0, float(a @ b) / length))
+
+
+def relative_deviations(scores: np.ndarray) -> np.ndarray:
+    """Deviations from the mean, the largest ±1; of relative scores, since squares of tiny ones would vanish."""
+    weights = scale.weights(scores)
+    return scale.weights(weights - weights.mean())
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
@@ -114,69 +157,76 @@ def tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
 
     Counted in n log n steps (Knight 1966): sorted by one, discordant pairs are the inversions of the other.
     """
-    if constant(one) or constant(other):
+    if is_constant(one) or is_constant(other):
         return None
-    a, b = (np.unique(scores, return_inverse=True)[1] for scores in (one, other))
+    a, b = dense_ranks(one), dense_ranks(other)
     pairs = len(a) * (len(a) - 1) // 2
-    tied_a, tied_b, tied = ties(a), ties(b), ties(a * len(b) + b)
-    against = inversions(b[np.lexsort((b, a))])  # ties in `one` are in order and do not count
-    surplus = pairs - tied_a - tied_b + tied - 2 * against
+    tied_a, tied_b = tied_pairs(a), tied_pairs(b)
+    tied_both = tied_pairs(a * len(b) + b)
+
+    by_both = np.lexsort((b, a))  # ties in `one` are in order and do not count
+    discordant = inversions(b[by_both])
+    surplus = pairs - tied_a - tied_b + tied_both - 2 * discordant
     return surplus / math.sqrt((pairs - tied_a) * (pairs - tied_b))
 
 
-def ties(places: np.ndarray) -> int:
+def dense_ranks(scores: np.ndarray) -> np.ndarray:
+    """[u] 0 for the lowest score, 1 for the next different one, and so on."""
+    return np.unique(scores, return_inverse=True)[1]
+
+
+def tied_pairs(numbers: np.ndarray) -> int:
     """Pairs of equal numbers."""
-    size = np.bincount(np.unique(places, return_inverse=True)[1])
+    size = np.bincount(dense_ranks(numbers))
     return int((size * (size - 1) // 2).sum())
 
 
 def inversions(places: np.ndarray) -> int:
     """Pairs i < j with places[i] > places[j], bit by bit: numbers that agree in all higher bits differ in this one."""
-    found = 0
+    count = 0
     for bit in range(int(places.max()).bit_length()):
         high = places >> (bit + 1)
         order = np.argsort(high, kind="stable")
         ones = (places[order] >> bit) & 1
         before = np.cumsum(ones) - ones  # in all groups so far
         start = np.searchsorted(high[order], high[order])  # first place of each one's group
-        found += int((before - before[start])[ones == 0].sum())
-    return found
+        count += int((before - before[start])[ones == 0].sum())
+    return count
 
 
-def by_chance(shared: int, size: int) -> float:
-    """How likely it is that unrelated methods share so many of the strongest of `size` units, or more.
-
-    P(X = x) ∝ C(k, x) · C(n − k, k − x): the hypergeometric distribution, in logarithms since it has long tails.
-    """
-    k = top(size)
-    x = np.arange(k)
-    steps = 2 * np.log(k - x) - np.log((x + 1) * (size - 2 * k + x + 1))  # from x to x + 1
-    logs = np.concatenate([[0.0], np.cumsum(steps)])
-    weights = np.exp(logs - logs.max())
-    return float(weights[shared:].sum() / weights.sum())
+# -- who agrees with whom -----------------------------------------------------------------------------------
 
 
-def close(found: Mapping[tuple[int, int], Agreement], size: int) -> list[tuple[int, int]]:
-    """The pairs that are alike in order, or share more of the strongest units than chance would."""
-    return [
-        pair
-        for pair, each in found.items()
-        if each.tau is not None
-        and each.shared is not None
-        and (each.tau >= alike(size) or by_chance(each.shared, size) <= SELDOM)
-    ]
-
-
-def apart(found: Mapping[tuple[int, int], Agreement], size: int) -> list[int]:
-    """The methods that are close to no other."""
-    known = {i for pair, each in found.items() if each.tau is not None for i in pair}
-    return sorted(known - {i for pair in close(found, size) for i in pair})
-
-
-def alike(size: int) -> float:
+def least_tau_alike(size: int) -> float:
     """The tau-b from which two orders of `size` units are called alike.
 
     Chance gives unrelated orders a tau with σ² = 2(2n + 5) / 9n(n − 1) (Kendall 1938); 2.5 σ above 0 is reached once in
     160 pairs, and a few methods make many pairs. In a long text chance is small, and ALIKE is the bound.
     """
-    return max(ALIKE, RARE * math.sqrt(2 * (2 * size + 5) / (9 * size * (size - 1)))) if size > 1 else math.inf
+    if size < 2:
+        return math.inf
+    deviation = math.sqrt(2 * (2 * size + 5) / (9 * size * (size - 1)))
+    return max(ALIKE, RARE_DEVIATIONS * deviation)
+
+
+def close_pairs(agreements: PairAgreements, size: int) -> list[tuple[int, int]]:
+    """The pairs that are alike in order, or share more of the strongest units than chance would."""
+    return [pair for pair, agreement in agreements.items() if is_close(agreement, size)]
+
+
+def is_close(agreement: Agreement, size: int) -> bool:
+    if agreement.tau is None or agreement.shared is None:
+        return False
+    return agreement.tau >= least_tau_alike(size) or chance_of_sharing(agreement.shared, size) <= RARE_PROBABILITY
+
+
+def methods_apart(agreements: PairAgreements, size: int) -> list[int]:
+    """The methods that are close to no other; what is constant is neither."""
+    in_order: set[int] = set()
+    for pair, agreement in agreements.items():
+        if agreement.tau is not None:
+            in_order.update(pair)
+    near: set[int] = set()
+    for pair in close_pairs(agreements, size):
+        near.update(pair)
+    return sorted(in_order - near)

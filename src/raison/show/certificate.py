@@ -1,25 +1,33 @@
-"""What the certificate of a rationale says, in words: is it enough, can something be spared, is it the smallest?
-
-page/rationale.js says the same in the browser; a test compares them.
-"""
+"""What the certificate of a rationale says, in words: is it enough, can something be spared, is it the smallest?"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
 from raison.core.findings import Certificate, PassageFinding
 from raison.core.records import Explanation
 from raison.show.spans import given
-from raison.show.wording import clean, share, short
+from raison.show.wording import STRAIGHT, Quotes, clean, percent, plural, short
 
 __all__ = [
-    "certificate_of", "chosen", "count", "effort", "is_rationale", "kept", "stand", "verdict", "warnings",
-]  # fmt: skip
+    "MOST_NAMES",
+    "SelectionInWords",
+    "certificate_of",
+    "chosen_units",
+    "effort_in_words",
+    "is_rationale",
+    "proof_in_words",
+    "role_in_answer",
+    "selection_in_words",
+    "warnings",
+]
 
-MANY = 12  # names of units in a line
-LONGEST = 48  # characters of a name
+MOST_NAMES = 12  # of units in a line
+MOST_GIVEN = 3  # given tokens that are named
+LONGEST_NAME = 48  # characters
 
 
 def is_rationale(explanation: Explanation) -> bool:
@@ -34,72 +42,127 @@ def certificate_of(explanation: Explanation) -> Certificate:
     return explanation.certificate
 
 
-def chosen(explanation: Explanation) -> list[int]:
-    """The units of the rationale in the order they were chosen, or else in reading order."""
-    selected = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
-    order = [] if explanation.order is None else [int(u) for u in explanation.order if selected[u]]
-    return order + [u for u in np.flatnonzero(selected).tolist() if u not in order]
+def chosen_units(explanation: Explanation) -> list[int]:
+    """The units of the rationale in the order they were chosen; others that were selected follow in reading order."""
+    if explanation.selected is None:
+        return []
+    units = [] if explanation.order is None else explanation.order.tolist()
+    units = [unit for unit in units if explanation.selected[unit]]
+    with_order = set(units)
+    return units + [unit for unit in np.flatnonzero(explanation.selected).tolist() if unit not in with_order]
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+@dataclass(frozen=True)
+class SelectionInWords:
+    """What was selected: `3 of 9 tokens`, the names, and what must be there besides."""
+
+    size: str
+    names: list[str]  # in the order chosen; dots stand for the rest of many
+    besides: str  # `, and the given "the"`, or that nothing is needed
 
 
-def kept(explanation: Explanation) -> list[str]:
+def selection_in_words(explanation: Explanation, *, dots: str = "…", quotes: Quotes = STRAIGHT) -> SelectionInWords:
+    """How much was selected of how much, and what, in the order chosen."""
+    units = chosen_units(explanation)
+    names = [short(explanation.units.names[unit], LONGEST_NAME, dots) for unit in units[:MOST_NAMES]]
+    if len(units) > MOST_NAMES:
+        names.append(dots)
+
+    left, right = quotes
+    given_names = [f"{left}{name}{right}" for name in names_of_given(explanation)]
+    besides = ""
+    if 0 < len(given_names) <= MOST_GIVEN:
+        besides = f"{', and' if names else ': only'} the given {', '.join(given_names)}"
+    elif not names and certificate_of(explanation).sufficient:
+        besides = ": nothing of it is needed"
+    size = f"{len(units)} of {plural(len(explanation.units), explanation.units.level)}"
+    return SelectionInWords(size, names, besides)
+
+
+def names_of_given(explanation: Explanation) -> list[str]:
     """Names of the given tokens, which are kept besides the rationale."""
-    return [short(explanation.encoding.tokens[t], LONGEST) for t in np.flatnonzero(given(explanation))]
+    places = np.flatnonzero(given(explanation))
+    return [short(explanation.encoding.tokens[place], LONGEST_NAME) for place in places]
 
 
-def verdict(explanation: Explanation) -> list[str]:
-    """What was proved about the rationale."""
+# -- what was proved ----------------------------------------------------------------------------------------
+
+
+def proof_in_words(explanation: Explanation) -> list[str]:
+    """What was proved about the rationale, the most important first."""
     certificate = certificate_of(explanation)
     if not certificate.sufficient:
         return ["not sufficient"]
-    soft = certificate.rule.startswith("penalty")
-    parts = ["of low cost (no threshold)" if soft else "sufficient (checked anew)"]
 
-    tau = re.fullmatch(r"probability\(tau=([\d.]+)\)", certificate.rule)
-    if tau and certificate.full_probability is not None:
-        parts.append(f"enough from {share(float(tau[1]) * certificate.full_probability)} on")
+    by_cost = certificate.rule.startswith("penalty")  # a cost has no threshold
+    parts = ["of low cost (no threshold)" if by_cost else "sufficient (checked anew)"]
+    threshold = probability_threshold(certificate)
+    if threshold is not None:
+        parts.append(f"enough from {percent(threshold)} on")
     if certificate.irreducible is not None:
         parts.append("nothing can be spared" if certificate.irreducible else "something may be spared")
-    parts.append(verdict_on_size(certificate, soft=soft))
+    parts.append(proof_of_cost(certificate) if by_cost else proof_of_size(certificate))
     return parts
 
 
-def verdict_on_size(certificate: Certificate, *, soft: bool) -> str:
-    """Whether something better was ruled out; `soft`: the rule is a cost without a threshold."""
+def probability_threshold(certificate: Certificate) -> float | None:
+    """The probability from which a set is enough, where the rule is a share of the probability of the whole context."""
+    share_of_whole = re.fullmatch(r"probability\(tau=([\d.]+)\)", certificate.rule)
+    if share_of_whole is None or certificate.full_probability is None:
+        return None
+    return float(share_of_whole[1]) * certificate.full_probability
+
+
+def proof_of_cost(certificate: Certificate) -> str:
+    """Whether a cheaper rationale was ruled out."""
+    return "proved: none costs less" if certificate.optimal else "not proved to cost least"
+
+
+def proof_of_size(certificate: Certificate) -> str:
+    """Whether a smaller rationale was ruled out."""
     if certificate.optimal:
-        return "proved: none costs less" if soft else "proved: none is smaller"
-    if soft:
-        return "not proved to cost least"
+        return "proved: none is smaller"
     if certificate.lower_bound:
         return f"not proved smallest: at least {certificate.lower_bound} needed"
     return "not proved smallest"
 
 
-def effort(explanation: Explanation) -> list[str]:
+# -- what it took -------------------------------------------------------------------------------------------
+
+
+def effort_in_words(explanation: Explanation) -> list[str]:
     """What the model reads and says now, and what the search took."""
     certificate = certificate_of(explanation)
     parts = []
     if certificate.kept_tokens is not None and certificate.context_tokens is not None:
-        context = count(certificate.context_tokens, "context token")
+        context = plural(certificate.context_tokens, "context token")
         parts.append(f"the model reads {certificate.kept_tokens} of {context}")
     if certificate.probability is not None and not explanation.steps:  # else the path says it
-        whole = ""
-        if certificate.full_probability is not None:
-            whole = f" ({share(certificate.full_probability)} from the whole context)"
-        parts.append(f"probability {share(certificate.probability)}{whole}")
-    work = []
-    if certificate.evaluations is not None:
-        work.append(count(certificate.evaluations, "evaluation"))
-    if certificate.search_tokens is not None:
-        work.append(count(certificate.search_tokens, "token-forward"))
-    if certificate.check_tokens:
-        work.append(f"{certificate.check_tokens} more to check")
+        parts.append(f"probability {percent(certificate.probability)}{from_whole_context(certificate)}")
+    work = work_in_words(certificate)
     if work:
         parts.append(", ".join(work))
     return parts
+
+
+def from_whole_context(certificate: Certificate) -> str:
+    if certificate.full_probability is None:
+        return ""
+    return f" ({percent(certificate.full_probability)} from the whole context)"
+
+
+def work_in_words(certificate: Certificate) -> list[str]:
+    work = []
+    if certificate.evaluations is not None:
+        work.append(plural(certificate.evaluations, "evaluation"))
+    if certificate.search_tokens is not None:
+        work.append(plural(certificate.search_tokens, "token-forward"))
+    if certificate.check_tokens:
+        work.append(f"{certificate.check_tokens} more to check")
+    return work
+
+
+# -- what a reader must know --------------------------------------------------------------------------------
 
 
 def warnings(explanation: Explanation) -> list[str]:
@@ -110,8 +173,10 @@ def warnings(explanation: Explanation) -> list[str]:
     if certificate.status == "impossible":
         sentences.append(f"Not even the whole context is sufficient by {rule}, and this search found no part that is.")
     elif certificate.status in ("budget", "interrupted"):
-        why = "its budget was spent" if certificate.status == "budget" else "it was interrupted"
-        sentences.append(f"The search ended because {why}: this is the best found, and a smaller rationale may exist.")
+        reason = "its budget was spent" if certificate.status == "budget" else "it was interrupted"
+        sentences.append(
+            f"The search ended because {reason}: this is the best found, and a smaller rationale may exist."
+        )
     if not certificate.sufficient and certificate.status != "impossible":
         sentences.append(f"What is marked is not sufficient by {rule}: the prediction rests on more than this.")
     if certificate.is_prediction is False:
@@ -120,10 +185,12 @@ def warnings(explanation: Explanation) -> list[str]:
     return sentences
 
 
-def stand(passage: PassageFinding) -> str:
+def role_in_answer(passage: PassageFinding) -> str:
     """What a passage is to an answer."""
     if passage.selected and passage.necessary:
         return "the answer rests on it, and its words change without it"
     if passage.selected:
         return "the answer rests on it"
-    return "the answer's words change without it" if passage.necessary else "not needed"
+    if passage.necessary:
+        return "the answer's words change without it"
+    return "not needed"

@@ -1,100 +1,108 @@
-"""What is said about several methods in words: their names, who agrees with whom, and who stands apart.
-
-page/agreement.js says the same in the browser; a test compares them.
-"""
+"""What is said about several methods in words: their names, who agrees with whom, and who stands apart."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from raison.core.records import Explanation
 from raison.show import scale
-from raison.show.agreement import Agreement, alike, apart, close, constant, top
+from raison.show.agreement import (
+    Agreement,
+    PairAgreements,
+    close_pairs,
+    count_of_strongest,
+    is_constant,
+    least_tau_alike,
+    methods_apart,
+)
 from raison.show.wording import clean
 
-__all__ = ["footnotes", "listed", "statement", "subject", "titles"]
+__all__ = [
+    "Measure",
+    "footnotes",
+    "join_names",
+    "measures_for",
+    "method_titles",
+    "signed_hundredths",
+    "statement_of_agreement",
+    "subject_of",
+]
 
-MANY = 4  # names in a sentence
+MOST_NAMES = 4  # in a sentence
 
 
-def subject(explanation: Explanation) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Measure:
+    """A measure of agreement: what it is called, also in ASCII, and what its numbers mean."""
+
+    title: str
+    ascii_title: str
+    meaning: str
+
+
+def measures_for(size: int) -> dict[str, Measure]:
+    """The measures of agreement about `size` units, by the fields of `Agreement`."""
+    strongest = count_of_strongest(size)
+    return {
+        "shared": Measure(
+            title="Strongest",
+            ascii_title=f"how many of the strongest {strongest} are the same",
+            meaning=f"how many of the {strongest} strongest units of both are the same, on the same side",
+        ),
+        "tau": Measure(
+            title="Kendall τ-b",
+            ascii_title="Kendall tau-b",
+            meaning="of two units, do both put the same one first? 1 always, 0 as often as not, −1 never",
+        ),
+        "rho": Measure("Spearman ρ", "Spearman rho", "correlation of the ranks, from −1 to 1"),
+        "r": Measure("Pearson r", "Pearson r", "correlation of the scores, from −1 to 1"),
+    }
+
+
+def subject_of(explanation: Explanation) -> tuple[str, ...]:
     """What is explained, apart from the method: explanations that agree in it can be compared."""
     records = explanation.encoding, explanation.units, explanation.target
     return (explanation.model, *(record.content() for record in records))
 
 
-def titles(explanations: Sequence[Explanation]) -> list[str]:
+# -- names --------------------------------------------------------------------------------------------------
+
+
+def method_titles(explanations: Sequence[Explanation]) -> list[str]:
     """A name for each method, as short as they can be told apart: without parameters, with them, with the removal."""
     specs = [clean(explanation.method) for explanation in explanations]
-    removed = [f"{s}, {clean(e.removal)}" if e.removal else s for s, e in zip(specs, explanations, strict=True)]
-    for names in ([spec.partition("(")[0] for spec in specs], specs, removed):
+    bare_names = [spec.partition("(")[0] for spec in specs]
+    with_removal = []
+    for spec, explanation in zip(specs, explanations, strict=True):
+        with_removal.append(f"{spec}, {clean(explanation.removal)}" if explanation.removal else spec)
+
+    for names in (bare_names, specs, with_removal):
         if len(set(names)) == len(names):
             return names
-    return [f"{name} #{place}" for place, name in enumerate(removed, start=1)]
+    return [f"{name} #{place}" for place, name in enumerate(with_removal, start=1)]
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; many are cut short."""
-    shown = list(names) if len(names) <= MANY else [*names[: MANY - 1], f"{len(names) - MANY + 1} more"]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+    shown = list(names)
+    if len(names) > MOST_NAMES:
+        shown = [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def statement(explanations: Sequence[Explanation], found: Mapping[tuple[int, int], Agreement]) -> str:
-    """Who agrees with whom, in a sentence or two; `found` holds every pair."""
-    names, level, size = titles(explanations), explanations[0].units.level, len(explanations[0].units)
-    if size < 2:
-        return f"There is only one {level}: nothing to compare."
-    flat = [name for name, each in zip(names, explanations, strict=True) if constant(each.scores)]
-    same = [f"{listed(flat)} {'give' if len(flat) > 1 else 'gives'} every {level} the same score."] if flat else []
-    known = {pair: each.tau for pair, each in found.items() if each.tau is not None}
-    if not known:
-        return " ".join([*same, "There is nothing to compare."])
-    near = close(found, size)
-    closest = max(known, key=lambda pair: (known[pair], found[pair].shared))
-    if near and known[closest] < alike(size):  # these are close by their strongest units alone
-        closest = max(near, key=lambda pair: (found[pair].shared, known[pair]))
-    pair = f"{names[closest[0]]} and {names[closest[1]]}"
-    common = found[closest].shared or 0
-    shared = agreed(common, top(size), level)
-    by_order = not near or known[closest] >= alike(size)
-    most = f"{pair} {nearest(known[closest], common, size, level, by_order=by_order)}"
-    alone = [names[i] for i in apart(found, size)]
-    if alike(size) > 1:
-        said = f"{pair} {shared}" if len(explanations) == 2 else most
-        said = f"{said}; {size} {level}s are too few to tell orders from chance."
-    elif len(explanations) == 2:
-        same_order, reverse = known[closest] >= alike(size), known[closest] <= -alike(size)
-        order = f"order the {level}s in reverse" if reverse else f"order the {level}s alike"
-        order = order if same_order or reverse else f"do not {order}"
-        said = f"{pair} {shared} {'and' if (common > 0) == same_order else 'but'} {order}."
-    elif not near:
-        said = f"No two methods agree more than chance would; {most}."
-    elif all(tau >= alike(size) for tau in known.values()):
-        said = f"All methods order the {level}s alike; {most}."
-    elif alone:
-        said = f"{most}; {listed(alone)} {'stand' if len(alone) > 1 else 'stands'} apart."
-    else:
-        said = f"{most}; every method is close to at least one other."
-    return " ".join([said, *same])
+def names_of_constant(explanations: Sequence[Explanation]) -> list[str]:
+    """The methods that give every unit the same score."""
+    names = zip(method_titles(explanations), explanations, strict=True)
+    return [name for name, explanation in names if is_constant(explanation.scores)]
 
 
-def nearest(tau: float, shared: int, size: int, level: str, *, by_order: bool) -> str:
-    """What the closest pair of methods has in common: first the measure by which it is the closest, then the other.
-
-    `order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest`.
-    """
-    k, rounded = top(size), hundredths(tau)
-    if not by_order:
-        return (
-            f"share the most of the strongest {level}s ({shared} of {k}) but order the {level}s no more alike than "
-            f"chance would (tau-b {rounded})"
-        )
-    order = f"order the {level}s most alike (tau-b {rounded})"
-    if shared == k or k == 1:
-        return f"{order} {'and' if shared else 'but'} {agreed(shared, k, level)}"
-    if 2 * shared >= k:
-        return f"{order} and share {shared} of the {k} strongest"
-    return f"{order} but share {f'only {shared}' if shared else 'none'} of the {k} strongest"
+def names_without_signs(explanations: Sequence[Explanation]) -> list[str]:
+    """The methods that give no negative scores."""
+    names = zip(method_titles(explanations), explanations, strict=True)
+    return [name for name, explanation in names if not scale.has_negative(explanation.scores)]
 
 
 def hundredths(value: float) -> str:
@@ -102,30 +110,176 @@ def hundredths(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"
 
 
-def agreed(shared: int, k: int, level: str) -> str:
-    """`agree on 4 of the 5 strongest words`."""
-    if k == 1:
-        return f"agree on the strongest {level}" if shared else f"differ in the strongest {level}"
-    if shared == k:
-        return f"agree on the {k} strongest {level}s"
-    return f"agree on {shared or 'none'} of the {k} strongest {level}s"
+def signed_hundredths(value: float) -> str:
+    """The same with its sign, as it stands in the table."""
+    return f"{round(value, 2) + 0.0:+.2f}"
 
 
-def footnotes(explanations: Sequence[Explanation], found: Mapping[tuple[int, int], Agreement]) -> list[str]:
-    """What the words and numbers of an agreement mean."""
-    names, level, size = titles(explanations), explanations[0].units.level, len(explanations[0].units)
-    if all(each.tau is None for each in found.values()):
-        return []
-    least, said = alike(size), []
-    if least <= 1:
-        said.append(f"Alike: tau-b of {least:.3f} or more, which unrelated orders of {size} {level}s rarely reach.")
-    if least <= 1 and len(explanations) > 2 and apart(found, size):
-        said.append("Apart: alike to none, and sharing no more of the strongest with any than chance would.")
-    plain = [name for name, each in zip(names, explanations, strict=True) if not scale.signed(each.scores)]
-    if any(each.by_size for each in found.values()):
-        one = len(plain) == 1
-        said.append(
-            f"{listed(plain)} {'has' if one else 'have'} no negative scores and {'is' if one else 'are'} compared "
-            "with the others by size, without signs."
+# -- who agrees with whom -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClosestPair:
+    """The two methods that have most in common, by their orders or else by their strongest units."""
+
+    names: str  # `a and b`
+    shared: int  # of the strongest units
+    tau: float
+    by_order: bool  # closest by tau-b
+    level: str  # what the units are
+    size: int  # units
+
+    @property
+    def strongest(self) -> int:
+        """How many units count as the strongest."""
+        return count_of_strongest(self.size)
+
+
+def statement_of_agreement(explanations: Sequence[Explanation], agreements: PairAgreements) -> str:
+    """Who agrees with whom, in a sentence or two; `agreements` holds every pair."""
+    units = explanations[0].units
+    if len(units) < 2:
+        return f"There is only one {units.level}: nothing to compare."
+
+    closest = closest_pair(explanations, agreements)
+    first = "There is nothing to compare." if closest is None else statement_of_pairs(explanations, agreements, closest)
+    constant = names_of_constant(explanations)
+    if not constant:
+        return first
+    verb = "gives" if len(constant) == 1 else "give"
+    without_order = f"{join_names(constant)} {verb} every {units.level} the same score."
+    return " ".join([without_order, first] if closest is None else [first, without_order])
+
+
+def statement_of_pairs(explanations: Sequence[Explanation], agreements: PairAgreements, closest: ClosestPair) -> str:
+    """What the closest pair shares, and what that says about all methods."""
+    level, size = closest.level, closest.size
+    bound = least_tau_alike(size)
+    two_methods = len(explanations) == 2
+    agree_most = f"{closest.names} {closest_in_words(closest)}"
+
+    if bound > 1:
+        pair = f"{closest.names} {agree_on_strongest(closest)}" if two_methods else agree_most
+        return f"{pair}; {size} {level}s are too few to tell orders from chance."
+    if two_methods:
+        return statement_of_two(closest)
+    if not close_pairs(agreements, size):
+        return f"No two methods agree more than chance would; {agree_most}."
+
+    taus = [agreement.tau for agreement in agreements.values() if agreement.tau is not None]
+    if all(tau >= bound for tau in taus):
+        return f"All methods order the {level}s alike; {agree_most}."
+    names = method_titles(explanations)
+    apart = [names[place] for place in methods_apart(agreements, size)]
+    if apart:
+        verb = "stands" if len(apart) == 1 else "stand"
+        return f"{agree_most}; {join_names(apart)} {verb} apart."
+    return f"{agree_most}; every method is close to at least one other."
+
+
+def statement_of_two(closest: ClosestPair) -> str:
+    """How far two methods agree about the strongest units and about the order of all."""
+    bound = least_tau_alike(closest.size)
+    alike = closest.tau >= bound
+    order = f"do not order the {closest.level}s alike"
+    if alike:
+        order = f"order the {closest.level}s alike"
+    elif closest.tau <= -bound:
+        order = f"order the {closest.level}s in reverse"
+    conjunction = "and" if (closest.shared > 0) == alike else "but"
+    return f"{closest.names} {agree_on_strongest(closest)} {conjunction} {order}."
+
+
+def closest_pair(explanations: Sequence[Explanation], agreements: PairAgreements) -> ClosestPair | None:
+    """The pair that is closest by order; by its strongest units, if only these are closer than chance would have them.
+
+    None where no pair can be compared.
+    """
+    ordered = {pair: agreement for pair, agreement in agreements.items() if agreement.tau is not None}
+    if not ordered:
+        return None
+    units = explanations[0].units
+    near = close_pairs(agreements, len(units))
+    pair = max(ordered, key=lambda pair: (tau_of(ordered[pair]), shared_of(ordered[pair])))
+    by_order = not near or tau_of(ordered[pair]) >= least_tau_alike(len(units))
+    if not by_order:
+        pair = max(near, key=lambda pair: (shared_of(ordered[pair]), tau_of(ordered[pair])))
+
+    names = method_titles(explanations)
+    return ClosestPair(
+        names=f"{names[pair[0]]} and {names[pair[1]]}",
+        shared=shared_of(ordered[pair]),
+        tau=tau_of(ordered[pair]),
+        by_order=by_order,
+        level=units.level,
+        size=len(units),
+    )
+
+
+def tau_of(agreement: Agreement) -> float:
+    """The tau-b of a pair, below every other where it has none."""
+    return -2.0 if agreement.tau is None else agreement.tau
+
+
+def shared_of(agreement: Agreement) -> int:
+    return agreement.shared or 0
+
+
+def closest_in_words(closest: ClosestPair) -> str:
+    """What the closest pair of methods has in common: first the measure by which it is the closest, then the other.
+
+    `order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest`.
+    """
+    shared, strongest, level = closest.shared, closest.strongest, closest.level
+    tau = hundredths(closest.tau)
+    if not closest.by_order:
+        return (
+            f"share the most of the strongest {level}s ({shared} of {strongest}) but order the {level}s no more alike "
+            f"than chance would (tau-b {tau})"
         )
-    return said
+
+    order = f"order the {level}s most alike (tau-b {tau})"
+    if shared == strongest or strongest == 1:
+        conjunction = "and" if shared else "but"
+        return f"{order} {conjunction} {agree_on_strongest(closest)}"
+    if 2 * shared >= strongest:
+        return f"{order} and share {shared} of the {strongest} strongest"
+    few = f"only {shared}" if shared else "none"
+    return f"{order} but share {few} of the {strongest} strongest"
+
+
+def agree_on_strongest(closest: ClosestPair) -> str:
+    """`agree on 4 of the 5 strongest words`."""
+    shared, strongest, level = closest.shared, closest.strongest, closest.level
+    if strongest == 1:
+        return f"agree on the strongest {level}" if shared else f"differ in the strongest {level}"
+    if shared == strongest:
+        return f"agree on the {strongest} strongest {level}s"
+    return f"agree on {shared or 'none'} of the {strongest} strongest {level}s"
+
+
+# -- what words and numbers mean ----------------------------------------------------------------------------
+
+
+def footnotes(explanations: Sequence[Explanation], agreements: PairAgreements) -> list[str]:
+    """What the words and numbers of an agreement mean."""
+    if all(agreement.tau is None for agreement in agreements.values()):
+        return []
+    units = explanations[0].units
+    size, bound = len(units), least_tau_alike(len(units))
+    sentences = []
+    if bound <= 1:
+        sentences.append(
+            f"Alike: tau-b of {bound:.3f} or more, which unrelated orders of {size} {units.level}s rarely reach."
+        )
+        if len(explanations) > 2 and methods_apart(agreements, size):
+            sentences.append("Apart: alike to none, and sharing no more of the strongest with any than chance would.")
+    if any(agreement.by_size for agreement in agreements.values()):
+        sentences.append(note_on_sizes(names_without_signs(explanations)))
+    return sentences
+
+
+def note_on_sizes(names: Sequence[str]) -> str:
+    """Why methods are compared by size."""
+    has, are = ("has", "is") if len(names) == 1 else ("have", "are")
+    return f"{join_names(names)} {has} no negative scores and {are} compared with the others by size, without signs."

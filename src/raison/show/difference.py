@@ -13,10 +13,12 @@ import numpy as np
 
 from raison.core.records import Explanation
 from raison.show import scale
-from raison.show.agreement import comparable
-from raison.show.consensus import titles
+from raison.show.agreement import comparable_scores
+from raison.show.consensus import method_titles
 
-__all__ = ["Difference", "difference", "differences"]
+__all__ = ["NO_DIFFERENCE", "Difference", "difference_of", "differences_from_first"]
+
+NO_DIFFERENCE = "The two methods say the same."
 
 
 @dataclass(frozen=True)
@@ -33,36 +35,48 @@ class Difference:
     @property
     def values(self) -> np.ndarray:
         """[u] in -2..2, above 0 where the first gives more."""
-        return self.one - self.other
+        values: np.ndarray = self.one - self.other
+        return values
 
     @property
     def weights(self) -> np.ndarray:
         """[u] in -1..1: how strong the colours are."""
-        return np.clip(self.values, -1, 1)
+        weights: np.ndarray = np.clip(self.values, -1, 1)
+        return weights
 
     @property
-    def signed(self) -> bool:
-        return scale.signed(self.one) or scale.signed(self.other)
+    def has_negative(self) -> bool:
+        return scale.has_negative(self.one) or scale.has_negative(self.other)
 
     def strongest(self, most: int, side: int = 0) -> list[int]:
         """The units with the largest differences that can be seen; only those of a side, 1 or -1, if one is given."""
         sizes = self.values * side if side else np.abs(self.values)
-        return [int(u) for u in np.argsort(-sizes, kind="stable")[:most] if sizes[u] >= scale.SILENT]
+        largest = np.argsort(-sizes, kind="stable")[:most]
+        return [int(unit) for unit in largest if sizes[unit] >= scale.SILENT]
 
     def meaning(self) -> str:
         """What the numbers are."""
-        signs = "without signs" if self.by_size else "with their signs" if self.signed else ""
-        return "scores divided by the largest of their method" + (f", {signs}" if signs else "")
+        relative = "scores divided by the largest of their method"
+        if self.by_size:
+            return f"{relative}, without signs"
+        return f"{relative}, with their signs" if self.has_negative else relative
 
 
-def difference(one: Explanation, other: Explanation, names: Sequence[str]) -> Difference:
-    a, b = comparable(one.scores, other.scores)
-    signs = scale.signed(one.scores) != scale.signed(other.scores)
-    return Difference(one, names[0], names[1], scale.weights(a), scale.weights(b), signs)
+def difference_of(one: Explanation, other: Explanation, names: tuple[str, str]) -> Difference:
+    """What the first of two methods gives more than the second."""
+    scores, other_scores = comparable_scores(one.scores, other.scores)
+    return Difference(
+        explanation=one,
+        first=names[0],
+        second=names[1],
+        one=scale.weights(scores),
+        other=scale.weights(other_scores),
+        by_size=scale.has_negative(one.scores) != scale.has_negative(other.scores),
+    )
 
 
-def differences(explanations: Sequence[Explanation]) -> list[Difference]:
+def differences_from_first(explanations: Sequence[Explanation]) -> list[Difference]:
     """The first method minus each of the others."""
-    names = titles(explanations)
     first, *others = explanations
-    return [difference(first, each, (names[0], name)) for each, name in zip(others, names[1:], strict=True)]
+    first_name, *names = method_titles(explanations)
+    return [difference_of(first, other, (first_name, name)) for other, name in zip(others, names, strict=True)]

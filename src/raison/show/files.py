@@ -16,41 +16,46 @@ from raison.core.outputs import replacing
 from raison.core.records import Explanation
 from raison.show.head_selection import HeadSelection, HeadStatistics
 
-__all__ = ["chosen", "draw", "read_saved", "whole"]
+__all__ = ["Saved", "heads_above_thresholds", "read_saved", "refuse_malformed", "write_saved"]
+
+Saved = list[Explanation] | Evaluation | Artifact  # what explain, rationalize, evaluate and heads write
 
 ENDINGS = (".svg", ".png", ".pdf", ".tex", ".html")
+MOST_PANELS = 4  # curves of an evaluation in one picture
 
 
-def read_saved(path: Path) -> Any:
-    """Explanations (one JSON object in each line, or a list), an evaluation, or the heads of a model."""
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def read_saved(path: Path) -> Saved:
+    """The result in a file: explanations (one JSON object in each line, or a list), an evaluation, or heads."""
+    text = read_text(path)
+    try:
+        saved = saved_from_json(json_value(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
+        reason = "it holds no JSON" if isinstance(error, json.JSONDecodeError) else str(error)[:120].rstrip(".")
+        raise InputError(
+            f"{str(path)!r} is no result of raison ({reason}): name a file that explain, rationalize, evaluate or "
+            "heads wrote with --out."
+        ) from None
+    if isinstance(saved, list) and not saved:
+        raise InputError(f"{str(path)!r} holds no explanation: name a file that does.")
+    return saved
+
+
+def read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            text = limits.read(file, limits.FILE, repr(str(path))).decode("utf-8-sig")
+            return limits.read(file, limits.FILE, repr(str(path))).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} holds no text: name a file that raison wrote with --out.") from None
     except OSError as error:
         raise InputError(f"{str(path)!r} can't be read ({error}): name a file that raison wrote.") from None
-    try:
-        whole = parsed(text)
-        if isinstance(whole, dict) and "cells" in whole:
-            return Evaluation.from_dict(whole)
-        if isinstance(whole, dict) and whole.get("kind") == "heads":
-            return Artifact.from_dict(whole)
-        found = [Explanation.from_dict(each) for each in (whole if isinstance(whole, list) else [whole])]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
-        told = "it holds no JSON" if isinstance(error, json.JSONDecodeError) else str(error)[:120].rstrip(".")
-        raise InputError(
-            f"{str(path)!r} is no result of raison ({told}): name a file that explain, rationalize, evaluate or heads "
-            "wrote with --out."
-        ) from None
-    if not found:
-        raise InputError(f"{str(path)!r} holds no explanation: name a file that does.")
-    return found
 
 
-def parsed(text: str) -> Any:
+def json_value(text: str) -> Any:
     """A JSON value, or those of several lines as a list."""
     try:
         return limits.from_json(text)
@@ -58,54 +63,61 @@ def parsed(text: str) -> Any:
         return [limits.from_json(line) for line in text.split("\n") if line.strip()]
 
 
-def draw(saved: Any, path: Path) -> None:
-    """Write a saved result; the ending says as what."""
-    with whole():
-        write(saved, path)
+def saved_from_json(value: Any) -> Saved:
+    """The records in a JSON value; anything else raises an error of whatever kind."""
+    if isinstance(value, dict) and "cells" in value:
+        return Evaluation.from_dict(value)
+    if isinstance(value, dict) and value.get("kind") == "heads":
+        return Artifact.from_dict(value)
+    records = value if isinstance(value, list) else [value]
+    return [Explanation.from_dict(record) for record in records]
 
 
 @contextmanager
-def whole() -> Iterator[None]:
-    """What was changed by hand may read as a record and still say what none of ours says."""
+def refuse_malformed() -> Iterator[None]:
+    """What was changed by hand may read as a record and still say what none of ours says: an error tells so."""
     try:
         yield
     except (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise InputError(f"This is no result as raison writes it ({told}): make it anew.") from None
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"This is no result as raison writes it ({reason}): make it anew.") from None
 
 
-def write(saved: Any, path: Path) -> None:
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def write_saved(saved: Saved, path: Path) -> None:
+    """Write a saved result; the ending says as what."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"A result is written as {', '.join(ENDINGS)}, not as {path.suffix or 'nothing'!r}.")
-    if ending == ".tex":
-        from raison.show.latex import latex
-
-        with replacing(path) as half:
-            half.write_text(latex(saved), encoding="utf-8")
-    elif ending == ".html":
-        with replacing(path) as half:
-            half.write_text(page_of(saved), encoding="utf-8")
-    elif isinstance(saved, Evaluation):
-        from raison.show.figure.curves import draw_curves
-
-        keys = tuple(saved.curves) or tuple(column.key for column in saved.columns)
-        draw_curves(saved, keys[:4], path)
-    elif isinstance(saved, Artifact):
-        from raison.show.figure.heads import draw_heads
-
-        draw_heads(chosen(saved), path)
-    else:
-        from raison.show.figure.explanation import to_figure
-
-        to_figure(saved, path)
+    with refuse_malformed():
+        if ending == ".tex":
+            write_text(latex_of(saved), path)
+        elif ending == ".html":
+            write_text(page_of(saved), path)
+        else:
+            draw_picture(saved, path)
 
 
-def page_of(saved: Any) -> str:
+def write_text(text: str, path: Path) -> None:
+    with replacing(path) as half:
+        half.write_text(text, encoding="utf-8")
+
+
+def latex_of(saved: Saved) -> str:
+    if isinstance(saved, Artifact):
+        raise InputError("Only explanations and evaluations are written as LaTeX: draw the rest as .svg or .pdf.")
+    from raison.show.latex import to_latex
+
+    return to_latex(saved)
+
+
+def page_of(saved: Saved) -> str:
     if isinstance(saved, Evaluation):
-        from raison.show.html.evaluation import report
+        from raison.show.html.evaluation import evaluation_page
 
-        return report(saved)
+        return evaluation_page(saved)
     if isinstance(saved, Artifact):
         raise InputError("Heads are drawn as .svg, .png or .pdf: name one of these.")
     from raison.show.html.explanation import to_html
@@ -113,6 +125,23 @@ def page_of(saved: Any) -> str:
     return to_html(saved)
 
 
-def chosen(saved: Artifact) -> HeadSelection:
+def draw_picture(saved: Saved, path: Path) -> None:
+    """A picture of heads, of curves, or of a text and its scores."""
+    if isinstance(saved, Evaluation):
+        from raison.show.figure.curves import draw_curves
+
+        keys = tuple(saved.curves) or tuple(column.key for column in saved.columns)
+        draw_curves(saved, keys[:MOST_PANELS], path)
+    elif isinstance(saved, Artifact):
+        from raison.show.figure.heads import draw_heads
+
+        draw_heads(heads_above_thresholds(saved), path)
+    else:
+        from raison.show.figure.explanation import to_figure
+
+        to_figure(saved, path)
+
+
+def heads_above_thresholds(saved: Artifact) -> HeadSelection:
     """The heads above the usual thresholds (`raison heads` has options for others)."""
     return HeadSelection.by_usual_thresholds(HeadStatistics.of(saved))

@@ -3,43 +3,77 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
-__all__ = ["register"]
+from raison.core.evaluation import Evaluation
+from raison.core.records import Explanation
 
-LINE, CHROME = 34, 420  # pixels of a line of text, and of all that stands around it
+__all__ = ["show_in_notebooks"]
+
+LINE, AROUND = 34, 420  # pixels of a line of text, and of all that stands around it
+LETTERS = 75  # in a line
+HIGHEST = 900  # pixels
 
 
-def register(shell: Any) -> None:
+class Formatter(Protocol):
+    """What IPython asks for the HTML of an object; None means that it has none."""
+
+    def for_type(self, kind: type, to_html: Callable[..., str | None], /) -> object: ...
+    def for_type_by_name(self, module: str, name: str, to_html: Callable[..., str | None], /) -> object: ...
+
+
+class DisplayFormatter(Protocol):
+    @property
+    def formatters(self) -> Mapping[str, Formatter]: ...
+
+
+class Shell(Protocol):
+    """As much of an IPython shell as is needed here."""
+
+    @property
+    def display_formatter(self) -> DisplayFormatter: ...
+
+
+def show_in_notebooks(shell: Shell) -> None:
     """Tell an IPython shell how explanations, lists of them and evaluations are shown."""
     formatter = shell.display_formatter.formatters["text/html"]
-    formatter.for_type_by_name("raison.core.records", "Explanation", lambda found: frame([found]))
-    formatter.for_type_by_name("raison.core.evaluation", "Evaluation", evaluated)
-    formatter.for_type(list, several)
+    formatter.for_type_by_name("raison.core.records", "Explanation", frame_of_explanation)
+    formatter.for_type_by_name("raison.core.evaluation", "Evaluation", frame_of_evaluation)
+    formatter.for_type(list, frame_of_list)
 
 
-def several(found: list[Any]) -> str | None:
+def frame_of_explanation(explanation: Explanation) -> str:
+    return frame_of_explanations([explanation])
+
+
+def frame_of_list(items: list[object]) -> str | None:
     """A list of explanations; any other list stays what it is."""
-    from raison.core.records import Explanation
+    explanations = [item for item in items if isinstance(item, Explanation)]
+    if not items or len(explanations) < len(items):
+        return None
+    return frame_of_explanations(explanations)
 
-    return frame(found) if found and all(isinstance(each, Explanation) for each in found) else None
 
-
-def frame(found: list[Any]) -> str:
-    """The page in a frame of its own: its styles and scripts can't meet the notebook's."""
+def frame_of_explanations(explanations: Sequence[Explanation]) -> str:
+    """The page of explanations, with room for its text once for each."""
     from raison.show.html.explanation import to_html
 
-    longest = max(sum(map(len, each.encoding.texts)) for each in found)
-    return framed(to_html(found), CHROME + LINE * (longest // 75 + 2 * len(found)))
+    longest = max(sum(map(len, explanation.encoding.texts)) for explanation in explanations)
+    lines = longest // LETTERS + 2 * len(explanations)
+    return page_in_frame(to_html(explanations), AROUND + LINE * lines)
 
 
-def evaluated(found: Any) -> str:
-    from raison.show.html.evaluation import report
+def frame_of_evaluation(evaluation: Evaluation) -> str:
+    """The page of an evaluation, with room for its table."""
+    from raison.show.html.evaluation import evaluation_page
 
-    return framed(report(found), CHROME + LINE * (2 * len(found.methods) + 8))
+    lines = 2 * len(evaluation.methods) + 8
+    return page_in_frame(evaluation_page(evaluation), AROUND + LINE * lines)
 
 
-def framed(page: str, height: int) -> str:
-    style = f"width:100%;height:{min(height, 900)}px;border:0;resize:vertical;overflow:auto"
+def page_in_frame(page: str, height: int) -> str:
+    """A page in a frame of its own: its styles and scripts can't meet the notebook's."""
+    style = f"width:100%;height:{min(height, HIGHEST)}px;border:0;resize:vertical;overflow:auto"
     allowed = "allow-scripts allow-downloads"
     return f'<iframe sandbox="{allowed}" title="raison" style="{style}" srcdoc="{html.escape(page)}"></iframe>'

@@ -21,9 +21,9 @@ __all__ = [
     "SELECTED",
     "SILENT",
     "background",
+    "has_negative",
     "hexadecimal",
     "ink",
-    "signed",
     "weights",
 ]
 
@@ -48,7 +48,7 @@ def weights(scores: np.ndarray) -> np.ndarray:
     return scores / largest if largest > 0 else np.zeros(len(scores))
 
 
-def signed(scores: np.ndarray) -> bool:
+def has_negative(scores: np.ndarray) -> bool:
     """True where the scale needs two hues: some score speaks against the target."""
     return bool((scores < 0).any())
 
@@ -58,9 +58,10 @@ def background(weight: float, paper: RGB, hues: tuple[RGB, RGB] = SCORES) -> RGB
     strength = min(1.0, abs(weight))
     if strength < SILENT:
         return None
-    hue = hues[0] if weight > 0 else hues[1]
-    r, g, b = (int(p + (h - p) * strength + 0.5) for p, h in zip(paper, hue, strict=True))
-    return r, g, b
+    above, below = hues
+    hue = above if weight > 0 else below
+    red, green, blue = (int(p + (h - p) * strength + 0.5) for p, h in zip(paper, hue, strict=True))
+    return red, green, blue
 
 
 def ink(colour: RGB) -> RGB:
@@ -76,8 +77,16 @@ def contrast(one: RGB, other: RGB) -> float:
 
 
 def luminance(colour: RGB) -> float:
-    r, g, b = ((c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    """The relative luminance of a colour, 0..1, as the WCAG define it."""
+    red, green, blue = (linear_part(part) for part in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def linear_part(part: int) -> float:
+    """One of red, green and blue of sRGB, 0..255, in proportion to its light."""
+    if part <= 10:
+        return part / 255 / 12.92
+    return float(((part / 255 + 0.055) / 1.055) ** 2.4)
 
 
 def hexadecimal(colour: RGB) -> str:

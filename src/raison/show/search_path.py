@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from raison.core.findings import SearchStep
 from raison.core.records import Explanation
-from raison.show.certificate import certificate_of, count
-from raison.show.wording import share, short, value_name
+from raison.show.certificate import certificate_of
+from raison.show.wording import percent, plural, short, value_name
 
 __all__ = ["Step", "excerpt", "measure", "path", "runners_up"]
 
@@ -121,7 +121,7 @@ def bar_length(probability: float | None, highest: float) -> float | None:
 def figure(value: float | None, probability: float | None) -> str:
     """A step's number: its probability where there is one."""
     if probability is not None:
-        return share(probability)
+        return percent(probability)
     return "" if value is None else f"{value:.4g}"
 
 
@@ -144,7 +144,7 @@ def exponential(value: float) -> float:
 def unit_names(explanation: Explanation, units: Sequence[int], dots: str) -> str:
     """Units by their names; many are counted."""
     if len(units) > NAMED:
-        return count(len(units), explanation.units.level)
+        return plural(len(units), explanation.units.level)
     return ", ".join(short(explanation.units.names[unit], LONGEST, dots) for unit in units)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from raison.core.json_record import Record
 from raison.core.records import Encoding, Explanation
+from raison.show.html.page_data import page_data
 from raison.studies.trust import Trust
 from raison.studies.what_if import HeadsOfAnswer
 
@@ -26,10 +29,13 @@ class PredictionAnswer(Record):
 
 @dataclass(frozen=True, eq=False)
 class ExplanationAnswer(Record):
-    """Explanations, and the Python that gives the same."""
+    """Explanations, and the Python that gives the same; the page draws them in the words that go with them."""
 
     explanations: tuple[Explanation, ...]
     python: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**page_data(self.explanations), "python": list(self.python)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,4 +52,31 @@ class HeadsAnswer(Record):
 
     heads: HeadsOfAnswer
     explanation: Explanation
-    muted: Explanation | None = None
+    without_heads: Explanation | None = None
+    off: tuple[tuple[int, int], ...] = ()  # the heads without which it was made
+
+    def to_dict(self) -> dict[str, Any]:
+        heads = self.heads.to_dict()
+        if self.without_heads is None:
+            return {"heads": heads, "statement": "", **page_data([self.explanation])}
+        beside = replace(
+            self.without_heads,
+            encoding=self.explanation.encoding,
+            method=f"{self.without_heads.method} without {name_heads(self.off)}",
+        )
+        statement = statement_of_heads_off(self.without_heads, len(self.off))
+        return {"heads": heads, "statement": statement, **page_data([self.explanation, beside], together=True)}
+
+
+def name_heads(off: Sequence[tuple[int, int]]) -> str:
+    """`head 3.0`, `heads 3.0, 4.1`: rows of the grid and heads."""
+    names = ", ".join(f"{row}.{head}" for row, head in off)
+    return f"head {names}" if len(off) == 1 else f"heads {names}"
+
+
+def statement_of_heads_off(without_heads: Explanation, count: int) -> str:
+    """How far the value of the target moves when heads are switched off."""
+    heads = "this head" if count == 1 else f"these {count} heads"
+    before = without_heads.diagnostics["value_before"]
+    after = without_heads.diagnostics["value_without_heads"]
+    return f"With {heads} off: {before:.4g} → {after:.4g}"

@@ -145,8 +145,10 @@ class Handlers:
         def work() -> HeadsAnswer:
             explanation = one_explanation(model, body, method, request_of(body))
             heads = heads_of_answer(model, explanation)
-            muted = explain_without_heads(model, method, explanation, body.off) if body.off else None
-            return HeadsAnswer(heads=heads, explanation=explanation, muted=muted)
+            if not body.off:
+                return HeadsAnswer(heads=heads, explanation=explanation)
+            without_heads = explain_without_heads(model, method, explanation, body.off)
+            return HeadsAnswer(heads, explanation, without_heads, off=tuple(body.off))
 
         return work
 

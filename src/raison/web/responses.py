@@ -83,9 +83,8 @@ def line_of_event(event: Event) -> bytes:
     if isinstance(event, Progress):
         return json_bytes({"progress": vars(event)}) + b"\n"
     if isinstance(event, Failure):
-        response = failure_response(event.error)
-        sentence = json.loads(bytes(response.body))
-        return json_bytes({**sentence, "status": response.status_code}) + b"\n"
+        status = status_of(event.error)
+        return json_bytes({"error": sentence_of(event.error), "status": status}) + b"\n"
     if isinstance(event.value, Response):
         return json_bytes({"file": file_in_json(event.value)}) + b"\n"
     return json_bytes({"result": event.value}) + b"\n"
@@ -98,11 +97,24 @@ def file_in_json(response: Response) -> dict[str, str]:
 
 def failure_response(error: BaseException) -> JSONResponse:
     """A sentence with the status that fits."""
-    if isinstance(error, Busy):
-        return JSONResponse({"error": str(error)}, 429, {"retry-after": str(error.seconds)})
+    headers = {"retry-after": str(error.seconds)} if isinstance(error, Busy) else None
+    return JSONResponse({"error": sentence_of(error)}, status_of(error), headers)
+
+
+def sentence_of(error: BaseException) -> str:
+    """What an error says to a client."""
     if isinstance(error, RaisonError):
-        return JSONResponse({"error": str(error)}, 408 if isinstance(error, Overdue) else 400)
-    return JSONResponse({"error": f"raison made a mistake of its own ({type(error).__name__}): report it."}, 500)
+        return str(error)
+    return f"raison made a mistake of its own ({type(error).__name__}): report it."
+
+
+def status_of(error: BaseException) -> int:
+    """The HTTP status of an error."""
+    if isinstance(error, Busy):
+        return 429
+    if isinstance(error, Overdue):
+        return 408
+    return 400 if isinstance(error, RaisonError) else 500
 
 
 def json_bytes(value: object) -> bytes:

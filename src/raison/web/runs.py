@@ -9,10 +9,12 @@ from operator import attrgetter
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.records import Explanation
 from raison.runs.records import StoredNumbers
 from raison.runs.rows import ExplanationRow, rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of
+from raison.show.html.page_data import page_data
 
 __all__ = ["PageRequest", "RunFolders"]
 
@@ -134,7 +136,7 @@ class RunFolders:
                 explanations.append({**stored, "encoding": encoding, "model": model, "cost": {}})
         if not explanations:
             raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
-        return {"explanations": explanations, "python": []}
+        return {**page_data([Explanation.from_dict(each) for each in explanations]), "python": []}
 
 
 def matching_rows(table: RunTable, request: PageRequest) -> list[RunRow]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
 from raison.show.certificate import is_rationale
-from raison.show.consensus import subject
+from raison.show.consensus import subject_of
 from raison.show.figure.explanation_sheet import explanation_figure
 from raison.show.figure.matrix import matrix_figure
 from raison.show.figure.methods import methods_figure
@@ -58,7 +58,7 @@ def to_figure(
 
 def are_methods_about_one_target(explanations: Sequence[Explanation]) -> bool:
     """Whether these are scores of the same target in the same text."""
-    subjects = {subject(explanation) for explanation in explanations}
+    subjects = {subject_of(explanation) for explanation in explanations}
     return len(subjects) == 1 and not any(is_rationale(explanation) for explanation in explanations)
 
 

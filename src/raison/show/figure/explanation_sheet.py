@@ -59,8 +59,8 @@ def explanation_figure(explanation: Explanation, gold: Sequence[Span] | None = N
         if steps:
             add_path(page, excerpt(steps), measure(explanation))
             page.skip(0.1)
-        page.write([Word(" · ".join(proof.verdict(explanation)), "plain")], 10.0)
-        page.write([Word(" · ".join(proof.effort(explanation)), "quiet")], SMALL)
+        page.write([Word(" · ".join(proof.proof_in_words(explanation)), "plain")], 10.0)
+        page.write([Word(" · ".join(proof.effort_in_words(explanation)), "quiet")], SMALL)
     return page.figure()
 
 
@@ -78,8 +78,8 @@ class ExplanationSheet(Sheet):
 
     def add_selected_share(self, explanation: Explanation) -> None:
         """How much of the text was selected, on the colour of what was."""
-        size = proof.count(len(explanation.units), explanation.units.level)
-        self.write([Word(f"rationale {len(proof.chosen(explanation))} of {size}", "plain", scale.SELECTED, 0)], SMALL)
+        size = proof.selection_in_words(explanation).size
+        self.write([Word(f"rationale {size}", "plain", scale.SELECTED, 0)], SMALL)
 
     def add_legend(self, *, filled: bool) -> None:
         """What bold letters mean, where they tell what people marked, and what is `filled`."""
@@ -116,7 +116,7 @@ class ExplanationSheet(Sheet):
         long = is_long(passages)
         for finding, passage in zip(grounding.passages, passages, strict=True):
             self.skip(0.12)
-            self.write([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.stand(finding), "quiet")], SMALL)
+            self.write([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.role_in_answer(finding), "quiet")], SMALL)
             needed = finding.selected or finding.necessary
             shorten = long or not needed
             pieces = shortened(passage.pieces, explanation, tail=needed) if shorten else passage.pieces

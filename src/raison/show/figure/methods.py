@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from raison.core.records import Explanation, Span
 from raison.show import scale
-from raison.show.agreement import agreements
-from raison.show.consensus import statement, titles
-from raison.show.difference import differences
+from raison.show.agreement import agreement_of_pairs
+from raison.show.consensus import method_titles, statement_of_agreement
+from raison.show.difference import differences_from_first
 from raison.show.figure.canvas import SMALL
 from raison.show.figure.explanation_sheet import ExplanationSheet
 from raison.show.figure.typeset import Word
 from raison.show.spans import selection
-from raison.show.wording import measured, provenance
+from raison.show.wording import provenance, telling_diagnostics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,14 +31,14 @@ def methods_figure(
 
     What people marked (`gold`) is in bold.
     """
-    names = titles(explanations)
+    names = method_titles(explanations)
     shown = explanations[:1] if difference else explanations
-    compared = differences(explanations) if difference else []
+    compared = differences_from_first(explanations) if difference else []
 
     page = ExplanationSheet(gold)
     page.add_head(explanations[0])
-    agreement = agreements([explanation.scores for explanation in explanations])
-    page.write([Word(statement(explanations, agreement), "plain")], 10.0)
+    agreement = agreement_of_pairs([explanation.scores for explanation in explanations])
+    page.write([Word(statement_of_agreement(explanations, agreement), "plain")], 10.0)
     for name, explanation in zip(names, shown, strict=False):
         add_method(page, name, explanation)
     for each in compared:
@@ -47,7 +47,7 @@ def methods_figure(
         page.add_texts(each.explanation, each)
 
     page.skip(SPACE)
-    if any(scale.signed(explanation.scores) for explanation in shown):
+    if any(scale.has_negative(explanation.scores) for explanation in shown):
         more, less = scale.SCORES
         add_key(page, Word("for the target", "plain", more, 0), Word("against it", "plain", less, 1))
     if compared:
@@ -60,7 +60,7 @@ def methods_figure(
 
 def add_method(page: ExplanationSheet, name: str, explanation: Explanation) -> None:
     """A method's name, how its scores came about, and the text in its colours."""
-    facts = [*provenance(explanation), *measured(explanation)]
+    facts = [*provenance(explanation), *telling_diagnostics(explanation)]
     if explanation.method == name:
         facts = facts[1:]  # the method is said already
     page.skip(SPACE)

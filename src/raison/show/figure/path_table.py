@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raison.show.certificate import count
 from raison.show.figure.canvas import FAINT, INK, KEPT, MARGIN, QUIET
 from raison.show.figure.typeset import Bar, Label, Sheet
 from raison.show.search_path import Step
+from raison.show.wording import plural
 
 __all__ = ["add_path"]
 
@@ -24,7 +24,7 @@ def add_path(sheet: Sheet, steps: Sequence[Step | int], measure: str) -> None:
     for step in steps:
         sheet.skip(LINE)
         if isinstance(step, int):
-            put(sheet, f"⋮ {count(step, 'step')} more", CHANGE, colour=QUIET)
+            put(sheet, f"⋮ {plural(step, 'step')} more", CHANGE, colour=QUIET)
         else:
             add_step(sheet, step)
     sheet.skip(LINE)

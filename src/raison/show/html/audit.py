@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.show.audit import AuditedText, AuditReport, SpreadOfTexts, rows_of
 from raison.show.html.audit_plots import adversaries_plot, histogram, words_plot
-from raison.show.html.evaluation import STYLE, paints, say, sheet
+from raison.show.html.document import STYLE, colour_rules, page_without_script, safe_text
 from raison.show.scale import HUES
 from raison.show.scoreboard import warning_of_few
 
@@ -41,20 +41,19 @@ def audit_page(audit: AuditReport) -> str:
     if audit.adversaries:
         body += ["<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>", adversaries_plot(audit.adversaries)]
     body += texts_section(audit.texts)
-    body += [f'<p class="note">{say(note)}</p>' for note in [*audit.notes, *warning_of_few(audit.count)]]
+    body += [f'<p class="note">{safe_text(note)}</p>' for note in [*audit.notes, *warning_of_few(audit.count)]]
 
-    colours = {str(number): hue for number, hue in enumerate(HUES)}
-    return sheet(title, STYLE + "".join(paints(colours)) + PLOT_STYLE, body)
+    return page_without_script(title, STYLE + colour_rules(HUES) + PLOT_STYLE, body)
 
 
 def verdict_section(audit: AuditReport, title: str) -> Iterator[str]:
     """The verdict, and the reasons for it."""
     *reasons, verdict = audit.verdict()
-    yield f"<h1>{say(title)}</h1>"
-    yield f"<p><strong>{say(verdict)}</strong></p>"
+    yield f"<h1>{safe_text(title)}</h1>"
+    yield f"<p><strong>{safe_text(verdict)}</strong></p>"
     yield "<ul>"
     for reason in reasons:
-        yield f"<li>{say(reason)}</li>"
+        yield f"<li>{safe_text(reason)}</li>"
     yield "</ul>"
 
 
@@ -62,13 +61,13 @@ def table_section(audit: AuditReport) -> Iterator[str]:
     """All numbers."""
     yield TABLE_HEAD
     for row in rows_of(audit):
-        yield f"<tr><td>{say(row.name)}</td><td>{say(row.value)}</td><td>{say(row.about)}</td></tr>"
+        yield f"<tr><td>{safe_text(row.name)}</td><td>{safe_text(row.value)}</td><td>{safe_text(row.about)}</td></tr>"
     yield "</table></div>"
 
 
 def histograms_section(title: str, spreads: Mapping[str, SpreadOfTexts], *, low: float) -> Iterator[str]:
     """How numbers from `low` to 1 are spread over the texts, a histogram for each."""
-    yield f"<h2>{say(title)}</h2>"
+    yield f"<h2>{safe_text(title)}</h2>"
     yield '<div class="curves">'
     for name, spread in spreads.items():
         if spread.count > 1:
@@ -103,6 +102,6 @@ def coloured_text(text: AuditedText) -> str:
     most = max(flat, *text.attention) if text.attention else 1.0
     words = []
     for token, share in zip(text.tokens, text.attention, strict=True):
-        words.append(f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{say(token)}</b>')
-    label = "" if text.predicted == text.label else f", labelled {say(text.label)}"
-    return f'<p class="label">{say(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'
+        words.append(f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_text(token)}</b>')
+    label = "" if text.predicted == text.label else f", labelled {safe_text(text.label)}"
+    return f'<p class="label">{safe_text(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'

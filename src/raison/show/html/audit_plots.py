@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.show.audit import AdversaryResult, AuditedText
-from raison.show.html.evaluation import say
+from raison.show.html.document import safe_text
 
 __all__ = ["adversaries_plot", "histogram", "words_plot"]
 
@@ -32,7 +32,7 @@ class Scales:
     def dot(self, x: float, y: float, hue: int, title: str) -> str:
         """A point that tells its title."""
         place = f'cx="{self.across(x):.1f}" cy="{self.down(y):.1f}" r="2.5"'
-        return f'<circle class="m{hue}" stroke-width="2" {place}><title>{say(title)}</title></circle>'
+        return f'<circle class="m{hue}" stroke-width="2" {place}><title>{safe_text(title)}</title></circle>'
 
 
 def histogram(label: str, values: Sequence[float], low: float, high: float) -> str:
@@ -82,7 +82,7 @@ def adversaries_plot(adversaries: Sequence[AdversaryResult]) -> str:
     shown_tvd = most / 1.1
     parts.append(label_at("2", f"{scales.down(shown_tvd):.1f}", f"{shown_tvd:.2f}"))
 
-    key = "".join(f'<li><i class="m{hue}"></i>{say(kind)}</li>' for hue, kind in enumerate(kinds))
+    key = "".join(f'<li><i class="m{hue}"></i>{safe_text(kind)}</li>' for hue, kind in enumerate(kinds))
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
     return f'<ul class="key">{key}</ul>{figure(parts, caption, HIGH)}'
 
@@ -133,6 +133,6 @@ def label_at(across: str | int, down: str | int, text: str, anchor: str = "") ->
 def figure(parts: Sequence[str], caption: str, high: int) -> str:
     """A drawing with its caption."""
     size = f'viewBox="0 0 {WIDE} {high}" width="{WIDE}" height="{high}"'
-    label = say(caption)
+    label = safe_text(caption)
     drawn = f'<svg {size} role="img" aria-label="{label}">{"".join(parts)}</svg>'
     return f"<figure>{drawn}<figcaption>{label}</figcaption></figure>"

@@ -7,19 +7,19 @@ blocks by their hashes and nothing else.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from raison.core.records import Explanation
+from raison.show.html.document import content_hash
+from raison.show.html.page_data import page_data
 
-__all__ = ["embedded", "to_html"]
+__all__ = ["MODULES", "finite", "json_in_script", "to_html"]
 
 # each imports only from those before it; together they are one script, so no two may use a name for two things
 MODULES = (
@@ -28,24 +28,18 @@ MODULES = (
     "flow.js",
     "steps.js",
     "rationale.js",
-    "matrix.js",
     "render.js",
-    "agreement.js",
+    "matrix.js",
     "difference.js",
     "compare.js",
+    "groups.js",
 )
 LINKS = re.compile(r"^import [^;]*;\n|^export (?=const|function)", re.MULTILINE)
 
 START = """
 const page = document.getElementById("page");
-const explanations = JSON.parse(document.getElementById("explanations").textContent);
-for (const each of explanations)
-  if (typeof each.encoding === "number") each.encoding = explanations[each.encoding].encoding;
 page.replaceChildren();
-for (const group of besides(sheets(explanations)))
-  if (group.length === 1) renderExplanation(group[0], page, story(group[0]));
-  else if (!group[0].certificate) renderComparison(group, page);
-  else renderMatrix(group, page, (each, below) => renderExplanation(each, below, story(each, false)));
+for (const group of groupsOf(JSON.parse(document.getElementById("data").textContent))) drawGroup(group, page);
 """
 
 PAGE = """<!doctype html>
@@ -61,7 +55,7 @@ script-src '{script_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
 </head>
 <body class="raison-page">
 <main id="page"><noscript>This page draws its explanations with JavaScript: allow it for this file.</noscript></main>
-<script type="application/json" id="explanations">{data}</script>
+<script type="application/json" id="data">{data}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -71,48 +65,45 @@ script-src '{script_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
 def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Explanation") -> str:
     """One self-contained page for one explanation or several; methods that explain the same thing, in a row, are
     compared."""
-    found = [explanations] if isinstance(explanations, Explanation) else list(explanations)
-    page = files("raison") / "page"
-    style = (page / "page.css").read_text("utf-8")
-    script = "\n".join(LINKS.sub("", (page / name).read_text("utf-8")) for name in MODULES) + START
+    shown = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+    style = page_file("page.css")
+    script = "\n".join(module_without_links(name) for name in MODULES) + START
     return PAGE.format(
         title=html.escape(title),
         style=style,
-        style_hash=fingerprint(style),
+        style_hash=content_hash(style),
         script=script,
-        script_hash=fingerprint(script),
-        data=embedded(records(found)),
+        script_hash=content_hash(script),
+        data=json_in_script(page_data(shown, share_texts=True)),
     )
 
 
-def records(explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-    """The records as JSON; an encoding that came before is named by its place, since a matrix has one text only."""
-    first: dict[str, int] = {}
-    found = []
-    for place, explanation in enumerate(explanations):
-        record = explanation.to_dict()
-        if (same := first.setdefault(explanation.encoding.content(), place)) != place:
-            record["encoding"] = same
-        found.append(record)
-    return found
+def page_file(name: str) -> str:
+    return (files("raison") / "page" / name).read_text("utf-8")
 
 
-def fingerprint(block: str) -> str:
-    """The hash by which a content security policy knows an inline block."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
+def module_without_links(name: str) -> str:
+    """A module of the page as a part of one script."""
+    return LINKS.sub("", page_file(name))
 
 
-def embedded(data: Any) -> str:
+def json_in_script(data: object) -> str:
     """JSON that is safe inside a script tag: nothing in it can close the tag or open a comment."""
     text = json.dumps(finite(data), ensure_ascii=False, allow_nan=False)
     # lone surrogates can't be written as UTF-8; the line separators end lines in old script parsers
-    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):04x}", text)
+    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", escaped_character, text)
+
+
+def escaped_character(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
 
 
 def finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity; diagnostics may have them."""
+    """JSON has no NaN and no infinity, which diagnostics may have: they become words."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: finite(item) for key, item in value.items()}
-    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import scale
-from raison.show.certificate import count, is_rationale
-from raison.show.consensus import subject
-from raison.show.difference import differences
-from raison.show.matrix import facts, matrix, sheets
+from raison.show.certificate import is_rationale
+from raison.show.difference import differences_from_first
+from raison.show.groups import group_explanations
+from raison.show.matrix import facts, matrix
 from raison.show.spans import flow, selection
 from raison.show.terminal import rationale as rationales
-from raison.show.terminal.compare import accord, comparison, contrast
+from raison.show.terminal.agreement import agreement_report
+from raison.show.terminal.columns import passage_grid
+from raison.show.terminal.difference import difference_report
 from raison.show.terminal.matrix import draw
-from raison.show.terminal.style import Look, screen
-from raison.show.wording import clean, headline, measured, notes, number, provenance
+from raison.show.terminal.methods_table import methods_tables
+from raison.show.terminal.search_path import search_path_table
+from raison.show.terminal.strongest import selected_units_line, strongest_on_side, tables_of_strongest
+from raison.show.terminal.style import TerminalStyle, screen
+from raison.show.wording import clean, headline, notes, provenance, telling_diagnostics
 
 __all__ = ["render", "render_many"]
-
-STRONGEST = 5  # units named on each side
-LONGEST = 24  # cells of a unit's name in a table
-GAP, BAR = 4, 12  # cells between the sides, and of the longest bar
-WIDE = 76  # cells from which for and against stand side by side
 
 
 def render(explanation: Explanation, console: Console | None = None, *, paper: str | None = None) -> None:
     """Print one explanation; `paper` is dark or light where the terminal's background is known."""
-    console = console or screen()
-    look = Look.of(console, paper)
-    head(explanation, console, look)
-    body(explanation, console, look)
+    printer = Printer.on(console, paper)
+    printer.print_explanation(explanation)
 
 
 def render_many(
@@ -51,170 +46,146 @@ def render_many(
     """Print explanations below each other; methods that explain the same thing end in a table of them all and in how
     far they agree, and rationales of many targets of one text make a matrix. `difference` adds where the first method
     gives more or less than the others."""
-    console = console or screen()
-    look = Look.of(console, paper)
-    found = groupby(sheets(list(explanations)), lambda group: subject(group[0]) if len(group) == 1 else id(group))
-    for place, (_, same) in enumerate(found):
+    printer = Printer.on(console, paper)
+    for place, group in enumerate(group_explanations(list(explanations))):
         if place:
-            console.print(Rule(style="dim", characters="-" if look.ascii else "─"))
-        first, *others = same
-        if len(first) > 1:
-            sheet(first, console, look)
-            continue
-        if not others:
-            render(first[0], console, paper=paper)
-            continue
-        together([first[0], *(other[0] for other in others)], console, look, difference)
+            printer.print_rule()
+        if group.kind == "matrix":
+            printer.print_matrix(group.members)
+        elif group.kind == "methods":
+            printer.print_methods(group.members, difference=difference)
+        else:
+            printer.print_explanation(group.members[0])
 
 
-def together(group: list[Explanation], console: Console, look: Look, difference: bool) -> None:
-    """Methods that explain the same thing: each by itself, all in a table, how far they agree, where they differ."""
-    head(group[0], console, look, shared=True)
-    for explanation in group:
-        say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
-        body(explanation, console, look, table=False)
-    width = console.width - 2
-    for part in comparison(group, look, width):
-        say(console, part)
-        console.print()
-    scored = [explanation for explanation in group if not is_rationale(explanation)]  # a rationale is in or out
-    if len(scored) < 2:
-        return
-    for part in accord(scored, look, width):
-        say(console, part)
-    console.print()
-    for each in differences(scored) if difference else ():
-        for part in contrast(each, look, width):
-            say(console, part)
-        console.print()
+@dataclass(frozen=True)
+class Printer:
+    """A console, and how pieces look there."""
 
+    console: Console
+    style: TerminalStyle
 
-def sheet(explanations: list[Explanation], console: Console, look: Look) -> None:
-    """Rationales of one text as a matrix."""
-    found = matrix(explanations)
-    console.print()
-    title = Text(clean(found.rows[0].model) + look.dot, "dim", overflow="fold")
-    say(console, title.append(f"{len(explanations)} rationales of one text", "bold not dim"))
-    say(console, Text(look.dot.join(facts(found)), style="dim"))
-    console.print()
-    for part in draw(found, look, console.width - 2):
-        say(console, part)
-    console.print()
+    @classmethod
+    def on(cls, console: Console | None, paper: str | None) -> Printer:
+        """A printer on this console, or on the terminal itself."""
+        console = console or screen()
+        return cls(console, TerminalStyle.of(console, paper))
 
+    @property
+    def width(self) -> int:
+        """Cells of a line between the margins."""
+        return self.console.width - 2
 
-def say(console: Console, what: RenderableType) -> None:
-    console.print(Padding(what, (0, 1), expand=False))
+    def print_part(self, part: RenderableType) -> None:
+        self.console.print(Padding(part, (0, 1), expand=False))
 
+    def print_parts(self, parts: Iterable[RenderableType]) -> None:
+        """Parts below each other, and an empty line."""
+        for part in parts:
+            self.print_part(part)
+        self.console.print()
 
-def head(explanation: Explanation, console: Console, look: Look, shared: bool = False) -> None:
-    first, *rest = headline(explanation)
-    line = Text(overflow="fold")
-    line.append(clean(explanation.model) + look.dot, "dim")
-    line.append(first, "bold")
-    if rest:
-        line.append(look.dot + look.dot.join(rest))
-    console.print()
-    say(console, line)
-    if not shared:
-        say(console, Text(look.dot.join(provenance(explanation)), style="dim"))
-    console.print()
+    def print_facts(self, facts: Sequence[str]) -> None:
+        """Facts in a quiet line."""
+        self.print_part(Text(self.style.dot.join(facts), style="dim"))
 
+    def print_rule(self) -> None:
+        self.console.print(Rule(style="dim", characters=self.style.either("─", "-")))
 
-def body(explanation: Explanation, console: Console, look: Look, table: bool = True) -> None:
-    if is_rationale(explanation):
-        return story(explanation, console, look, table)
-    marked = frozenset(u for side in (1, -1) for u in strongest(explanation.scores, side))
-    passages = flow(explanation)
-    grid = Table.grid(padding=(0, 2))
-    if len(passages) > 1:
-        grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for passage in passages:
-        text = look.passage(passage, explanation, marked)
-        grid.add_row(*([clean(passage.name), text] if len(passages) > 1 else [text]))
-    say(console, grid)
-    if figures := measured(explanation):
-        say(console, Text(look.dot.join(figures), style="dim"))
-    for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
-        say(console, Text(note, style="dim italic"))
-    console.print()
-    if explanation.selected is not None:
-        say(console, rationale(explanation, look))
-        console.print()
-    if table and explanation.scores.any() and not selection(explanation):  # in or out needs no table
-        say(console, sides(explanation, console, look))
-        console.print()
+    # -- one explanation ----------------------------------------------------------------------------------
 
+    def print_explanation(self, explanation: Explanation) -> None:
+        self.print_headline(explanation)
+        self.print_facts(provenance(explanation))
+        self.console.print()
+        self.print_text_and_numbers(explanation, with_table=True)
 
-def story(explanation: Explanation, console: Console, look: Look, table: bool) -> None:
-    """A rationale: the warnings, the text or the passages of an answer, the path and the certificate."""
-    alarms = list(rationales.alarms(explanation, look))
-    for alarm in alarms:
-        say(console, alarm)
-    if alarms:
-        console.print()
-    if explanation.grounding is None:
-        say(console, rationales.texts(explanation, look))
-    for part in rationales.answer(explanation, look):
-        say(console, part)
-    for note in notes(explanation, "in grey" if look.coloured else "in {braces}"):
-        say(console, Text(note, style="dim italic"))
-    console.print()
-    say(console, rationales.line(explanation, look))
-    console.print()
-    if table and (steps := rationales.steps(explanation, look, console.width - 2)):
-        say(console, steps)
-        console.print()
-    say(console, rationales.proved(explanation, look))
-    console.print()
+    def print_headline(self, explanation: Explanation) -> None:
+        """The model and what it says."""
+        first, *others = headline(explanation)
+        line = Text(overflow="fold")
+        line.append(clean(explanation.model) + self.style.dot, "dim")
+        line.append(first, "bold")
+        if others:
+            line.append(self.style.dot + self.style.dot.join(others))
+        self.console.print()
+        self.print_part(line)
 
+    def print_text_and_numbers(self, explanation: Explanation, *, with_table: bool) -> None:
+        if is_rationale(explanation):
+            self.print_rationale(explanation, with_table=with_table)
+        else:
+            self.print_scores(explanation, with_table=with_table)
 
-def rationale(explanation: Explanation, look: Look) -> Text:
-    """How many units were selected, and in which order they were chosen."""
-    chosen = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
-    line = Text("rationale ", style="dim")
-    line.append(f"{int(chosen.sum())} of {count(len(chosen), explanation.units.level)}", "bold")
-    order = [] if explanation.order is None else [int(u) for u in explanation.order if chosen[u]]
-    if order:
-        names = [clean(explanation.units.names[u]) for u in order[:12]] + ["…"] * (len(order) > 12)
-        line.append(", in the order chosen: ", "dim")
-        line.append((", " if look.ascii else " → ").join(names))
-    return line
+    def print_scores(self, explanation: Explanation, *, with_table: bool) -> None:
+        """The text in the colours of its scores, what must be known about them, and the strongest in a table."""
+        marked = frozenset(strongest_on_side(explanation.scores, 1) + strongest_on_side(explanation.scores, -1))
+        passages = flow(explanation)
+        texts = [self.style.scored_text(passage, explanation, marked) for passage in passages]
+        self.print_part(passage_grid(passages, texts))
+        diagnostics = telling_diagnostics(explanation)
+        if diagnostics:
+            self.print_facts(diagnostics)
+        self.print_notes(explanation)
+        self.console.print()
 
+        if explanation.selected is not None:
+            self.print_parts([selected_units_line(explanation, self.style)])
+        if with_table and explanation.scores.any() and not selection(explanation):  # in or out needs no table
+            self.print_parts([tables_of_strongest(explanation, self.style, self.console.width)])
 
-def strongest(scores: np.ndarray, side: int) -> list[int]:
-    """The units that speak most for (side 1) or against (side -1) the target, strongest first."""
-    weights = scale.weights(scores) * side
-    return [int(unit) for unit in np.argsort(-weights, kind="stable")[:STRONGEST] if weights[unit] >= scale.SILENT]
+    def print_notes(self, explanation: Explanation) -> None:
+        """What a reader must know before trusting the picture."""
+        unread = "in grey" if self.style.coloured else "in {braces}"
+        for note in notes(explanation, unread):
+            self.print_part(Text(note, style="dim italic"))
 
+    def print_rationale(self, explanation: Explanation, *, with_table: bool) -> None:
+        """The warnings, the text or the passages of an answer, the path and the certificate."""
+        warnings = rationales.warning_lines(explanation, self.style)
+        if warnings:
+            self.print_parts(warnings)
 
-def sides(explanation: Explanation, console: Console, look: Look) -> Table:
-    """The strongest units for the target and against it, with their scores; side by side where there is room."""
-    scores = explanation.scores
-    found = [("for" if scale.signed(scores) else "strongest", strongest(scores, 1)), ("against", strongest(scores, -1))]
-    found = [(title, units) for title, units in found if units]
-    across = len(found) if console.width >= WIDE else 1
-    room = (console.width - 2 - GAP * (across - 1)) // across
-    tables = [side(explanation, look, units, title, room) for title, units in found]
-    grid = Table.grid(padding=(0, GAP))
-    for row in [tables] if across > 1 else [[table] for table in tables]:
-        grid.add_row(*row)
-    return grid
+        if explanation.grounding is None:
+            self.print_part(rationales.rationale_texts(explanation, self.style))
+        else:
+            for part in rationales.grounded_answer(explanation, explanation.grounding, self.style):
+                self.print_part(part)
+        self.print_notes(explanation)
+        self.console.print()
 
+        self.print_parts([rationales.rationale_line(explanation, self.style)])
+        path = search_path_table(explanation, self.style, self.width) if with_table else None
+        if path is not None:
+            self.print_parts([path])
+        self.print_parts([rationales.proof_lines(explanation, self.style)])
 
-def side(explanation: Explanation, look: Look, units: list[int], title: str, room: int) -> Table:
-    """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
-    weights = scale.weights(explanation.scores)
-    largest = float(np.abs(explanation.scores).max())
-    names = [Text(" ".join(clean(explanation.units.names[u]).split()) or "␣") for u in units]
-    figures = [number(float(explanation.scores[u]), largest) for u in units]
-    left = room - max(map(len, figures)) - 4  # two gaps of two cells
-    bar = max(1, min(BAR, left - 8))
-    longest = max(len(title), *(name.cell_len for name in names))
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    table.add_column(title, width=max(1, min(LONGEST, left - bar, longest)), no_wrap=True, overflow="ellipsis")
-    table.add_column("score", justify="right", no_wrap=True, min_width=max(map(len, figures)))
-    table.add_column("", width=bar, no_wrap=True)
-    for unit, name, figure in zip(units, names, figures, strict=True):
-        table.add_row(name, figure, look.bar(float(weights[unit]), bar))
-    return table
+    # -- several explanations -----------------------------------------------------------------------------
+
+    def print_methods(self, explanations: Sequence[Explanation], *, difference: bool) -> None:
+        """Methods about the same thing: each by itself, all in a table, how far they agree, and where they differ."""
+        self.print_headline(explanations[0])
+        self.console.print()
+        for explanation in explanations:
+            self.print_facts(provenance(explanation))
+            self.print_text_and_numbers(explanation, with_table=False)
+        for table in methods_tables(explanations, self.style, self.width):
+            self.print_parts([table])
+
+        scored = [explanation for explanation in explanations if not is_rationale(explanation)]
+        if len(scored) < 2:  # a rationale is in or out
+            return
+        self.print_parts(agreement_report(scored, self.style, self.width))
+        for each in differences_from_first(scored) if difference else ():
+            self.print_parts(difference_report(each, self.style, self.width))
+
+    def print_matrix(self, explanations: Sequence[Explanation]) -> None:
+        """Rationales of one text as a matrix."""
+        rows = matrix(explanations)
+        title = Text(clean(rows.rows[0].model) + self.style.dot, "dim", overflow="fold")
+        title.append(f"{len(explanations)} rationales of one text", "bold not dim")
+        self.console.print()
+        self.print_part(title)
+        self.print_facts(facts(rows))
+        self.console.print()
+        self.print_parts(draw(rows, self.style, self.width))

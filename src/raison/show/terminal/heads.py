@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.show.head_selection import HeadSelection, list_blocks, signed_offset
-from raison.show.terminal.style import Look, screen
+from raison.show.terminal.style import TerminalStyle, screen
 from raison.show.wording import clean
 
 __all__ = ["render_heads"]
@@ -22,7 +22,7 @@ IN_ASCII = (("α", "alpha"), ("λ", "lambda"), ("−", "-"), ("–", "-"))
 def render_heads(selection: HeadSelection, console: Console | None = None) -> None:
     """Print how well each relation is found, the heads of every block, and the blocks that have none."""
     console = console or screen()
-    look = Look.of(console)
+    look = TerminalStyle.of(console)
     statistics = selection.statistics
     print_padded(console, Text(f"{statistics.model}{look.dot}{statistics.corpus}", style="bold"))
     for line in (f"pairs: from the {statistics.direction}", *selection.rules()):
@@ -51,7 +51,7 @@ def print_padded(console: Console, what: RenderableType) -> None:
     console.print(Padding(what, (0, 1)))
 
 
-def for_stream(text: str, look: Look) -> str:
+def for_stream(text: str, look: TerminalStyle) -> str:
     """The text for a stream that may lack Greek letters."""
     if look.ascii:
         for sign, word in IN_ASCII:
@@ -67,7 +67,7 @@ def empty_table(columns: Sequence[tuple[str, bool]]) -> Table:
     return table
 
 
-def relations_table(selection: HeadSelection, look: Look) -> Table:
+def relations_table(selection: HeadSelection, look: TerminalStyle) -> Table:
     """How often a fixed position finds each relation, and the head that finds it most often."""
     table = empty_table((("relation", False), ("pairs", True), (for_stream("max λ", look), True), ("best head", False)))
     for relation in selection.statistics.relations:
@@ -82,7 +82,7 @@ def relations_table(selection: HeadSelection, look: Look) -> Table:
     return table
 
 
-def blocks_table(selection: HeadSelection, look: Look) -> Table:
+def blocks_table(selection: HeadSelection, look: TerminalStyle) -> Table:
     """The heads of every block: how many, what each looks at, and how often."""
     syntactic_title = for_stream("syntactic heads, with α", look)
     positional_title = for_stream("positional heads, with α", look)

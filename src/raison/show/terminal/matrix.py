@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
-from raison.show.certificate import chosen
+from raison.show.certificate import chosen_units
 from raison.show.matrix import CHOSEN, GIVEN, INSUFFICIENT, SPARED, Alarm, Matrix, alarms_of
-from raison.show.terminal.style import Look
+from raison.show.terminal.style import TerminalStyle
 from raison.show.wording import clean, short
 
 __all__ = ["draw"]
@@ -44,13 +44,13 @@ class HeadWidths:
         return self.name + self.alarms + self.size + 3  # spaces between them
 
 
-def draw(matrix: Matrix, look: Look, width: int) -> Iterator[RenderableType]:
+def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
     heads = []
     for explanation in matrix.rows:
         name = short(explanation.target.text, longest, look.either("…", "~"))
-        heads.append(RowHead(name, tuple(alarms_of(explanation)), str(len(chosen(explanation)))))
+        heads.append(RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation)))))
     widths = HeadWidths(
         name=max(cell_len(head.name) for head in heads),
         alarms=max(len(head.alarms) for head in heads),
@@ -89,7 +89,7 @@ def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
 # -- names of columns ------------------------------------------------------------------------------------------
 
 
-def column_names(matrix: Matrix, block: Sequence[int], look: Look, left: int) -> Iterator[Text]:
+def column_names(matrix: Matrix, block: Sequence[int], look: TerminalStyle, left: int) -> Iterator[Text]:
     """The names of columns written downwards, ending just above their columns."""
     names = [letters_of(matrix.columns[column].name, look) for column in block]
     height = max(len(letters) for letters in names)
@@ -103,7 +103,7 @@ def column_names(matrix: Matrix, block: Sequence[int], look: Look, left: int) ->
         yield text
 
 
-def letters_of(name: str, look: Look) -> list[str]:
+def letters_of(name: str, look: TerminalStyle) -> list[str]:
     """The letters of a name, each with its accents; a long name is cut."""
     letters: list[str] = []
     for char in " ".join(clean(name).split()):
@@ -119,7 +119,7 @@ def letters_of(name: str, look: Look) -> list[str]:
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
-def row_head(head: RowHead, look: Look, widths: HeadWidths) -> Text:
+def row_head(head: RowHead, look: TerminalStyle, widths: HeadWidths) -> Text:
     """The name of a row, its alarms and the size of its rationale."""
     signs = "".join(sign_of(alarm, look) for alarm in head.alarms)
     text = Text(no_wrap=True, overflow="crop")
@@ -130,7 +130,7 @@ def row_head(head: RowHead, look: Look, widths: HeadWidths) -> Text:
     return text
 
 
-def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: Look) -> Text:
+def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: TerminalStyle) -> Text:
     """The cells of a row, with a line where another text begins."""
     text = Text(no_wrap=True, overflow="crop")
     for column in block:
@@ -139,7 +139,7 @@ def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: Look) -> Tex
     return text
 
 
-def styled_cell(state: int, look: Look) -> tuple[str, Style]:
+def styled_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix, and its style."""
     if state == CHOSEN:
         return look.either("██", "# "), Style(color=look.kept.bgcolor) if look.coloured else Style.null()
@@ -150,11 +150,11 @@ def styled_cell(state: int, look: Look) -> tuple[str, Style]:
     return "  ", Style.null()
 
 
-def sign_of(alarm: Alarm, look: Look) -> str:
+def sign_of(alarm: Alarm, look: TerminalStyle) -> str:
     return alarm.ascii_sign if look.ascii else alarm.sign
 
 
-def legend(matrix: Matrix, look: Look) -> Text:
+def legend(matrix: Matrix, look: TerminalStyle) -> Text:
     """What the signs mean, only those that occur."""
     text = Text(overflow="fold")
     for state, meaning in matrix.meanings().items():

@@ -17,14 +17,16 @@ from raison.show.difference import Difference
 from raison.show.spans import Passage, Piece, selected, selection
 from raison.show.wording import clean
 
-__all__ = ["Look", "screen"]
+__all__ = ["TerminalStyle", "screen"]
 
 USUAL, NARROWEST = 80, 20  # cells of a line: where nobody says how many there are, and that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
 GREY: scale.RGB = (128, 128, 128)
-DIM, BOLD = Style(dim=True), Style(bold=True)
+DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
 KEPT = Style(color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True)
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
+
+StyledText = tuple[str, Style]
 
 
 def screen(highlight: bool = True) -> Console:
@@ -36,159 +38,222 @@ def screen(highlight: bool = True) -> Console:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a console can show."""
+class TerminalStyle:
+    """What a console can show, and how pieces of text look there."""
 
     coloured: bool
     paper: str | None  # dark | light | None: unknown
     ascii: bool  # the stream can't carry block characters
 
     @classmethod
-    def of(cls, console: Console, paper: str | None = None) -> Look:
+    def of(cls, console: Console, paper: str | None = None) -> TerminalStyle:
+        """What `console` can show; `paper` is dark or light where the terminal's background is known."""
         # 16 colours are the user's own palette: there a shade means nothing and contrast can't be promised
-        rich_in_colour = console.color_system in ("256", "truecolor") and not console.no_color
-        return cls(rich_in_colour, paper or paper_of(os.environ.get("COLORFGBG", "")), console.options.ascii_only)
+        many_colours = console.color_system in ("256", "truecolor")
+        return cls(
+            coloured=many_colours and not console.no_color,
+            paper=paper or paper_of(os.environ.get("COLORFGBG", "")),
+            ascii=console.options.ascii_only,
+        )
 
-    @property
-    def dot(self) -> str:
-        return self.either(" · ", " | ")
+    # -- signs --------------------------------------------------------------------------------------------
 
     def either(self, sign: str, plain: str) -> str:
         """A sign, or what stands for it in a stream that can't carry it."""
         return plain if self.ascii else sign
 
     @property
+    def dot(self) -> str:
+        """What stands between facts in a line."""
+        return self.either(" · ", " | ")
+
+    @property
+    def dots(self) -> str:
+        """What ends a name that was cut."""
+        return self.either("…", "...")
+
+    @property
+    def arrow(self) -> str:
+        return self.either("→", "->")
+
+    @property
+    def minus(self) -> str:
+        return self.either("−", "-")
+
+    # -- colours ------------------------------------------------------------------------------------------
+
+    def in_colour(self, style: Style, otherwise: Style = PLAIN) -> Style:
+        """A style with colours, or what stands for it where there are none."""
+        return style if self.coloured else otherwise
+
+    @property
     def kept(self) -> Style:
         """A rationale has one colour: its units are in or out."""
-        return KEPT if self.coloured else Style.null()
+        return self.in_colour(KEPT)
 
     @property
     def given(self) -> Style:
         """Quieter than `kept`, on any paper: what is read anyway."""
-        hue = scale.hexadecimal(mixed(scale.FOR, GREY))
-        return Style(color=hue, underline=True) if self.coloured else Style.null()
+        hue = scale.hexadecimal(mixed_colour(scale.FOR, GREY))
+        return self.in_colour(Style(color=hue, underline=True))
 
     @property
     def warning(self) -> Style:
-        return Style(color="yellow", bold=True) if self.coloured else BOLD
+        return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
     def tint(self, weight: float, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
-            return Style.null()
+            return PLAIN
         if self.paper is None and scale.SILENT <= abs(weight) < FAINT:
-            hue = hues[0] if weight > 0 else hues[1]
-            return Style(color=scale.hexadecimal(mixed(hue, GREY)))
-        colour = scale.background(weight, scale.PAPERS[self.paper] if self.paper else GREY, hues)
+            return Style(color=scale.hexadecimal(mixed_colour(hue_of(weight, hues), GREY)))
+        paper = scale.PAPERS[self.paper] if self.paper else GREY
+        colour = scale.background(weight, paper, hues)
         if colour is None:
-            return Style.null()
+            return PLAIN
         return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
 
     def bar(self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
         full, rest = divmod(eighths, 8)
-        blocks = "#" * (full + (rest > 0)) if self.ascii else "█" * full + EIGHTHS[rest].strip()
-        hue = scale.hexadecimal(hues[0] if weight > 0 else hues[1])
-        return Text(blocks, Style(color=hue) if self.coloured else Style.null())
+        blocks = "█" * full + EIGHTHS[rest].strip()
+        if self.ascii:
+            blocks = "#" * (full + (rest > 0))
+        return Text(blocks, self.in_colour(Style(color=scale.hexadecimal(hue_of(weight, hues)))))
 
-    def passage(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
+    # -- flowing text -------------------------------------------------------------------------------------
+
+    def scored_text(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
         """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
-        shades = not selection(explanation)
-        weights = scale.weights(explanation.scores) if shades else np.zeros(len(explanation.units))
+        weights = scale.weights(explanation.scores)
+        if selection(explanation):
+            weights = np.zeros(len(explanation.units))
 
-        def tinted(piece: Piece) -> tuple[str, Style]:
-            shown, style = self.dressed(piece, explanation)
+        def tinted(piece: Piece) -> StyledText:
+            shown, style = self.piece_without_score(piece, explanation)
             if not piece.units:
                 return shown, style
-            tint = self.tint(max((float(weights[unit]) for unit in piece.units), key=abs))
-            style = tint if tint and style == DIM else tint + style  # dim letters would be lost on a tint
-            return shown if self.coloured else signed(shown, piece, explanation, marked), style
+            if not self.coloured:
+                return with_sign_of_score(shown, piece, explanation, marked), style
+            return shown, on_tint(self.tint(strongest_weight(piece, weights)), style)
 
-        return self.joined(passage.pieces, tinted)
+        return self.join_pieces(passage.pieces, tinted)
 
-    def difference(self, passage: Passage, difference: Difference, marked: frozenset[int]) -> Text:
+    def difference_text(self, passage: Passage, difference: Difference, marked: frozenset[int]) -> Text:
         """The flowing text in green, underlined, where the first method gives more, and in red where the second does;
         without colours the `marked` units carry a sign."""
         weights = difference.weights
 
-        def tinted(piece: Piece) -> tuple[str, Style]:
-            shown, style = self.dressed(piece)
+        def tinted(piece: Piece) -> StyledText:
+            shown, style = self.piece_without_score(piece)
             if not piece.units:
                 return shown, style
-            weight = max((float(weights[unit]) for unit in piece.units), key=abs)
+            weight = strongest_weight(piece, weights)
             if not self.coloured:
-                strong = any(unit in marked for unit in piece.units)
-                return (around(shown, f"[{'+' if weight > 0 else '-'}", "]") if strong else shown), style
+                if marked.intersection(piece.units):
+                    shown = surround(shown, left=f"[{sign_of(weight)}", right="]")
+                return shown, style
             tint = self.tint(weight, scale.DIFFERENCES)
-            style = tint if tint and style == DIM else tint + style
-            return shown, style + Style(underline=True) if tint and weight > 0 else style
-
-        return self.joined(passage.pieces, tinted)
-
-    def rationale(self, pieces: Sequence[Piece], explanation: Explanation) -> Text:
-        """The flowing text with the rationale filled, or between stars, and what is kept anyway underlined."""
-
-        def filled(piece: Piece) -> tuple[str, Style]:
-            shown, style = self.dressed(piece, explanation)
-            if selected(piece, explanation):
-                return (shown, self.kept) if self.coloured else (around(shown, "*", "*"), style)
-            if piece.kind == "given":
-                return (shown, self.given) if self.coloured else (around(shown, "_", "_"), style)
+            style = on_tint(tint, style)
+            if tint and weight > 0:
+                style += Style(underline=True)
             return shown, style
 
-        return self.joined(pieces, filled)
+        return self.join_pieces(passage.pieces, tinted)
 
-    def joined(self, pieces: Sequence[Piece], dress: Callable[[Piece], tuple[str, Style]]) -> Text:
+    def rationale_text(self, pieces: Sequence[Piece], explanation: Explanation) -> Text:
+        """The flowing text with the rationale filled, or between stars, and what is kept anyway underlined."""
+
+        def filled(piece: Piece) -> StyledText:
+            shown, style = self.piece_without_score(piece, explanation)
+            sign, colours = "", style
+            if selected(piece, explanation):
+                sign, colours = "*", self.kept
+            elif piece.kind == "given":
+                sign, colours = "_", self.given
+            if self.coloured:
+                return shown, colours
+            return surround(shown, left=sign, right=sign), style
+
+        return self.join_pieces(pieces, filled)
+
+    def join_pieces(self, pieces: Sequence[Piece], style_piece: Callable[[Piece], StyledText]) -> Text:
         """Pieces behind each other; an outcome stands in quotes behind an arrow."""
         text = Text(overflow="fold")
-        written = False
+        in_outcome = False
         for piece in pieces:
-            if written and piece.kind != "outcome":
+            if piece.kind == "outcome" and not in_outcome:
+                text.append(f" {self.arrow} ", DIM).append('"', BOLD)
+            elif in_outcome and piece.kind != "outcome":
                 text.append('"', BOLD)
-            elif piece.kind == "outcome" and not written:
-                text.append(f" {self.either('→', '->')} ", DIM).append('"', BOLD)
-            written = piece.kind == "outcome"
-            shown, style = dress(piece)
-            if piece.kind == "special":
-                text.append("" if text.plain[-1:].isspace() or not text else " ").append(shown, style).append(" ")
+            in_outcome = piece.kind == "outcome"
+
+            shown, style = style_piece(piece)
+            if piece.kind == "special":  # stands apart from the words around it
+                needs_space = bool(text) and not text.plain[-1].isspace()
+                text.append(" " if needs_space else "").append(shown, style).append(" ")
             else:
                 text.append(shown, style)
-        return text.append('"', BOLD) if written else text
+        return text.append('"', BOLD) if in_outcome else text
 
-    def dressed(self, piece: Piece, explanation: Explanation | None = None) -> tuple[str, Style]:
+    def piece_without_score(self, piece: Piece, explanation: Explanation | None = None) -> StyledText:
         """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
         shown = clean(piece.text)
         if piece.kind in ("unseen", "unread"):
-            return (shown if self.coloured else around(shown, "{", "}")), DIM
+            if not self.coloured:
+                shown = surround(shown, left="{", right="}")
+            return shown, DIM
         if piece.kind == "target":
-            shown = around(shown, *("<>" if self.ascii else "‹›"))
+            shown = surround(shown, left=self.either("‹", "<"), right=self.either("›", ">"))
         if explanation is not None and selected(piece, explanation):
             return shown, Style(bold=True, underline=True)
-        return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, Style.null())
+        return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, PLAIN)
 
 
-def signed(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
+def on_tint(tint: Style, style: Style) -> Style:
+    """The style of a piece on the tint of its score; dim letters would be lost there."""
+    return tint if tint and style == DIM else tint + style
+
+
+def strongest_weight(piece: Piece, weights: np.ndarray) -> float:
+    """The weight of the strongest unit of a piece."""
+    of_units = [float(weights[unit]) for unit in piece.units]
+    return max(of_units, key=abs)
+
+
+def with_sign_of_score(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
-    if explanation.selected is not None:
-        return around(shown, "*", "*") if selected(piece, explanation) else shown
+    if selected(piece, explanation):
+        return surround(shown, left="*", right="*")
     strong = [unit for unit in piece.units if unit in marked]
-    if not strong:
+    if explanation.selected is not None or not strong:
         return shown
-    sign = "+" if explanation.scores[strong[0]] > 0 else "-"
-    return around(shown, f"[{sign if scale.signed(explanation.scores) else ''}", "]")
+    sign = ""
+    if scale.has_negative(explanation.scores):
+        sign = sign_of(explanation.scores[strong[0]])
+    return surround(shown, left=f"[{sign}", right="]")
 
 
-def around(shown: str, left: str, right: str) -> str:
+def sign_of(number: float) -> str:
+    return "+" if number > 0 else "-"
+
+
+def surround(shown: str, *, left: str, right: str) -> str:
     """The characters with signs around them; white space stays outside."""
     core = shown.strip()
     return shown.replace(core, left + core + right, 1) if core else shown
 
 
-def mixed(one: scale.RGB, other: scale.RGB) -> scale.RGB:
+def hue_of(weight: float, hues: tuple[scale.RGB, scale.RGB]) -> scale.RGB:
+    above, below = hues
+    return above if weight > 0 else below
+
+
+def mixed_colour(one: scale.RGB, other: scale.RGB) -> scale.RGB:
     """Three parts of one colour and one of another: letters of middle brightness read on any paper."""
-    r, g, b = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
-    return r, g, b
+    red, green, blue = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
+    return red, green, blue
 
 
 def paper_of(setting: str) -> str | None:
@@ -196,4 +261,5 @@ def paper_of(setting: str) -> str | None:
     last = setting.rpartition(";")[2]
     if not last.isdigit():
         return None
-    return "light" if int(last) == 7 or 9 <= int(last) <= 15 else "dark"
+    is_light = int(last) == 7 or 9 <= int(last) <= 15
+    return "light" if is_light else "dark"

@@ -1,0 +1,59 @@
+"""How a model behaves on parts of its context, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from raison.show.compatibility import CompatibilityReport, MarginalisedToken, RepeatedAtPosition, kept_tokens
+from raison.show.wording import clean
+
+__all__ = ["render_compatibility"]
+
+
+def render_compatibility(report: CompatibilityReport, console: Console) -> None:
+    """Print the verdict first, then the numbers that carry it."""
+    console.print(Text(clean(report.verdict), style="bold" if report.trusted else "bold yellow"))
+    console.print()
+    console.print(table_of_subsets(report))
+    if report.repetition:
+        console.print()
+        console.print(sentence_on_repetition(report.repetition))
+    likeliest = [token for token in report.truth if token.kind == "likeliest"]
+    if likeliest:
+        console.print(sentence_on_truth(likeliest))
+
+
+def table_of_subsets(report: CompatibilityReport) -> Table:
+    """Perplexity by the number of kept tokens, and that of frequencies alone."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for name in ("kept tokens", "perplexity", "95 % interval", "places"):
+        table.add_column(name, justify="right")
+    for subset in report.subsets:
+        interval = f"{subset.low:,.1f} … {subset.high:,.1f}"
+        table.add_row(kept_tokens(subset), f"{subset.perplexity:,.1f}", interval, str(subset.count))
+    table.add_row("none", f"{report.guess:,.1f}", "frequencies alone", "")
+    return table
+
+
+def sentence_on_repetition(repetition: Sequence[RepeatedAtPosition]) -> str:
+    """How likely the model finds a word after itself."""
+    first, last = repetition[0], repetition[-1]
+    most = max(repeated.beside_another or 0.0 for repeated in repetition)
+    return (
+        f"a word after itself: {first.alone:.3f} at the start, {last.alone:.3f} alone at position "
+        f"{last.position}, {most:.3f} at most beside another word"
+    )
+
+
+def sentence_on_truth(tokens: Sequence[MarginalisedToken]) -> str:
+    """How far probabilities with a token left out are from the truth."""
+    apart = sum(abs(token.true - token.masked) for token in tokens) / len(tokens)
+    covered = sum(token.covered for token in tokens) / len(tokens)
+    return (
+        f"a token left out against marginalised out: {apart:.3f} apart on average "
+        f"({len(tokens)} contexts; {covered:.0%} of the mass summed over)"
+    )

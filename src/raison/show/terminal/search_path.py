@@ -1,0 +1,154 @@
+"""The path of a search in the terminal: a row for each step, with as many columns as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from raison.core.records import Explanation
+from raison.show.search_path import Step, excerpt, measure, path, runners_up
+from raison.show.terminal.columns import GAP
+from raison.show.terminal.style import TerminalStyle
+from raison.show.wording import plural
+
+__all__ = ["search_path_table"]
+
+LONGEST_BAR, SHORTER_BAR = 12, 8  # cells: in wide terminals, and in others
+WIDE = 90  # cells of a terminal from which bars are long
+SHORT, LONG = 16, 36  # cells that a change gets before other columns do, and at most
+COUNT = 4  # cells of a step's number, and of its size
+SPARE = 4  # cells that stay free
+MOST_RUNNERS_UP = 2  # named in a step
+
+
+@dataclass(frozen=True)
+class ColumnWidths:
+    """Cells of each column, 0 where it is left out: settled here, since bars that a table shortens would tell lies."""
+
+    change: int
+    count: int  # of the step's number, and of its size
+    figure: int
+    bar: int
+    tick: int
+    runners_up: int
+
+    @classmethod
+    def within(
+        cls, width: int, *, changes: Sequence[str], figure: int, tick: int, has_bars: bool, has_runners_up: bool
+    ) -> ColumnWidths:
+        """What has room in `width` cells: first the change, then step and size, bars, and who was not chosen."""
+        longest = max(map(cell_len, changes))
+        least = min(longest, SHORT)
+        room = width - figure - tick - 2 * GAP - SPARE
+        counts = 2 * (COUNT + GAP)
+        has_counts = room >= least + counts
+        if has_counts:
+            room -= counts
+
+        bar = LONGEST_BAR if width >= WIDE else SHORTER_BAR
+        has_bars = has_bars and room >= least + bar + GAP
+        if has_bars:
+            room -= bar + GAP
+
+        change = max(4, min(longest, LONG, room))
+        runners_up = room - change - GAP
+        return cls(
+            change=change,
+            count=COUNT if has_counts else 0,
+            figure=figure,
+            bar=bar if has_bars else 0,
+            tick=tick,
+            runners_up=runners_up if has_runners_up and runners_up >= SHORT else 0,
+        )
+
+
+def search_path_table(explanation: Explanation, style: TerminalStyle, width: int) -> Table | None:
+    """The path of the search; None where no steps were recorded."""
+    all_steps = path(explanation, style.dots)
+    if not all_steps:
+        return None
+    rows = excerpt(all_steps)
+    changes = [change_of(row, style) for row in rows]
+    title = measure(explanation)
+    columns = ColumnWidths.within(
+        width,
+        changes=changes,
+        figure=max(len(title), *(len(step.figure) for step in all_steps)),
+        tick=len(tick(style)),
+        has_bars=any(step.weight is not None for step in all_steps),
+        has_runners_up=any(step.rivals for step in all_steps),
+    )
+
+    table = table_with_columns(columns, title, runners_up(explanation))
+    for row, change in zip(rows, changes, strict=True):
+        shown = cut_to_cells(change, columns.change, style)
+        if isinstance(row, int):  # so many steps are left out
+            table.add_row(*([""] if columns.count else []), shown, style="dim")
+        else:
+            whole_context = row.number is None
+            table.add_row(*cells_of_step(row, shown, columns, style), style="dim" if whole_context else "")
+    return table
+
+
+def table_with_columns(columns: ColumnWidths, title: str, title_of_runners_up: str) -> Table:
+    table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
+    if columns.count:
+        table.add_column("step", justify="right", style="dim", width=columns.count)
+    table.add_column("change", width=columns.change, no_wrap=True)
+    if columns.count:
+        table.add_column("size", justify="right", width=columns.count)
+    table.add_column(title, justify="right", width=columns.figure)
+    if columns.bar:
+        table.add_column("", width=columns.bar, no_wrap=True)
+    table.add_column("", no_wrap=True, width=columns.tick)
+    if columns.runners_up:
+        table.add_column(title_of_runners_up, width=columns.runners_up, no_wrap=True, style="dim")
+    return table
+
+
+def cells_of_step(step: Step, change: Text, columns: ColumnWidths, style: TerminalStyle) -> list[RenderableType]:
+    """One row: only the columns that have room."""
+    cells: list[RenderableType] = [change, step.figure]
+    if columns.count:
+        number = "" if step.number is None else str(step.number)
+        cells = [number, change, str(step.size), step.figure]
+    if columns.bar:
+        cells.append("" if step.weight is None else style.bar(step.weight, columns.bar))
+    cells.append(Text(tick(style) if step.enough else "", "bold"))
+    if columns.runners_up:
+        names = runners_up_within(step, columns.runners_up)
+        cells.append(cut_to_cells(names, columns.runners_up, style))
+    return cells
+
+
+def change_of(row: Step | int, style: TerminalStyle) -> str:
+    """What a step changed, or how many steps are left out."""
+    if isinstance(row, int):
+        return f"{style.either('⋮', ':')} {plural(row, 'step')} more"
+    return row.change(style.minus)
+
+
+def tick(style: TerminalStyle) -> str:
+    return style.either("✓", "yes")
+
+
+def runners_up_within(step: Step, width: int) -> str:
+    """As many runners-up of a step as `width` cells hold, at least one."""
+    names = [f"{name} {figure}" for name, figure in step.rivals[:MOST_RUNNERS_UP]]
+    while len(names) > 1 and cell_len(", ".join(names)) > width:
+        names.pop()
+    return ", ".join(names)
+
+
+def cut_to_cells(line: str, width: int, style: TerminalStyle) -> Text:
+    """A line cut to a width in terminal cells, with dots that the stream can carry."""
+    text = Text(line)
+    if text.cell_len > width:
+        text.truncate(max(0, width - len(style.dots)))
+        text = Text(text.plain.rstrip() + style.dots[:width])
+    return text

@@ -1,0 +1,47 @@
+"""What a page of results says of a claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from raison.studies.compare import compare
+from raison.studies.reproduce.page import held, section
+from raison.studies.reproduce.run import Outcome
+from raison.studies.reproduce.suite import Across, Claim, Run, Suite
+from tests.helpers.evaluations import SIX, table
+
+CLAIM = Claim("A does well", "a", "b", "one")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "higher", "told"),
+    [
+        (SIX, True, "holds"),
+        (SIX, False, "**the contrary holds**"),
+        (SIX[::-1], True, "**the contrary holds**"),
+        (((1.0, 0.0), (0.0, 0.5)), True, "not decided"),
+    ],
+)
+def test_what_a_page_says_of_a_claim(numbers, higher, told):
+    evaluation = table(one=(*numbers, higher))
+    (verdict,) = compare(evaluation, "a", "b")
+    assert held(CLAIM, verdict) == told
+    suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, (Run("r", "m", "d"),), claims=(CLAIM,))
+    outcome = Outcome(suite.runs[0], evaluation, [(CLAIM, verdict)])
+    page = section(suite, [outcome], "raison reproduce S")
+    assert f"- A does well (one): {told} on r." in page
+    row = next(line for line in page.splitlines() if line.startswith("| A does well"))
+    cells = [each.strip() for each in row.strip("|").split("|")]
+    assert cells[-1] == told and cells[-2] == f"{verdict.corrected:.3f}" and cells[-3] == str(len(numbers[0]))
+    assert cells[1].startswith(f"{verdict.difference:+.4f}")
+
+
+@pytest.mark.parametrize(("first", "second", "told"), [("a", "b", "holds"), ("b", "a", "**the contrary holds**")])
+def test_what_a_page_says_of_two_runs(first, second, told):
+    claim = Across("One model does better", ("r", first), ("s", second), "one")
+    runs = (Run("r", "m", "d"), Run("s", "n", "d"))
+    suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, runs, across=(claim,))
+    outcomes = [Outcome(run, table(one=(*SIX, True))) for run in runs]
+    page = section(suite, outcomes, "raison reproduce S")
+    row = next(line for line in page.splitlines() if line.startswith("| One model does better"))
+    assert row.rstrip(" |").endswith(told) and "| 6 | 0.031 |" in row
