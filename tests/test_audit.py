@@ -29,20 +29,16 @@ from raison.metrics.attention import (
 from raison.metrics.statistics import mean_interval
 from raison.models.load import load
 from raison.show.audit import audit_page, rows_of
-from raison.studies.audit.adversary import Adversary, answers, reattended, trained_adversary
-from raison.studies.audit.diagnostics import chosen_short
+from raison.studies.audit.adversary import Adversary, base_answers, reattended, train_adversary
+from raison.studies.audit.agreement import Agreement
 from raison.studies.audit.divergence import jsd, tvd
+from raison.studies.audit.entropies import Entropies, texts_for_facets
 from raison.studies.audit.importance import influence, real_tokens, state_gradients, state_removals
-from raison.studies.audit.instance import (
-    CLOSE,
-    STARTS,
-    corners,
-    instance_divergence,
-    pairs,
-    searched,
-    shares_of,
-)
-from raison.studies.audit.run import Audit, Spread, audit
+from raison.studies.audit.instance import STARTS, TextLogits, largest_divergences, search_divergences
+from raison.studies.audit.replaced_attention import ReplacedAttention, ReplacedScores
+from raison.studies.audit.run import Audit, audit
+from raison.studies.audit.spread import Spread
+from raison.studies.audit.word_pairs import CLOSE, farthest_corner, farthest_on_grid, softmax
 from raison.testing import tiny_hf
 from raison.training.class_data import Line, padded
 from raison.training.f1 import f1_of
@@ -139,9 +135,9 @@ def test_influence_in_parts_is_the_same(monkeypatch):
 
 
 def test_facets_are_of_texts_that_do_not_take_minutes():
-    assert chosen_short([*range(10, 50)]) == list(range(10, 18))  # not the shortest
-    assert chosen_short([200, 30, 200, 64, 65]) == [1, 3] and chosen_short([202, 190, 202]) == [1]
-    assert chosen_short([20] * 10 + [200] * 90) == list(range(2, 10)) and chosen_short([]) == []
+    assert texts_for_facets([*range(10, 50)]) == list(range(10, 18))  # not the shortest
+    assert texts_for_facets([200, 30, 200, 64, 65]) == [1, 3] and texts_for_facets([202, 190, 202]) == [1]
+    assert texts_for_facets([20] * 10 + [200] * 90) == list(range(2, 10)) and texts_for_facets([]) == []
 
 
 def test_divergences_are_those_of_the_metrics():
@@ -164,7 +160,7 @@ def farthest(own, words, step=0.02):
     axes = np.meshgrid(*[np.arange(0, 1 + 1e-9, step)] * (n - 1), indexing="ij")
     some = np.stack([*axes, 1 - sum(axes)], -1).reshape(-1, n)
     some = some[some[:, -1] > -1e-9].clip(0)
-    same = total_variation(shares_of(some @ words), np.broadcast_to(shares_of(own @ words), (len(some), len(words[0]))))
+    same = total_variation(softmax(some @ words), np.broadcast_to(softmax(own @ words), (len(some), len(words[0]))))
     kept = some[same <= CLOSE]
     return max([0.0, *jensen_shannon(kept, np.broadcast_to(own, kept.shape))]) if len(kept) else 0.0
 
@@ -175,18 +171,18 @@ def test_two_classes_have_their_farthest_attention_in_a_corner(number):
     rng = np.random.default_rng(number)
     own = rng.dirichlet([0.7] * 3)
     words = rng.normal(size=(3, 2)) * rng.choice([0.3, 2.0, 6.0])
-    exact, found = corners(own, words[:, 1] - words[:, 0]), farthest(own, words, 0.005)
+    exact, found = farthest_corner(own, words[:, 1] - words[:, 0]), farthest(own, words, 0.005)
     assert found - 1e-9 <= exact <= found + 0.03
     four, more = rng.dirichlet([0.7] * 4), rng.normal(size=(4, 2)) * 2
-    assert corners(four, more[:, 1] - more[:, 0]) >= farthest(four, more) - 1e-9
+    assert farthest_corner(four, more[:, 1] - more[:, 0]) >= farthest(four, more) - 1e-9
 
 
 def test_corners_that_are_known():
     one = np.array([1.0, 0, 0, 0])
-    assert corners(one, np.zeros(4)) == pytest.approx(np.log(2))  # all words say the same
+    assert farthest_corner(one, np.zeros(4)) == pytest.approx(np.log(2))  # all words say the same
     # a word that decides everything and has all attention: of another only as much as leaves the answer alone
-    assert 0 < corners(one, np.array([60.0, -60, -60, -60])) < 0.3
-    assert corners(np.ones(1), np.zeros(1)) == 0
+    assert 0 < farthest_corner(one, np.array([60.0, -60, -60, -60])) < 0.3
+    assert farthest_corner(np.ones(1), np.zeros(1)) == 0
 
 
 def test_more_classes_are_searched():
@@ -194,17 +190,17 @@ def test_more_classes_are_searched():
     for number in range(4):
         own, words = rng.dirichlet([0.7] * 3), rng.normal(size=(3, 3))
         starts = torch.randn(STARTS, 3, generator=generator(number), dtype=torch.float64)
-        found = max(pairs(own, words), searched([own], [words], [starts], 300)[0])
+        found = max(farthest_on_grid(own, words), search_divergences([TextLogits(own, words)], [starts], 300)[0])
         best = farthest(own, words, 0.01)
         assert best - 0.08 <= found <= best + 0.02
     # the same words twice in a class that nobody says: two classes again
     own, words = rng.dirichlet([0.7] * 5), rng.normal(size=(5, 2))
     three = np.concatenate([words, np.full((5, 1), -50.0)], 1)
-    exact = corners(own, words[:, 1] - words[:, 0])
-    assert exact - 0.05 <= pairs(own, three) <= exact
+    exact = farthest_corner(own, words[:, 1] - words[:, 0])
+    assert exact - 0.05 <= farthest_on_grid(own, three) <= exact
     # words that all say the same: the search goes as far as it can
     start = torch.randn(STARTS, 4, generator=generator(3), dtype=torch.float64)
-    assert searched([np.array([1.0, 0, 0, 0])], [np.zeros((4, 3))], [start], 1200)[0] > 0.6
+    assert search_divergences([TextLogits(np.array([1.0, 0, 0, 0]), np.zeros((4, 3)))], [start], 1200)[0] > 0.6
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "so", "yes")])
@@ -212,10 +208,10 @@ def test_a_text_is_searched_as_if_it_were_alone(labels):
     model = model_of(labels=labels)
     encodings = model.encode(reviews(6))
     real = [real_tokens(encoding, model) for encoding in encodings]
-    found, most = instance_divergence(model, encodings, real, steps=60)
+    found, most = largest_divergences(model, encodings, real, steps=60)
     assert ((found >= 0) & (found <= most + 1e-9)).all() and (most <= np.log(2)).all() and (found > 0.1).any()
     for k in range(6):
-        alone, _ = instance_divergence(model, encodings[k : k + 1], real[k : k + 1], steps=60)
+        alone, _ = largest_divergences(model, encodings[k : k + 1], real[k : k + 1], steps=60)
         assert alone[0] == pytest.approx(found[k], abs=1e-6)
 
 
@@ -226,9 +222,9 @@ def test_trained_adversaries(taught):
     ]
     before = {name: weight.clone() for name, weight in model.hf.state_dict().items()}
     settings = {"epochs": 6, "batch": 16, "lr": 1e-2}
-    none = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=0.0, **settings)
-    frozen = trained_adversary(model, lines[:128], lines[128:], kind="frozen", lam=5.0, **settings)
-    free = trained_adversary(model, lines[:128], lines[128:], kind="unfrozen", lam=0.5, **settings)
+    none = train_adversary(model, lines[:128], lines[128:], kind="frozen", lam=0.0, **settings)
+    frozen = train_adversary(model, lines[:128], lines[128:], kind="frozen", lam=5.0, **settings)
+    free = train_adversary(model, lines[:128], lines[128:], kind="unfrozen", lam=0.5, **settings)
     assert none.tvd < 0.1 and frozen.jsd > 0.1 and frozen.accuracy < 0.8  # answers go where attention goes
     assert free.jsd > 0.3 and free.tvd < 0.2 and free.accuracy > 0.9  # a new model says the same by other attention
     assert all(torch.equal(before[name], weight) for name, weight in model.hf.state_dict().items())
@@ -247,13 +243,15 @@ def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
         logits, weights = reattended(other, told.read, told.real)
     assert torch.equal(logits, mine.logits) and torch.equal(weights, mine.weights)
     assert not torch.allclose(weights, told.weights, atol=0.01)
-    known, more = answers(model.hf, lines, batch=7), answers(model.hf, lines, batch=7, states=True)
+    known, more = base_answers(model.hf, lines, batch=7), base_answers(model.hf, lines, batch=7, states=True)
     for row, (line, said, own) in enumerate(zip(lines, told.logits.softmax(-1), told.weights, strict=True)):
-        assert torch.allclose(known[id(line)][0], said, atol=1e-6) and len(known[id(line)]) == 2
-        assert torch.allclose(known[id(line)][1], own[: len(line)], atol=1e-6) and not own[len(line) :].any()
-        _, same, read, real = more[id(line)]
-        assert torch.equal(same, known[id(line)][1]) and real.tolist() == told.real[row, : len(line)].tolist()
-        assert torch.allclose(read, told.read[row, : len(line)], atol=1e-6)
+        answer, with_states = known[id(line)], more[id(line)]
+        assert torch.allclose(answer.probabilities, said, atol=1e-6)
+        assert answer.states is None and answer.real is None
+        assert torch.allclose(answer.attention, own[: len(line)], atol=1e-6) and not own[len(line) :].any()
+        assert torch.equal(with_states.attention, answer.attention)
+        assert with_states.real.tolist() == told.real[row, : len(line)].tolist()
+        assert torch.allclose(with_states.states, told.read[row, : len(line)], atol=1e-6)
 
 
 # -- the audit -------------------------------------------------------------------------------------------------
@@ -268,7 +266,7 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     gold = np.array([model.labels.index(e.label) for e in data])
     assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold, 2)
     flat = asked(model, encodings, [np.ones(len(e) - 2) / (len(e) - 2) for e in encodings])
-    assert found.replaced["uniform"]["f1"] == pytest.approx(f1_of(flat.argmax(-1), gold, 2))
+    assert found.replaced.uniform.f1 == pytest.approx(f1_of(flat.argmax(-1), gold, 2))
     own = model.own(encodings)
     masks = [np.arange(len(e)) % (len(e) - 1) > 0 for e in encodings]
     drawn = [
@@ -279,15 +277,13 @@ def test_an_audit_tells_what_its_parts_tell(taught):
         for number in range(12)
     ]
     f1s = [f1_of(asked(model, encodings, weights).argmax(-1), gold, 2) for weights in drawn]
-    assert found.replaced["permuted"]["f1"] == pytest.approx(np.mean(f1s))
-    assert found.replaced["permuted"]["versions"] == 12
-    assert found.replaced["permuted"]["f1 drop"] == pytest.approx(found.f1 - np.mean(f1s))
-    assert found.replaced["uniform"]["accuracy drop"] == pytest.approx(
-        found.accuracy - (flat.argmax(-1) == gold).mean()
-    )
+    assert found.replaced.permuted.f1 == pytest.approx(np.mean(f1s))
+    assert found.replaced.permuted.versions == 12
+    assert found.replaced.permuted.f1_drop == pytest.approx(found.f1 - np.mean(f1s))
+    assert found.replaced.uniform.accuracy_drop == pytest.approx(found.accuracy - (flat.argmax(-1) == gold).mean())
     gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")
     taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
-    assert found.agreement["gradient of words"].mean == pytest.approx(np.mean(taus))
+    assert found.agreement.gradient_of_words.mean == pytest.approx(np.mean(taus))
     removed = raison.explain(model, [e.text for e in data], method="leave_one_out", units="token", output="prob")
     others = {
         "leaving words out": [np.abs(each.scores) for each in removed],
@@ -298,11 +294,11 @@ def test_an_audit_tells_what_its_parts_tell(taught):
         taus = [
             kendall_tau(a[1:-1], b) for a, b in zip(own, rows, strict=True) if kendall_defined(a[1:-1], np.asarray(b))
         ]
-        assert found.agreement[name].mean == pytest.approx(np.mean(taus)), name
-    assert len({round(each.mean, 6) for each in found.agreement.values()}) == 4
+        assert found.agreement.by_title()[name].mean == pytest.approx(np.mean(taus)), name
+    assert len({round(each.mean, 6) for each in found.agreement.by_title().values()}) == 4
     for name, rows in (("attention", [a[1:-1] for a in own]), ("gradient of words", [g.scores for g in gradients])):
         each = [stats.entropy(np.abs(row)) / np.log(len(row)) for row in rows if len(row) > 1]
-        assert found.entropy[name].mean == pytest.approx(np.mean(each), abs=1e-6), name
+        assert found.entropy.by_title()[name].mean == pytest.approx(np.mean(each), abs=1e-6), name
     likely, words, states = [], [], []
     for encoding, label, right in zip(encodings, said, said == gold, strict=True):
         ids = torch.tensor([encoding.ids.tolist()])
@@ -315,12 +311,9 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     assert found.token_probability.mean == pytest.approx(np.mean(likely), abs=1e-6)
     order = [owner for each in model.passes(encodings) for owner in each.owners]
     told = information_of_states(*(np.concatenate([rows[k] for k in order]) for rows in (words, states)), seed=0)
-    known = found.information["frequent words"]
-    assert known["value"] == pytest.approx(told.value, abs=1e-6) and (known["pairs"], known["k"]) == (
-        told.pairs,
-        told.k,
-    )
-    assert set(found.entropy) >= {"attention", "gradient of words", "influence", "influence, by facet"}
+    known = found.information.frequent_words
+    assert known.value == pytest.approx(told.value, abs=1e-6) and (known.pairs, known.k) == (told.pairs, told.k)
+    assert set(found.entropy.by_title()) >= {"attention", "gradient of words", "influence", "influence, by facet"}
     assert 0 < found.token_probability.mean <= 1 and 20 < found.instance.count < 40
     assert found.instance.count + found.instance.left_out == 40  # some texts are too short for attention to move far
     assert len(found.texts) == 5 and all(len(each.probability) == len(each.tokens) for each in found.texts)
@@ -368,8 +361,9 @@ def test_encoders_of_transformers_have_what_is_defined_for_them():
     model = load(hf, tokenizer)
     data = [Example(text, label=model.labels[k % 2]) for k, text in enumerate(raison.testing.tiny.TEXTS)]
     found = audit(model, data)
-    assert not found.replaced and found.instance is None and found.token_probability is None
-    assert set(found.agreement) == {"gradient of words", "leaving words out"} and found.entropy["influence"].count
+    assert not found.replaced.by_title() and found.instance is None and found.token_probability is None
+    assert set(found.agreement.by_title()) == {"gradient of words", "leaving words out"}
+    assert found.entropy.influence.count
     assert audit_page(found)
 
 
@@ -377,13 +371,18 @@ def spread_of(mean, values=(), low=None, high=None, count=90):
     return Spread(mean, mean if low is None else low, mean if high is None else high, 0.0, count, 0, values)
 
 
+def permuted(*, f1_drop, accuracy_drop=float("nan")):
+    scores = ReplacedScores(accuracy=0.9, f1=0.9, accuracy_drop=accuracy_drop, f1_drop=f1_drop)
+    return ReplacedAttention(permuted=scores)
+
+
 def test_a_verdict_follows_the_numbers():
     def told(drop, tau, mixed, far, **more):
         return Audit(
             "m", "d", 90, 0.9, 0.9,
-            replaced={"permuted": {"f1 drop": drop}},
-            agreement={"gradient of words": spread_of(tau)},
-            entropy={"influence": spread_of(mixed)},
+            replaced=permuted(f1_drop=drop),
+            agreement=Agreement(gradient_of_words=spread_of(tau)),
+            entropy=Entropies(influence=spread_of(mixed)),
             instance=spread_of(far, (far,) * 90),
             **more,
         ).verdict()  # fmt: skip
@@ -407,16 +406,16 @@ def test_a_verdict_follows_the_numbers():
 
 def test_a_verdict_says_what_is_not_decided():
     none = spread_of(float("nan"), count=0)
-    replaced = {"permuted": {"f1 drop": float("nan"), "accuracy drop": 0.06}}
-    only = Audit(
-        "m", "d", 30, 1.0, float("nan"), replaced=replaced, instance=none, agreement={"gradient of words": none}
-    )
+    replaced = permuted(f1_drop=float("nan"), accuracy_drop=0.06)
+    agreement = Agreement(gradient_of_words=none)
+    only = Audit("m", "d", 30, 1.0, float("nan"), replaced=replaced, instance=none, agreement=agreement)
     assert only.verdict()[0].endswith("accuracy falls by 6.0 points: answers depend on where attention looks.")
     assert len(only.verdict()) == 2 and only.verdict()[-1].endswith("only one test speaks for it.")
     assert "nan" not in " ".join(only.verdict())
     three = replace(only, count=3).verdict()
     assert "depend somewhat" in three[0] and three[-1].endswith("no test decides.")
-    few = Audit("m", "d", 4, 1.0, 1.0, agreement={"gradient of words": spread_of(0.55, low=0.06, high=0.8, count=4)})
+    tau = spread_of(0.55, low=0.06, high=0.8, count=4)
+    few = Audit("m", "d", 4, 1.0, 1.0, agreement=Agreement(gradient_of_words=tau))
     assert few.verdict()[0].endswith("agrees in part with the words' importance by gradients (mean τ-b 0.55, 0.06 to "
                                      "0.80 on 4 texts).")  # fmt: skip
     assert few.verdict()[-1].endswith("no test decides.")
@@ -433,7 +432,7 @@ def test_texts_of_one_class_and_texts_without_words(taught):
     assert "accuracy with uniform attention" in rows and "nan" not in " ".join(found.verdict())
     empty = [Example("[SEP] [CLS]", label="negative"), Example("[PAD]", label="positive")]
     wordless = audit(model, empty, deep=2, show=0)
-    assert wordless.replaced["permuted"]["accuracy drop"] == 0 and wordless.instance.count == 0
+    assert wordless.replaced.permuted.accuracy_drop == 0 and wordless.instance.count == 0
     assert "nan" not in " ".join(wordless.verdict()) and audit_page(wordless)
 
 
@@ -446,7 +445,7 @@ def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):
         def stopped(*args, **kwargs):
             raise KeyboardInterrupt
 
-        broken.setattr("raison.studies.audit.diagnostics.trained_adversary", stopped)
+        broken.setattr("raison.studies.audit.attention_tests.train_adversary", stopped)
         with pytest.raises(KeyboardInterrupt):
             audit(model, texts, keep=tmp_path / "kept", **asked_for)
     there = {path.stem for path in (tmp_path / "kept").iterdir()}
@@ -458,8 +457,14 @@ def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):
         "instance",
     } <= there and "adversary-frozen-1" not in there
     with monkeypatch.context() as idle:
-        for name in ("agreement", "entropy", "replaced", "instance", "information"):
-            idle.setattr(f"raison.studies.audit.diagnostics.Looked.{name}", None)
+        for name in (
+            "agreement_with_importance",
+            "normalised_entropies",
+            "scores_with_replaced_attention",
+            "spread_of_largest_divergences",
+            "information_about_words",
+        ):
+            idle.setattr(f"raison.studies.audit.attention_tests.{name}", None)
         found = audit(model, texts, keep=tmp_path / "kept", **asked_for)
     assert found == plain and found.to_json() == plain.to_json()
     (tmp_path / "kept" / "entropy.json").write_text("{")  # damaged: made again
@@ -481,15 +486,15 @@ def test_a_stopped_adversary_says_what_is_kept(taught, tmp_path, monkeypatch):
         yield lambda: next(calls) > 2
 
     settings = {"kind": "frozen", "lam": 1.0, "epochs": 4, "batch": 16}
-    whole = trained_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "whole")
+    whole = train_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "whole")
     assert not (tmp_path / "whole").exists()
     with monkeypatch.context() as patched:
         patched.setattr("raison.training.fit.stop_asked", impatient)
         with pytest.raises(RaisonError, match="nothing of this audit is kept: with --keep FOLDER it could go on"):
-            trained_adversary(load(taught), lines[:48], lines[48:], **settings)
+            train_adversary(load(taught), lines[:48], lines[48:], **settings)
         with pytest.raises(RaisonError, match="the same command goes on from there"):
-            trained_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "half")
-    assert trained_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "half") == whole
+            train_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "half")
+    assert train_adversary(load(taught), lines[:48], lines[48:], **settings, folder=tmp_path / "half") == whole
 
 
 def test_what_adversaries_learn_from(taught, tmp_path):
@@ -518,7 +523,7 @@ def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
 
 
 def test_a_text_of_the_users_own_is_looked_at_before_the_long_work(taught, monkeypatch):
-    monkeypatch.setattr("raison.studies.audit.diagnostics.Looked.replaced", None)
+    monkeypatch.setattr("raison.studies.audit.attention_tests.scores_with_replaced_attention", None)
     with pytest.raises(InputError, match="empty"):
         audit(load(taught), reviews(9), texts=["fine", ""])
 

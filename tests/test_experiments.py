@@ -21,15 +21,22 @@ from raison.metrics.base import Share
 from raison.models.protocol import Prediction, Scored, TargetSpec
 from raison.studies.compatibility import chosen
 from raison.studies.evaluate import method_list
-from raison.studies.reproduce.experiment import Trial, experiments
+from raison.studies.reproduce.experiment import Trial, experiments, run_setting
 from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, heldout, lambada
-from raison.studies.reproduce.experiments.searched import Aim, Rationale, batch_of, searched, setting
 from raison.studies.reproduce.suite import Run, suites
+from raison.studies.reproduce.target_rationales import Rationale, TargetInText, batch_of, find_rationales
+from raison.studies.reproduce.target_tokens import is_own_token
 from raison.testing import tiny_hf, tiny_model
 
 SUITES = {name: suite for name, suite in suites().items() if suite.experiment in ("agreement", "lambada", "cost")}
 SUITES |= {name: suite for name, suite in suites().items() if suite.experiment in ("distractors", "alignments")}
-ROOMS = {"agreement": agreement, "lambada": lambada, "cost": cost, "distractors": distractors, "alignments": alignments}
+ROWS = {
+    "agreement": agreement.AgreementRow,
+    "lambada": lambada.LambadaRow,
+    "cost": cost.CostRow,
+    "distractors": distractors.DistractorRow,
+    "alignments": alignments.AlignmentRow,
+}
 METHODS = {"greedy": "greedy", "refined": "refined", "all attentions": "by_order(method=attention_mean)"}
 
 
@@ -206,10 +213,10 @@ def test_ratio_is_for_the_subset_that_was_proved(colours):
 def test_only_texts_that_the_model_gets_right(colours, monkeypatch):
     model = Copier()
     del model.says[next(iter(model.says))]
-    usable, told = agreement.usable_examples(trial_of(model))
+    usable = agreement.usable_examples(trial_of(model))
     assert len(usable) == 3
-    assert "colours 3 of 4" in told
-    assert len(agreement.usable_examples(trial_of(model, count=2))[0]) == 2
+    assert "colours 3 of 4" in usable.sentence()
+    assert len(agreement.usable_examples(trial_of(model, count=2))) == 2
     model.says = {}
     with pytest.raises(InputError, match="none of the answers"):
         agreement.usable_examples(trial_of(model))
@@ -217,21 +224,21 @@ def test_only_texts_that_the_model_gets_right(colours, monkeypatch):
 
 def test_words_of_several_tokens_are_left_out():
     model = tiny_model("gpt2", "causal")
-    assert agreement.aimed(model, TEMPLATE.fill(("incomprehensible", "unbelievable"))) is None
+    assert agreement.find_parts(model, TEMPLATE.fill(("incomprehensible", "unbelievable"))) is None
 
 
 def test_the_last_occurrence_is_the_antecedent():
     template = replace(TEMPLATE, second="and red was a")
     model = Copier()
-    usable = agreement.aimed(model, template.fill(("red", "apple")))
-    ids = usable.aim.encoding.ids
+    usable = agreement.find_parts(model, template.fill(("red", "apple")))
+    ids = usable.target.encoding.ids
     same = np.flatnonzero(ids == ids[usable.antecedent])
     assert len(same) == 2
     assert usable.antecedent == same[-1]
-    inside = [usable.aim.encoding.tokens[t].strip() for t in sorted(usable.distractor)]
+    inside = [usable.target.encoding.tokens[t].strip() for t in sorted(usable.distractor)]
     assert inside == ["(", "it", "was", "cold", ")", "."]
-    numbers = usable.numbers(found_in([13, usable.antecedent, min(usable.distractor)], reached=False), 2)
-    assert numbers == {"length": 3.0, "ratio": 1.5, "antecedent": 1.0, "no_distractor": 0.0, "reached": 0.0}
+    row = usable.row(found_in([13, usable.antecedent, min(usable.distractor)], reached=False), 2)
+    assert row.numbers() == {"length": 3.0, "ratio": 1.5, "antecedent": 1.0, "no_distractor": 0.0, "reached": 0.0}
 
 
 def test_cost_counts_what_runs(colours):
@@ -248,15 +255,15 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on the mat and the dog")])
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
-    aims = [Aim(longer, target)]
-    masked = searched(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
-    sparse = searched(trial_of(model), "sparse", "greedy", aims, group=1)
-    assert masked[0] == sparse[0]
-    assert sparse[1][0]["tokens"] < masked[1][0]["tokens"]
+    aims = [TargetInText(longer, target)]
+    masked = find_rationales(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
+    sparse = find_rationales(trial_of(model), "sparse", "greedy", aims, group=1)
+    assert masked.rationales == sparse.rationales
+    assert sparse.costs[0].tokens < masked.costs[0].tokens
     batch = batch_of(trial_of(model), aims, None)
     with metered() as meter:
         build_search("greedy")(model, batch)
-    assert meter.tokens == sparse[1][0]["tokens"]
+    assert meter.tokens == sparse.costs[0].tokens
 
 
 # -- what a search hands on ---------------------------------------------------------------------------------
@@ -268,10 +275,10 @@ def test_a_ranking_goes_on_behind_the_rationale():
     aims = []
     for encoding in model.encode([Example(text) for text in texts]):
         ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
-        aims.append(Aim(longer, target))
+        aims.append(TargetInText(longer, target))
     trial = trial_of(model)
     for title, spec in METHODS.items():
-        for aim, one in zip(aims, searched(trial, title, spec, aims, first=8)[0], strict=True):
+        for aim, one in zip(aims, find_rationales(trial, title, spec, aims, ranked=8).rationales, strict=True):
             assert one.reached
             assert one.order[0] == len(aim.encoding) - 1 == aim.given[0]
             assert len(set(one.ranking)) == len(one.ranking)
@@ -289,17 +296,18 @@ def test_greedy_is_that_of_the_library():
     model = tiny_model("llama", "causal")
     text = "the cat sat on the mat and the dog ran"
     whole = raison.rationalize(model, text, "greedy")
-    (one,), _ = searched(trial_of(model), "greedy", "greedy", [Aim(whole.encoding, whole.target)])
+    target = TargetInText(whole.encoding, whole.target)
+    (one,) = find_rationales(trial_of(model), "greedy", "greedy", [target]).rationales
     kept = whole.units.keep(whole.selected) & whole.scope
     assert sorted(one.order) == np.flatnonzero(kept).tolist()
     assert len(one.order) == whole.certificate.kept_tokens
 
 
 def test_settings_are_of_their_kind():
-    assert setting(trial_of(None, words=3), "words", 4) == 3
-    assert setting(trial_of(None), "words", 4) == 4
+    assert run_setting(trial_of(None, words=3), "words", 4) == 3
+    assert run_setting(trial_of(None), "words", 4) == 4
     with pytest.raises(InputError, match="'words'"):
-        setting(trial_of(None, words="all"), "words", 4)
+        run_setting(trial_of(None, words="all"), "words", 4)
 
 
 @pytest.mark.parametrize("name", ["agreement", "lambada", "cost", "distractors", "alignments"])
@@ -316,35 +324,36 @@ def passage(gold, targets=1, size=12) -> lambada.Passage:
     encoding = model.encode([Example("abcdefghijklmnopqrstuvwxyz"[: 2 * size])])[0]
     aims = []
     for k in range(targets):
-        aims.append(Aim(encoding, Target("token", (1,), (10 + k,), "x", "log_prob")))
+        aims.append(TargetInText(encoding, Target("token", (1,), (10 + k,), "x", "log_prob")))
     return lambada.Passage(Example("x", id="1"), tuple(aims), frozenset(gold))
 
 
 def test_f1_is_pooled_and_iou_is_a_mean():
     one, other = passage({7, 8, 9}), passage({1, 9})
-    first = one.numbers([found_in([9, 8])])
-    second = other.numbers([found_in([9, 0, 2, 3, 4, 5])])
-    assert (first["length"], second["length"]) == (2.0, 6.0)
-    assert first["iou"] == pytest.approx(2 / 3)
-    assert second["iou"] == pytest.approx(1 / 7)
-    assert first["f1"] == Share(4, 5)
-    assert second["f1"] == Share(2, 8)
-    curves = lambada.along([one, other], [[found_in([9, 8])], [found_in([9, 0, 2, 3, 4, 5])]])
-    assert len(curves["iou_at_k_curve"]) == 20
-    assert curves["iou_at_k_curve"][0] == pytest.approx((1 / 3 + 1 / 2) / 2)
-    assert curves["f1_at_k_curve"][0] == pytest.approx((2 + 2) / (4 + 3))
-    assert curves["iou_at_k_curve"][1] == pytest.approx((2 / 3 + 1 / 3) / 2)
-    assert curves["f1_at_k_curve"][1] == pytest.approx((4 + 2) / (5 + 4))
-    assert curves["iou_at_k_curve"][19] == pytest.approx((2 / 3 + 1 / 7) / 2)  # a rationale that has ended stays
+    first = one.row([found_in([9, 8])])
+    second = other.row([found_in([9, 0, 2, 3, 4, 5])])
+    assert (first.length, second.length) == (2.0, 6.0)
+    assert first.iou == pytest.approx(2 / 3)
+    assert second.iou == pytest.approx(1 / 7)
+    assert first.f1 == Share(4, 5)
+    assert second.f1 == Share(2, 8)
+    rationales = [[found_in([9, 8])], [found_in([9, 0, 2, 3, 4, 5])]]
+    ious, f1s = lambada.overlap_along_rankings([one, other], rationales)
+    assert len(ious) == 20
+    assert ious[0] == pytest.approx((1 / 3 + 1 / 2) / 2)
+    assert f1s[0] == pytest.approx((2 + 2) / (4 + 3))
+    assert ious[1] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert f1s[1] == pytest.approx((4 + 2) / (5 + 4))
+    assert ious[19] == pytest.approx((2 / 3 + 1 / 7) / 2)  # a rationale that has ended stays
 
 
 def test_a_word_of_two_tokens_has_both_rationales_but_not_itself():
     both = passage({8, 9}, targets=2)
     assert both.begins == 10
-    numbers = both.numbers([found_in([9, 8]), found_in([10, 9, 3], reached=False)])
-    assert numbers["length"] == 3.0  # 3, 8, 9: the word's own first token is none
-    assert numbers["iou"] == pytest.approx(2 / 3)
-    assert numbers["reached"] == 0.0
+    row = both.row([found_in([9, 8]), found_in([10, 9, 3], reached=False)])
+    assert row.length == 3.0  # 3, 8, 9: the word's own first token is none
+    assert row.iou == pytest.approx(2 / 3)
+    assert row.reached == 0.0
 
 
 def test_gold_tokens_end_in_a_span():
@@ -392,7 +401,7 @@ def test_own_tokens_are_those_of_the_plain_model():
     with torch.no_grad():
         logits = model.hf(torch.tensor(longer.ids[None])).logits[0]
     plain = [int(logits[p - 1].argmax()) == i for i, p in zip(target.ids, target.positions, strict=True)]
-    assert lambada.own_tokens(model, longer, target).tolist() == plain
+    assert is_own_token(model, longer, target).tolist() == plain
 
 
 # -- translations -------------------------------------------------------------------------------------------
@@ -405,35 +414,35 @@ def marian():
 def test_crossovers_counted_by_hand():
     model = marian()
     first, second = Example("the cat", id="1"), Example("a dog ran", id="2")
-    pair = distractors.joined(model, first, second, 0, np.random.default_rng(0))
+    pair = distractors.join_sentences(model, first, second, 0, np.random.default_rng(0))
     (alone,) = model.encode([first])
     assert pair.source_break == int((alone.segment == 0).sum()) - 1  # without its end token
     written = [distractors.written_for(model, each) for each in (first, second)]
     assert pair.target_break == len(written[0])
-    assert pair.own[1] == len(written[0]) + len(written[1])
-    encoding = pair.aims[0].encoding
+    assert pair.tokens == len(written[0]) + len(written[1])
+    encoding = pair.targets[0].encoding
     sources = int((encoding.segment == 0).sum())
     b, end = pair.source_break, sources - 1
     assert encoding.ids[sources + 1 :].tolist() == [*written[0], *written[1]]
 
     def aim(index):
         position = sources + 1 + index
-        return Aim(encoding, Target("token", (int(encoding.ids[position]),), (position,), "x", "log_prob"))
+        return TargetInText(encoding, Target("token", (int(encoding.ids[position]),), (position,), "x", "log_prob"))
 
     # a target of the first half: one of its own words, two of the second sentence, the end of the source
-    before = pair.crossed(aim(0), found_in([sources, 0, b, b + 1, end]))
+    before = pair.crossover(aim(0), found_in([sources, 0, b, b + 1, end]))
     assert (before.source, before.target) == (2, None)
     # the first of the second half: start token and previous token do not count, the first written token does
     t = pair.target_break
-    after = pair.crossed(aim(t + 1), found_in([sources + t + 1, sources, sources + 1, 0, b, end]))
+    after = pair.crossover(aim(t + 1), found_in([sources + t + 1, sources, sources + 1, 0, b, end]))
     assert (after.source, after.target) == (1, 1)
-    assert pair.crossed(aim(t), found_in([sources + t])).target == 0  # the previous token is of the first half
-    fixed = replace(pair, aims=(aim(0), aim(t + 1)))
-    numbers = fixed.numbers([found_in([sources, 0, b, b + 1, end]), found_in([sources + t + 1, sources + 1, 0])])
-    assert numbers["mean_source"] == Share(3, 2)
-    assert numbers["mean_target"] == Share(1, 1)
-    assert numbers["rate_source"] == Share(2, 2)
-    assert numbers["length"] == Share(8, 2)
+    assert pair.crossover(aim(t), found_in([sources + t])).target == 0  # the previous token is of the first half
+    fixed = replace(pair, targets=(aim(0), aim(t + 1)))
+    row = fixed.row([found_in([sources, 0, b, b + 1, end]), found_in([sources + t + 1, sources + 1, 0])])
+    assert row.mean_source == Share(3, 2)
+    assert row.mean_target == Share(1, 1)
+    assert row.rate_source == Share(2, 2)
+    assert row.length == Share(8, 2)
 
 
 def test_distractors_run_and_pool(monkeypatch):
@@ -461,12 +470,12 @@ def test_target_words_by_counting_letters():
     text = "the film , the cat"
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=text, output="log_prob"))
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
-    found = alignments.owners(longer, target.positions, text, words)
+    found = alignments.word_of_each_token(longer, target.positions, text, words)
     spelt: dict[int, str] = {}
     for word, position in zip(found, target.positions, strict=True):
         spelt[word] = spelt.get(word, "") + longer.text_of(position).strip()
     assert spelt == {0: "the", 1: "film", 2: ",", 3: "the", 4: "cat"}
-    assert alignments.owners(longer, target.positions, "the films , the cat", words) is None
+    assert alignments.word_of_each_token(longer, target.positions, "the films , the cat", words) is None
 
 
 def test_source_words_that_a_token_touches():
@@ -475,29 +484,29 @@ def test_source_words_that_a_token_touches():
         np.arange(4), ("a",) * 4, ("source",), ("x" * 9,), np.zeros(4), np.array([0, 3, 8, -1]), ends, np.arange(4),
         np.zeros(4, bool),
     )  # fmt: skip
-    assert alignments.touched(encoding, [(0, 4), (4, 6), (8, 9)]) == {0: (0,), 1: (0, 1), 2: (2,)}
+    assert alignments.touched_words(encoding, [(0, 4), (4, 6), (8, 9)]) == {0: (0,), 1: (0, 1), 2: (2,)}
 
 
 def test_alignment_numbers_by_hand():
     meta = {"sure": [[0, 0], [1, 1]], "possible": [[2, 1]], "source_words": [], "target_words": []}
     example = Example("x", id="1", label="y", meta=meta)
     source = {0: (0,), 1: (1,), 2: (1, 2), 3: (3,)}  # token 4 is the end of the source
-    sentence = alignments.Sentence(example, (), (0, 1, 1), source, (3, 5), 2)
+    sentence = alignments.AlignedSentence(example, (), (0, 1, 1), source, own_tokens=3, tokens=5, linked=2)
     rationales = [
         found_in([9, 4, 0, 3]),  # word 0: source words 0 and 3
         found_in([9, 8]),  # word 1, first token: no source, but its ranking meets word 3
         found_in([9, 1]),  # word 1, second token: source word 1
     ]
     rationales[1] = replace(rationales[1], ranking=(9, 8, 4, 3))
-    numbers = sentence.numbers(rationales)
+    row = sentence.row(rationales)
     # A = {0-0, 3-0, 1-1}, S = {0-0, 1-1}, P = S and 2-1
-    assert numbers["length"] == Share(8, 3)
-    assert numbers["aer"] == Share(5 - 2 - 2, 5)
-    assert float(numbers["aer_paper"]) == pytest.approx(((1 - 1 / 3) + (1 - 1 / 2)) / 2)
-    assert float(numbers["iou"]) == pytest.approx((1 / 2 + 1 / 2) / 2)
-    assert numbers["f1"] == Share(4, 6)
-    assert numbers["top_1"] == Share(1, 2)  # word 1 meets 3 first
-    assert numbers["top_1_paper"] == Share(2, 3)  # 0; 3 misses; 1 hits
+    assert row.length == Share(8, 3)
+    assert row.aer == Share(5 - 2 - 2, 5)
+    assert float(row.aer_paper) == pytest.approx(((1 - 1 / 3) + (1 - 1 / 2)) / 2)
+    assert float(row.iou) == pytest.approx((1 / 2 + 1 / 2) / 2)
+    assert row.f1 == Share(4, 6)
+    assert row.top_1 == Share(1, 2)  # word 1 meets 3 first
+    assert row.top_1_paper == Share(2, 3)  # 0; 3 misses; 1 hits
 
 
 def test_alignments_explain_what_the_model_would_write(monkeypatch):
@@ -532,14 +541,14 @@ def test_a_suite_names_what_exists(name):
     suite = SUITES[name]
     assert suite.experiment in experiments
     assert len(method_list(list(suite.methods.values()))) == len(suite.methods)
-    keys = {column.key for column in ROOMS[suite.experiment].COLUMNS}
+    keys = {column.key for column in ROWS[suite.experiment].columns()}
     for claim in suite.claims:
         assert {claim.first, claim.second} <= set(suite.methods)
         assert claim.key in keys
     names = {run.name for run in suite.runs}
     for claim in suite.across:
-        assert {claim.first[0], claim.second[0]} <= names
-        assert {claim.first[1], claim.second[1]} <= set(suite.methods)
+        assert {claim.first.run, claim.second.run} <= names
+        assert {claim.first.method, claim.second.method} <= set(suite.methods)
         assert claim.key in keys
     for run in suite.runs:
         assert set(run.paper) <= keys
@@ -608,6 +617,6 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
 def test_bleu_is_that_of_sacrebleu():
     sacrebleu = pytest.importorskip("sacrebleu")
     said, asked = ["a cat sat on the mat today", "dogs bark at night"], ["a cat sat on the mat", "dogs bark at night"]
-    score, low, high = heldout.bleu(said, asked)
-    assert score == pytest.approx(sacrebleu.corpus_bleu(said, [asked]).score)
-    assert low <= score <= high
+    found = heldout.bleu(said, asked)
+    assert found.score == pytest.approx(sacrebleu.corpus_bleu(said, [asked]).score)
+    assert found.low <= found.score <= found.high

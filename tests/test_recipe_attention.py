@@ -11,10 +11,17 @@ from typer.testing import CliRunner
 
 from raison.cli.app import app, assemble
 from raison.core.errors import InputError
+from raison.core.evaluation import MethodAxis
 from raison.show.figure.curves import draw_curves
-from raison.studies.reproduce.experiments.audits import line_of, swept, with_adversary
-from raison.studies.reproduce.experiments.lines import LINES, read_lines
+from raison.studies.audit.adversary import Adversary
+from raison.studies.audit.replaced_attention import ReplacedAttention, ReplacedScores
+from raison.studies.audit.report import Audit
+from raison.studies.audit.spread import Spread
+from raison.studies.audit.word_by_word import ShownText
+from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
+from raison.studies.reproduce.experiments.audits import correlation_with_lambda, row_of_line
 from raison.studies.reproduce.page import section
+from raison.studies.reproduce.recipe_lines import LINES, read_lines
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from tests.helpers.paths import ROOT
@@ -23,13 +30,24 @@ from tests.test_attention_classifier import reviews
 SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
 
 
-def told(**more):
-    spread = {"mean": 0.5, "count": 3}
-    made = {
-        "accuracy": 0.9, "f1": 0.8, "count": 7, "replaced": {"permuted": {"f1 drop": 0.1}}, "agreement": {},
-        "entropy": {}, "token_probability": spread, "information": {}, "instance": None, "adversaries": [],
-    }  # fmt: skip
-    return {**made, **more}
+def audit_of(*, permuted_drop=0.1, **more):
+    """An audit of few numbers."""
+    scores = ReplacedScores(accuracy=0.8, f1=0.7, accuracy_drop=0.1, f1_drop=permuted_drop)
+    return Audit(
+        model="a model",
+        data="a set",
+        count=7,
+        accuracy=0.9,
+        f1=0.8,
+        replaced=ReplacedAttention(permuted=scores),
+        token_probability=Spread(0.5, 0.4, 0.6, 0.1, count=3, left_out=0),
+        **more,
+    )
+
+
+def line_of(audit, data, name, seed, **judged):
+    """The line of an audit, as it stands in a file."""
+    return line_of_audit(audit, data=data, name=name, seed=seed, **judged).to_dict()
 
 
 def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
@@ -53,32 +71,38 @@ def test_the_lines_that_are_kept_are_those_of_the_recipe(open_recipe):
 
 
 def test_numbers_of_an_audit():
-    rows = [{"kind": "frozen", "lam": 1.0, "jsd": 0.6, "tvd": 0.2, "accuracy": 0.7}]
-    line = line_of(told(adversaries=rows, judged={"auprc": 0.4}), "sst", "x", 3)
-    made = with_adversary(line, "frozen", 1.0)
-    assert made["permuted"] == 0.1 and made["uniform"] is None and made["auprc"] == 0.4 and made["aopc"] is None
-    assert made["jsd"] == 0.6 and made["lost"] == pytest.approx(0.2)
-    assert "jsd" not in with_adversary(line, "unfrozen", 1.0) and "jsd" not in with_adversary(line, "frozen", 2.0)
-    assert (line["data"], line["name"], line["seed"], line["texts"]) == ("sst", "x", 3, 7)
+    frozen = Adversary("frozen", lam=1.0, jsd=0.6, tvd=0.2, accuracy=0.7, f1=0.7)
+    line = line_of_audit(audit_of(adversaries=(frozen,)), data="sst", name="x", seed=3, auprc=0.4)
+    row = row_of_line(line, "frozen", 1.0)
+    assert row.permuted == 0.1 and row.uniform is None and row.auprc == 0.4 and row.aopc is None
+    assert row.jsd == 0.6 and row.lost == pytest.approx(0.2)
+    assert row_of_line(line, "unfrozen", 1.0).jsd is None and row_of_line(line, "frozen", 2.0).jsd is None
+    assert (line.data, line.name, line.seed, line.texts) == ("sst", "x", 3, 7)
+    assert AuditLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
 
 
 def test_the_correlation_along_lambda():
-    found = swept({"softmax": [0.9], "λ = -1": [0.5, 0.6], "λ = 0": [0.6, 0.7], "λ = 0.9": [0.7, None]})
+    axis = MethodAxis("λ", {"λ = -1": -1.0, "λ = 0": 0.0, "λ = 0.9": 0.9})
+    entropies = {"softmax": [0.9], "λ = -1": [0.5, 0.6], "λ = 0": [0.6, 0.7], "λ = 0.9": [0.7, None]}
+    found = correlation_with_lambda(entropies, axis)
     assert "Over 5 models" in found[0] and "+0.8" in found[0]
     lams, values = [-1, -1, 0, 0, 0.9], [0.5, 0.6, 0.6, 0.7, 0.7]
     assert f"{np.corrcoef(lams, values)[0, 1]:+.2f} (Pearson)" in found[0]
-    assert swept({"λ = 0": [0.1], "other": [0.2]}) == []
+    assert correlation_with_lambda({"λ = 0": [0.1], "other": [0.2]}, axis) == []
 
 
 def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
-    shown = lambda words, said, *values: [{"tokens": words, "probability": values, "predicted": said}]  # noqa: E731
+    def shown(words, said, *values):
+        flat = (0.5,) * len(words)
+        return (ShownText(tuple(words), attention=flat, probability=values, gradient=flat, predicted=said, label=said),)
+
     texts = {
         "base": shown(["a", "dud"], "no", 0.5, 0.9),
         "tying": shown(["a", "dud"], "no", 0.5, 0.7),
         "mlm": shown(["a", "dud"], "yes", 0.6, 0.8),
     }
     lines = [
-        line_of(told(texts=texts[name]), data, f"additive-{name}", seed)
+        line_of(audit_of(texts=texts[name]), data, f"additive-{name}", seed)
         for data in ("sst", "ag", "20news", "imdb")
         for name in texts
         for seed in (0, 1)
@@ -94,15 +118,16 @@ def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
 
 
 def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
-    def against(seed: int) -> list[dict]:
-        return [
-            {"kind": kind, "lam": lam, "jsd": lam / 20, "tvd": lam / 10 + seed / 10 + far, "accuracy": 0.7}
-            for kind, far in (("frozen", 0.2), ("unfrozen", 0.0))
-            for lam in (0.1, 0.3, 1.0, 3.0, 10.0)
-        ]
+    def against(seed: int) -> tuple[Adversary, ...]:
+        adversaries = []
+        for kind, far in (("frozen", 0.2), ("unfrozen", 0.0)):
+            for lam in (0.1, 0.3, 1.0, 3.0, 10.0):
+                tvd = lam / 10 + seed / 10 + far
+                adversaries.append(Adversary(kind, lam=lam, jsd=lam / 20, tvd=tvd, accuracy=0.7, f1=0.7))
+        return tuple(adversaries)
 
     lines = [
-        line_of(told(adversaries=against(seed)), "sst", f"swept-{name}", seed)
+        line_of(audit_of(adversaries=against(seed)), "sst", f"swept-{name}", seed)
         for name in ("base", "tying")
         for seed in (0, 1)
     ]
@@ -122,11 +147,10 @@ def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
 
 
 def test_a_suite_reads_what_there_is(tmp_path):
-    lines = [line_of(told(), name, "additive-base", 0) for name in ("ag", "20news", "imdb")]
+    lines = [line_of(audit_of(), name, "additive-base", 0) for name in ("ag", "20news", "imdb")]
     for name, first, seeds in (("additive-base", 0.05, 3), ("additive-tying", 0.2, 2)):
         for seed in range(seeds):
-            drop = {"permuted": {"f1 drop": first + seed / 100}}
-            lines.append(line_of(told(replaced=drop), "sst", name, seed))
+            lines.append(line_of(audit_of(permuted_drop=first + seed / 100), "sst", name, seed))
     # the last line was being written when somebody pulled the plug
     (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"data": "sst"')
     suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})

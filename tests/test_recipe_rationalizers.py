@@ -16,7 +16,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.models.load import load
 from raison.studies.reproduce.experiments import homogeneity as study
-from raison.studies.reproduce.experiments.lines import LINES, add_line, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, add_line, read_lines
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf

@@ -16,10 +16,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LM
 import raison
 from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
-from raison.studies.repetition import frequent_words, of_word
+from raison.studies.repetition import frequent_words, repetition_of_word
 from raison.studies.reproduce.experiment import Trial, experiments
 from raison.studies.reproduce.experiments.repetition import PLACES
-from raison.studies.reproduce.suite import Run, suites
+from raison.studies.reproduce.run import Outcome
+from raison.studies.reproduce.suite import Run, Suite, suites
 
 WORDS = ("the", "dog", "of", "moon", "and", "a", "cat", "sun")
 METHODS = {"at first": "first", "later": "later", "beside": "beside"}
@@ -72,7 +73,7 @@ def literal(model, word, other):
 
 
 def test_a_word_alone_is_a_pass_with_that_word_at_its_position(model):
-    found = of_word(model, " dog", " moon", SIZE)
+    found = repetition_of_word(model, " dog", " moon", SIZE)
     expected = literal(model, "dog", "moon")
     for ours, theirs in zip((found.alone, found.alone_top, found.beside, found.beside_top), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
@@ -119,8 +120,8 @@ def test_the_suite_fits_the_experiment():
     for claim in suite.claims:
         assert {claim.first, claim.second} <= set(suite.methods) and claim.key in columns
     for claim in suite.across:
-        for run, title in (claim.first, claim.second):
-            assert run in runs and title in suite.methods
+        for side in (claim.first, claim.second):
+            assert side.run in runs and side.method in suite.methods
         assert claim.key in columns
 
 
@@ -208,14 +209,13 @@ def test_a_recipe_that_can_not_be(recipe, data, capsys):
 
 
 def test_all_runs_are_drawn_in_one_picture(tmp_path):
-    from types import SimpleNamespace
-
     from raison.cli.reproduce import curves_of_all, drawn
 
     pytest.importorskip("matplotlib")
-    suite = SimpleNamespace(name="P0-figure4", figures=("repetition_curve",), together=True)
-    evaluation = Evaluation("m", "d", ("a",), (), (), (), {"repetition_curve": {"the": [0.1, 0.2]}}, {"seed": 0}, ())
-    outcomes = [SimpleNamespace(run=SimpleNamespace(name=name), evaluation=evaluation) for name in ("one", "two")]
+    suite = Suite("P0-figure4", "a title", "a paper", {}, (), figures=("repetition_curve",), together=True)
+    curves = {"repetition_curve": {"the": [0.1, 0.2]}}
+    evaluation = Evaluation("m", "d", ("a",), (), (), (), curves=curves, settings={"seed": 0})
+    outcomes = [Outcome(Run(name, "m", "d"), evaluation) for name in ("one", "two")]
     assert list(curves_of_all(outcomes)["repetition_curve"]) == ["one: the", "two: the"]
     assert drawn(tmp_path / "page.md", suite, outcomes) == {"two": "figures/P0-figure4.svg"}
     assert (tmp_path / "figures" / "P0-figure4.svg").read_text().count("<svg") == 1

@@ -12,11 +12,17 @@ import torch
 from raison.core.errors import InputError
 from raison.core.registry import metrics
 from raison.methods.base import Method
-from raison.studies.evaluate import method_list
+from raison.studies.evaluate import evaluate, method_list
+from raison.studies.prompts import answer_quality, prompt_of
+from raison.studies.reproduce import method_runs
+from raison.studies.reproduce.cross_run import join_runs, verdicts_across
 from raison.studies.reproduce.experiment import experiments
+from raison.studies.reproduce.method_runs import measure_methods
 from raison.studies.reproduce.page import page_with, section
+from raison.studies.reproduce.part_store import PartStore, sampled_weights
 from raison.studies.reproduce.run import reproduce
-from raison.studies.reproduce.suite import suite_named, suites
+from raison.studies.reproduce.suite import ClaimAcross, RunMethod, suite_named, suites
+from raison.studies.reproduce.texts_of_run import choose_texts
 from tests.helpers.paths import RECIPES
 
 SUITES = suites()
@@ -27,7 +33,7 @@ def test_every_name_in_a_suite_exists(name):
     suite = SUITES[name]
     if suite.experiment:
         assert suite.experiment in experiments
-        assert {claim.first[0] for claim in suite.across} <= {run.name for run in suite.runs}
+        assert {claim.first.run for claim in suite.across} <= {run.name for run in suite.runs}
         return
     built = method_list(list(suite.methods.values()))
     assert all(isinstance(each, Method) for each in built)
@@ -64,16 +70,14 @@ def test_a_suite_runs_and_is_written_once(sentiment, data_dir, tmp_path):
 
 
 def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
-    from raison.studies.reproduce import run as study
-
     suite = suite_named("P4-table1")
     small = {title: suite.methods[title] for title in ("Random", "Ours")}
-    chosen = study.replace(suite, methods=small, seeds={"Random": 2}, claims=())
-    examples, _, _ = study.chosen_texts(sentiment, suite.runs[0], "sst2", 3, data_dir)
-    found, spread = study.measured(chosen, sentiment, examples, suite.runs[0], 0)
+    chosen = replace(suite, methods=small, seeds={"Random": 2}, claims=())
+    examples = choose_texts(sentiment, suite.runs[0], "sst2", 3, data_dir).examples
+    found, spread = measure_methods(chosen, sentiment, examples, suite.runs[0], 0)
     assert found.methods == ("Random", "Ours")
     how = {"target": "gold", "units": "token", "removal": "mask_token"}
-    runs = [study.evaluate(sentiment, examples, [small["Random"]], ["aopc", "lodds"], seed=s, **how) for s in (0, 1)]
+    runs = [evaluate(sentiment, examples, [small["Random"]], ["aopc", "lodds"], seed=s, **how) for s in (0, 1)]
     each = np.mean([run.cells[0].each for run in runs], axis=0)
     np.testing.assert_allclose(found.cell("Random", "aopc").each, each)
     assert spread["Random", "aopc"] == pytest.approx(np.std([run.cells[0].value for run in runs], ddof=1))
@@ -103,11 +107,8 @@ def test_unknown_suites_are_refused():
 
 
 def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_path, monkeypatch):
-    from raison.studies.reproduce import run as study
-
     made = []
-    real = study.evaluate
-    monkeypatch.setattr(study, "evaluate", lambda *a, **k: made.append(1) or real(*a, **k))
+    monkeypatch.setattr(method_runs, "evaluate", lambda *a, **k: made.append(1) or evaluate(*a, **k))
     _, first = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
     assert len(made) == 1
     _, second = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
@@ -123,15 +124,18 @@ def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_p
 
 
 def test_a_model_that_was_trained_again_is_another():
-    from raison.studies.reproduce.run import weights_of
     from raison.testing import tiny_model
 
     model, again = (tiny_model("bert", "classification") for _ in range(2))
-    assert weights_of(model) == weights_of(again) != weights_of(tiny_model("bert", "classification", seed=1))
+    assert (
+        sampled_weights(model)
+        == sampled_weights(again)
+        != sampled_weights(tiny_model("bert", "classification", seed=1))
+    )
     with torch.no_grad():
         for weight in again.hf.parameters():
             weight += 1e-6
-    assert weights_of(model) != weights_of(again)
+    assert sampled_weights(model) != sampled_weights(again)
 
 
 # -- questions ---------------------------------------------------------------------------------------------------
@@ -139,21 +143,19 @@ def test_a_model_that_was_trained_again_is_another():
 
 def test_a_prompt_carries_the_gold_span():
     from raison.core.records import Example, Span
-    from raison.studies.prompts import prompted
 
     asked = Example("Who fell?", "Yesterday Ann fell.", id="7", label="Ann", gold=(Span(10, 13),), meta={"answers": []})
-    made = prompted(asked, "{context}\n\nQuestion: {question}\nAnswer:")
+    made = prompt_of(asked, "{context}\n\nQuestion: {question}\nAnswer:")
     assert made.text == "Yesterday Ann fell.\n\nQuestion: Who fell?\nAnswer:"
     (span,) = made.gold
     assert made.text[span.start : span.end] == "Ann"
-    other = prompted(asked, "Q: {question} C: {context}").gold[0]
+    other = prompt_of(asked, "Q: {question} C: {context}").gold[0]
     assert "Q: Who fell? C: Yesterday Ann fell."[other.start : other.end] == "Ann"
 
 
 def test_answers_are_marked_as_squad_does():
     from raison.core.records import Example
     from raison.metrics.answers import answer_f1, exact_match
-    from raison.studies.prompts import marks
 
     assert exact_match("The  Cat!", ["a cat"]) == 1.0
     assert exact_match("cats", ["a cat"]) == 0.0
@@ -164,7 +166,9 @@ def test_answers_are_marked_as_squad_does():
         Example("Who?", context, label="Ann", meta={"answers": [[0, 3], [8, 11]]}),
         Example("Who?", context, label="Ann", meta={"answers": [[0, 3]]}),
     ]
-    assert marks(["Bob", "Ann Bob"], examples) == ("Its answers to these questions: exact match 50.0 %, F1 83.3 %.")
+    assert answer_quality(["Bob", "Ann Bob"], examples) == (
+        "Its answers to these questions: exact match 50.0 %, F1 83.3 %."
+    )
 
 
 def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
@@ -175,7 +179,7 @@ def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
 
     monkeypatch.setattr(prompts, "LONGEST", 2)  # random weights write what no tokenizer would
     model = tiny_model("llama", "causal")
-    asked = prompts.answered(
+    asked = prompts.with_written_answer(
         model, Example.from_template("{context} Q: {question} A:", context="It fell down.", question="What?")
     )
     assert asked.target
@@ -221,8 +225,6 @@ def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
 
 def test_runs_are_compared_on_the_texts_that_both_have():
     from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation
-    from raison.studies.reproduce.cross_run import compared, joined
-    from raison.studies.reproduce.suite import Across
 
     def run(ids, values):
         cell = Cell("m", "error", float(np.mean(values)), None, None, tuple(map(float, values)))
@@ -231,20 +233,21 @@ def test_runs_are_compared_on_the_texts_that_both_have():
 
     first = run(range(12), [k / 100 for k in range(12)])
     second = run(range(13, 1, -1), [0.5 + k / 100 for k in range(13, 1, -1)])  # others, and in another order
-    both = joined({"a": first, "b": second})
+    both = join_runs({"a": first, "b": second})
     assert [text.id for text in both.texts] == [str(k) for k in range(2, 12)]
     np.testing.assert_allclose(np.array(both.cell("b: m", "error").each) - both.cell("a: m", "error").each, 0.5)
-    claims = [Across("better", ("a", "m"), ("b", "m"), "error"), Across("absent", ("a", "m"), ("c", "m"), "error")]
-    ((claim, verdict),) = compared(claims, {"a": first, "b": second})
+    one, other, absent = RunMethod("a", "m"), RunMethod("b", "m"), RunMethod("c", "m")
+    claims = [ClaimAcross("better", one, other, "error"), ClaimAcross("absent", one, absent, "error")]
+    ((claim, verdict),) = verdicts_across(claims, {"a": first, "b": second})
     assert (claim.text, verdict.better, verdict.count) == ("better", "a: m", 10)
     assert verdict.difference == pytest.approx(-0.5)
-    assert joined({"a": first, "b": run([20, 21], [0, 1])}) is None
+    assert join_runs({"a": first, "b": run([20, 21], [0, 1])}) is None
     # a number that only one of them has is not compared, and the others are
     more = Cell("m", "ratio", 1.0, None, None, (1.0,) * 12)
     wider = replace(first, columns=(*first.columns, Column("ratio", "x", False)), cells=(*first.cells, more))
-    claims = [Across("better", ("a", "m"), ("b", "m"), key) for key in ("error", "ratio")]
+    claims = [ClaimAcross("better", one, other, key) for key in ("error", "ratio")]
     for runs in ({"a": wider, "b": second}, {"a": second, "b": wider}):
-        ((claim, _),) = compared(claims, runs)
+        ((claim, _),) = verdicts_across(claims, runs)
         assert claim.key == "error"
 
 
@@ -257,8 +260,7 @@ def test_the_true_probability_of_a_majority_is_counted():
         rest = list(product((0, 1), repeat=17 - kept))
         share = np.mean([ones + sum(each) > 8 for each in rest])
         assert study.true_probability(kept, ones) == pytest.approx(share)
-    pairs = np.array([[0.0, 0.1], [0.04, 0.3], [1.0, 0.8]])
-    curve = study.calibration(pairs)
+    curve = study.calibration(truths=[0.0, 0.04, 1.0], beliefs=[0.1, 0.3, 0.8])
     assert curve[0] == pytest.approx(0.2) and curve[-1] == pytest.approx(0.8)
     assert curve[5] == pytest.approx(0.5)  # the middle of its neighbours
 
@@ -283,7 +285,8 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     model = raison.load(str(tmp_path / "m"))
     one = model.tokenizer.convert_tokens_to_ids("1")
     errors, losses = [], []
-    for text, kept in study.sentences(6, 0):
+    for sentence in study.sentences(6, 0):
+        text, kept = sentence.text, sentence.kept
         bits = [int(bit) for bit in text.split()[:17]]
         dropped = {1 + k for k in range(17) if not kept[k]}  # <s> is the first token
         there = torch.tensor([[k for k in range(19) if k not in dropped]])
@@ -314,12 +317,11 @@ def tiny_suite():
 def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
     """An evaluation that is stopped gives what it has; kept as done, it would be reported for all texts."""
     from raison.studies import evaluate as evaluating
-    from raison.studies.reproduce import run as study
     from raison.testing import tiny_model
 
     suite, run, examples = tiny_suite()
     model = tiny_model("bert", "classification")
-    kept = study.Kept(tmp_path / "kept", suite, run)
+    kept = PartStore(tmp_path / "kept", suite, run)
     whole = evaluating.Job.work
 
     def once(job, texts):
@@ -330,26 +332,25 @@ def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr(evaluating, "GROUP", 1)
     monkeypatch.setattr(evaluating.Job, "work", once)
     with pytest.raises(KeyboardInterrupt):
-        study.measured(suite, model, examples, run, 0, kept)
+        measure_methods(suite, model, examples, run, 0, kept)
     assert not list((tmp_path / "kept").glob("*.json"))
     monkeypatch.setattr(evaluating.Job, "work", whole)
-    found, _ = study.measured(suite, model, examples, run, 0, kept)
+    found, _ = measure_methods(suite, model, examples, run, 0, kept)
     assert len(found.cell("one", "aopc").each) == 2
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"model": "x"', b'{"model": 3}', b"\xff\xfe\x00", b"[]", b"null"])
 def test_a_torn_part_is_made_again(tmp_path, torn):
-    from raison.studies.reproduce import run as study
     from raison.testing import tiny_model
 
     suite, run, examples = tiny_suite()
     model = tiny_model("bert", "classification")
-    kept = study.Kept(tmp_path, suite, run)
-    first, _ = study.measured(suite, model, examples, run, 0, kept)
+    kept = PartStore(tmp_path, suite, run)
+    first, _ = measure_methods(suite, model, examples, run, 0, kept)
     (file,) = tmp_path.glob("*.json")
     good = file.read_bytes()
     file.write_bytes(torn)
-    again, _ = study.measured(suite, model, examples, run, 0, kept)
+    again, _ = measure_methods(suite, model, examples, run, 0, kept)
     assert again == first
     assert len(file.read_bytes()) > 0.9 * len(good)
     assert list(tmp_path.iterdir()) == [file]

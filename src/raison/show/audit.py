@@ -31,14 +31,14 @@ def rows_of(found: Any) -> Iterator[tuple[str, str, str]]:
     defined = np.isfinite(found.f1)
     about_f1 = f"of {found.f1_of}" if found.f1_of else ""
     yield "F1", f"{found.f1:.3f}" if defined else "–", about_f1 if defined else f"not defined: no text is {found.f1_of}"
-    for name, row in found.replaced.items():
-        times = f", mean of {row['versions']}" if row["versions"] > 1 else ""
+    for name, row in found.replaced.by_title().items():
+        times = f", mean of {row.versions}" if row.versions > 1 else ""
         if defined:
-            yield f"F1 with {name} attention", f"{row['f1']:.3f}", f"{falls(row['f1 drop'])}{times}"
-        yield f"accuracy with {name} attention", f"{row['accuracy']:.3f}", f"{falls(row['accuracy drop'])}{times}"
-    for name, spread in found.agreement.items():
+            yield f"F1 with {name} attention", f"{row.f1:.3f}", f"{falls(row.f1_drop)}{times}"
+        yield f"accuracy with {name} attention", f"{row.accuracy:.3f}", f"{falls(row.accuracy_drop)}{times}"
+    for name, spread in found.agreement.by_title().items():
         yield f"τ-b with {name}", number(spread), about(spread)
-    for name, spread in found.entropy.items():
+    for name, spread in found.entropy.by_title().items():
         yield f"entropy of {name}", number(spread), about(spread)
     if found.token_probability is not None:
         yield (
@@ -46,9 +46,9 @@ def rows_of(found: Any) -> Iterator[tuple[str, str, str]]:
             number(found.token_probability),
             about(found.token_probability),
         )
-    for name, told in found.information.items():
-        chance = f"{told['bias']:.2f} if shuffled; {told['pairs']} pairs, {told['k']} clusters"
-        yield f"information of states about words, {name}", f"{told['value']:.2f} nats", chance
+    for name, information in found.information.by_title().items():
+        chance = f"{information.bias:.2f} if shuffled; {information.pairs} pairs, {information.k} clusters"
+        yield f"information of states about words, {name}", f"{information.value:.2f} nats", chance
     if found.instance is not None:
         yield "largest JSD with the same answer", number(found.instance), about(found.instance)
     for each in found.adversaries:
@@ -109,7 +109,7 @@ def audit_page(found: Any) -> str:
     ]
     body.append("</table></div>")
     for name in ("agreement", "entropy"):
-        spreads = getattr(found, name)
+        spreads = getattr(found, name).by_title()
         low = -1.0 if name == "agreement" else 0.0
         body += [f"<h2>{say(TITLES[name])}</h2>", '<div class="curves">']
         body += [histogram(label, spread.values, low, 1.0) for label, spread in spreads.items() if spread.count > 1]

@@ -34,7 +34,7 @@ from raison.metrics.statistics import mean_interval
 from raison.models.float64 import precise
 from raison.models.protocol import Model, Question, TargetSpec
 from raison.models.runner.score_cache import Memory
-from raison.studies.repetition import frequent_words, of_word
+from raison.studies.repetition import frequent_words, repetition_of_word
 
 __all__ = ["Compatibility", "blocks", "check_compatibility", "losses_of", "texts_of"]
 
@@ -248,7 +248,7 @@ def repeated(model: Any, encodings: Sequence[Encoding], furthest: int) -> list[d
     told = []
     for number, (word, other) in enumerate(zip(words, [*words[1:], words[0]], strict=True)):
         progress.report(number, len(words), "words repeated")
-        told.append(of_word(model, word, other, furthest))
+        told.append(repetition_of_word(model, word, other, furthest))
     alone = np.mean([each.alone for each in told], axis=0).tolist()
     beside = [None, *np.mean([each.beside for each in told], axis=0).tolist()]  # at the first position is the other one
     return [
