@@ -138,8 +138,8 @@ def frozen_loss(
     learner: AttentionClassifier, lines: Sequence[Line], answers: Sequence[BaseAnswer], lam: float
 ) -> torch.Tensor:
     """TVD − λ · JSD of an adversary whose hidden states are the base's."""
-    states = stacked([answer.states for answer in answers])
-    real = stacked([answer.real for answer in answers])
+    states = padded_rows([answer.states for answer in answers])
+    real = padded_rows([answer.real for answer in answers])
     logits, weights = reattended(learner, states, real)
     return adversarial_loss(logits, weights, answers, lam)
 
@@ -157,12 +157,12 @@ def adversarial_loss(
     logits: torch.Tensor, weights: torch.Tensor, answers: Sequence[BaseAnswer], lam: float
 ) -> torch.Tensor:
     """The mean of TVD(ŷ, ŷ') − λ · JSD(α, α') over texts."""
-    probabilities = stacked([answer.probabilities for answer in answers])
-    attention = stacked([answer.attention for answer in answers])
+    probabilities = padded_rows([answer.probabilities for answer in answers])
+    attention = padded_rows([answer.attention for answer in answers])
     return (tvd(logits.softmax(-1), probabilities) - lam * jsd(weights, attention)).mean()
 
 
-def stacked(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
+def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
     """[b ..] rows of several lines, padded with zeros to one length."""
     return pad_sequence([row for row in rows if row is not None], batch_first=True)
 

@@ -25,12 +25,12 @@ from raison.models.attention.hook import running
 from raison.models.runner.batching import Chunk, pieces
 from raison.models.tasks.classification import Classifier
 
-__all__ = ["influence", "real_tokens", "shares", "state_gradients", "state_removals", "states_of"]
+__all__ = ["as_shares", "influence", "real_tokens", "state_gradients", "state_removals", "states_of"]
 
 ROWS = 1 << 15  # tokens of a batched pass back, at most
 
 
-def shares(values: np.ndarray) -> np.ndarray:
+def as_shares(values: np.ndarray) -> np.ndarray:
     """Sizes that add up to 1; zeros where there is nothing."""
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
@@ -52,7 +52,7 @@ def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.
         (slope,) = torch.autograd.grad(best, output.read)
         sizes = numbers(slope.norm(dim=-1))
         for owner, row in zip(batch.owners, sizes, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner], model)])
+            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -62,7 +62,7 @@ def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.n
     for batch in model.passes(encodings):
         moves = numbers(moves_without_each_state(model, batch.told))
         for owner, row in zip(batch.owners, moves, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner], model)])
+            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -111,7 +111,7 @@ def influence(model: Classifier, encoding: Encoding, *, facets: bool = False) ->
     if facets:
         by_facet = np.square(sizes).reshape(len(real), width, len(real))
         sizes = np.sqrt(by_facet.sum(1))
-    return shares(sizes)
+    return as_shares(sizes)
 
 
 def states_of(model: Classifier, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:

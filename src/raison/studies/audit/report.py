@@ -14,7 +14,7 @@ from raison.studies.audit.information import WordInformation
 from raison.studies.audit.json_numbers import AuditRecord
 from raison.studies.audit.replaced_attention import ReplacedAttention
 from raison.studies.audit.spread import Spread
-from raison.studies.audit.verdict import AuditFindings, verdict
+from raison.studies.audit.verdict import AuditFindings, verdict_sentences
 from raison.studies.audit.word_by_word import ShownText
 
 __all__ = ["Audit"]
@@ -43,7 +43,7 @@ class Audit(AuditRecord):
 
     def verdict(self) -> list[str]:
         """What the numbers say, in sentences; the last one answers the question."""
-        return verdict(
+        return verdict_sentences(
             AuditFindings(
                 count=self.count,
                 accuracy=self.accuracy,

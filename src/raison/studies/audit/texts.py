@@ -13,7 +13,7 @@ from raison.api import explain
 from raison.attention_models.adapter import Attentive, numbers
 from raison.core.records import Encoding, Example
 from raison.models.tasks.classification import Classifier
-from raison.studies.audit.importance import real_tokens, shares, states_of
+from raison.studies.audit.importance import as_shares, real_tokens, states_of
 from raison.training.f1 import f1_of
 
 __all__ = ["AttentiveTexts", "AuditedTexts", "WordStates", "audited_texts"]
@@ -92,7 +92,7 @@ class AuditedTexts:
             units = explanation.units.of[real]
             # −1: a token without a unit, as the last one of a decoder, from which it reads; the 0 at the end is its
             scores = np.append(np.asarray(explanation.scores), 0.0)
-            rows.append(shares(scores[units]))
+            rows.append(as_shares(scores[units]))
         return rows
 
     @cached_property

@@ -16,7 +16,7 @@ from raison.studies.audit.instance import FAR
 from raison.studies.audit.replaced_attention import ReplacedScores
 from raison.studies.audit.spread import Spread
 
-__all__ = ["AuditFindings", "verdict"]
+__all__ = ["AuditFindings", "verdict_sentences"]
 
 FEW = 10  # fewer texts decide nothing
 CHANCE = 0.02  # above the share of the commonest class: from there on a model has learned something
@@ -47,7 +47,7 @@ class Finding:
     sign: int
 
 
-def verdict(findings: AuditFindings) -> list[str]:
+def verdict_sentences(findings: AuditFindings) -> list[str]:
     """Sentences about an audit; the last one answers the question."""
     results = test_results(findings)
     sentences = [result.sentence for result in results]

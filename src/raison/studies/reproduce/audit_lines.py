@@ -11,13 +11,13 @@ import numpy as np
 from raison.studies.audit.adversary import Adversary
 from raison.studies.audit.report import Audit
 from raison.studies.audit.spread import Spread
-from raison.studies.reproduce.experiment import Row, column_field
+from raison.studies.reproduce.experiment import ResultRow, column_field
 
 __all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]
 
 
 @dataclass(frozen=True)
-class AuditNumbers(Row):
+class AuditNumbers(ResultRow):
     """The numbers of one audit; None for what it does not tell.
 
     Of a number without a good and a bad side "more is better" means that it speaks for attention that explains.
@@ -137,7 +137,7 @@ def line_of_audit(
         name=name,
         seed=seed,
         texts=audit.count,
-        numbers=rounded(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
+        numbers=rounded_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
         adversaries=tuple(adversary_numbers(adversary) for adversary in audit.adversaries),
         shown=shown,
     )
@@ -175,7 +175,7 @@ def mean_of(spread: Spread | None) -> float | None:
     return spread.mean if spread is not None and spread.count else None
 
 
-def rounded(numbers: AuditNumbers) -> AuditNumbers:
+def rounded_numbers(numbers: AuditNumbers) -> AuditNumbers:
     """The same numbers to six digits; what is not a number is not there."""
     values: dict[str, float | None] = {}
     for item in fields(numbers):

@@ -2,7 +2,7 @@
 
 An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
 It is called with a `Trial` and returns what it found as an `Evaluation` (`build_evaluation`), so that intervals, tests
-of claims, the page and the pictures are those of every other suite. The numbers of one text are a `Row`.
+of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "Experiment",
     "NotMade",
     "Number",
-    "Row",
+    "ResultRow",
     "Trial",
     "build_evaluation",
     "check_task",
@@ -83,7 +83,7 @@ def column_field(about: str, *, higher: bool | None, pooled: bool = False, **def
     return field(metadata={"about": about, "higher": higher, "pooled": pooled}, **default)
 
 
-class Row:
+class ResultRow:
     """The numbers of one text: a dataclass whose fields are made by `column_field`."""
 
     @classmethod
@@ -103,7 +103,7 @@ class Row:
 def build_evaluation(
     trial: Trial,
     columns: Sequence[Column],
-    rows: Mapping[str, Sequence[Row]],
+    rows: Mapping[str, Sequence[ResultRow]],
     *,
     data: str,
     model: str | None = None,

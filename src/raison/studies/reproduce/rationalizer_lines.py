@@ -28,6 +28,24 @@ class TextCounts:
     second_kept: int = 0
     empty: bool = False  # nothing would be kept, where two tokens might
 
+    @property
+    def full(self) -> bool:
+        """Everything is kept of several tokens."""
+        return self.kept == self.words > 1
+
+    def __add__(self, other: TextCounts) -> TextCounts:
+        """The tokens of both."""
+        return TextCounts(
+            words=self.words + other.words,
+            kept=self.kept + other.kept,
+            marked=self.marked + other.marked,
+            both=self.both + other.both,
+            lost=self.lost + other.lost,
+            second_words=self.second_words + other.second_words,
+            second_kept=self.second_kept + other.second_kept,
+            empty=self.empty and other.empty,
+        )
+
 
 @dataclass(frozen=True)
 class TokenCounts:

@@ -29,12 +29,12 @@ class TextsOfRun:
         """How often the model is right on these texts, in words."""
         pairs = list(zip(self.examples, self.predictions, strict=True))
         if model.task == "qa" or self.examples[0].target is not None:
-            return answer_quality([answer_of(*pair) for pair in pairs], self.examples)
+            return answer_quality([given_answer(*pair) for pair in pairs], self.examples)
         right = [prediction.target.text == str(example.label) for example, prediction in pairs]
         return f"The model is right on {np.mean(right):.1%} of these texts."
 
 
-def answer_of(example: Example, prediction: Prediction) -> str:
+def given_answer(example: Example, prediction: Prediction) -> str:
     """What a model answers: what it wrote as the target of the example, or what it predicts."""
     return prediction.target.text if example.target is None else str(example.target)
 
@@ -45,7 +45,7 @@ def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -
     examples: list[Example] = []
     predictions: list[Prediction] = []
     for number, example in enumerate(loaded.examples, 1):
-        chosen = fitting(model, run, example)
+        chosen = text_for_run(model, run, example)
         if chosen is None:
             continue
         examples.append(chosen[0])
@@ -57,7 +57,7 @@ def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -
     return TextsOfRun(examples, predictions, read=len(loaded.examples))
 
 
-def fitting(model: Model, run: Run, example: Example) -> tuple[Example, Prediction] | None:
+def text_for_run(model: Model, run: Run, example: Example) -> tuple[Example, Prediction] | None:
     """The example as the model is asked about it, and what it says; None where it does not fit the run."""
     if run.label and str(example.label) != run.label:
         return None

@@ -15,7 +15,7 @@ from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
-    Row,
+    ResultRow,
     Trial,
     build_evaluation,
     check_task,
@@ -31,7 +31,7 @@ EXACT = "exact(evaluations=4000)"
 
 
 @dataclass(frozen=True)
-class AgreementRow(Row):
+class AgreementRow(ResultRow):
     """The numbers of one example."""
 
     length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
@@ -53,6 +53,9 @@ class UsableExample:
     @property
     def relation(self) -> str:
         return str(self.example.meta["relation"])
+
+    def evaluated_text(self) -> EvaluatedText:
+        return EvaluatedText(self.example.id, self.example.text, target=self.target.target.text)
 
     def row(self, rationale: Rationale, smallest: int | None) -> AgreementRow:
         """The numbers of a rationale; `smallest` is the length of the smallest one, where that is known."""
@@ -118,7 +121,7 @@ def agreement(trial: Trial) -> Evaluation:
 
     columns = [column for column in AgreementRow.columns() if subset or column.key != "ratio"]
     evaluation = build_evaluation(trial, columns, rows, data="analogies", notes=notes)
-    texts = [evaluated_text(example) for example in usable.examples]
+    texts = [example.evaluated_text() for example in usable.examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
@@ -231,7 +234,3 @@ def lengths_by_relation(examples: Sequence[UsableExample], rows: Sequence[Agreem
             interval = f"{mean.low:.1f} … {mean.high:.1f}, {len(lengths)} examples"
         phrases.append(f"{relation} {mean.estimate:.1f} ({interval})")
     return "; ".join(phrases)
-
-
-def evaluated_text(usable: UsableExample) -> EvaluatedText:
-    return EvaluatedText(usable.example.id, usable.example.text, target=usable.target.target.text)

@@ -23,7 +23,7 @@ from raison.metrics.alignment import (
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
-    Row,
+    ResultRow,
     Trial,
     build_evaluation,
     check_task,
@@ -50,7 +50,7 @@ Span = tuple[int, int]  # of characters
 
 
 @dataclass(frozen=True)
-class AlignmentRow(Row):
+class AlignmentRow(ResultRow):
     """The numbers of one sentence."""
 
     length: Share = column_field("tokens of a rationale, the previous one counted", higher=False, pooled=True)
@@ -186,12 +186,9 @@ def gold_alignments(trial: Trial) -> Evaluation:
         costs[title] = found.total_cost(len(targets))
 
     evaluation = build_evaluation(trial, AlignmentRow.columns(), rows, data=trial.run.data, notes=counts.notes())
-    texts = [evaluated_text(sentence.example) for sentence in sentences]
+    examples = [sentence.example for sentence in sentences]
+    texts = [EvaluatedText(example.id, example.text, label=example.label) for example in examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
-
-
-def evaluated_text(example: Example) -> EvaluatedText:
-    return EvaluatedText(example.id, example.text, label=example.label)
 
 
 def align_sentences(trial: Trial) -> SentenceCounts:

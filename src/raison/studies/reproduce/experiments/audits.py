@@ -84,11 +84,12 @@ def audit_tables(trial: Trial) -> Evaluation:
         known_seeds.update(kind.lines)
     seeds = sorted(known_seeds)[: trial.count]
     lam = float(settings.get("lambda", 1.0))
-    rows = {title: [kind.row(seed, lam) for seed in seeds] for title, kind in kinds.items()}
+    rows = {}
+    for title, kind in kinds.items():
+        rows[title] = [kind.row(seed, lam) for seed in seeds]
     notes = notes_on_seeds(trial, made)
     if trial.axis is not None:
-        entropies = {title: [row.entropy_gradient for row in of_kind] for title, of_kind in rows.items()}
-        notes += correlation_with_lambda(entropies, trial.axis)
+        notes += correlation_with_lambda(rows, trial.axis)
     notes.append(f"{count_of_texts(made)} test texts.")
 
     curves: dict[str, dict[str, list[float]]] = {}
@@ -99,9 +100,11 @@ def audit_tables(trial: Trial) -> Evaluation:
         curves["alone_curve"] = words.curves
         notes += words.notes
     if lambdas := settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
-        paths = {title: [kind.mean_divergences(each) for each in lambdas] for title, kind in kinds.items()}
-        across["tvd_curve"] = {title: [jsd for jsd, _ in path] for title, path in paths.items()}
-        curves["tvd_curve"] = {title: [tvd for _, tvd in path] for title, path in paths.items()}
+        across["tvd_curve"], curves["tvd_curve"] = {}, {}
+        for title, kind in kinds.items():
+            path = [kind.mean_divergences(each) for each in lambdas]
+            across["tvd_curve"][title] = [jsd for jsd, _ in path]
+            curves["tvd_curve"][title] = [tvd for _, tvd in path]
 
     wanted = settings.get("columns", [column.key for column in AuditRow.columns()])
     columns = [column for column in AuditRow.columns() if column.key in wanted]
@@ -174,16 +177,16 @@ def word_curves(lines: Mapping[str, AuditLine]) -> WordCurves:
     return WordCurves(curves, words, [note])
 
 
-def correlation_with_lambda(entropies: Mapping[str, Sequence[float | None]], axis: MethodAxis) -> list[str]:
+def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: MethodAxis) -> list[str]:
     """Along models that differ in λ: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
     lambdas, values = [], []
-    for title, of_seeds in entropies.items():
+    for title, of_seeds in rows.items():
         if title not in axis.positions:
             continue
-        for entropy in of_seeds:
-            if entropy is not None:
+        for row in of_seeds:
+            if row.entropy_gradient is not None:
                 lambdas.append(float(axis.positions[title]))
-                values.append(float(entropy))
+                values.append(row.entropy_gradient)
     if len(set(lambdas)) < 3:
         return []
     plain = correlation(np.array(lambdas), np.array(values))

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raison.core.evaluation import Evaluation
-from raison.studies.reproduce.experiment import Row, Trial, build_evaluation, column_field, experiment, run_setting
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+    run_setting,
+)
 from raison.studies.reproduce.experiments.agreement import usable_examples
 from raison.studies.reproduce.target_rationales import find_rationales
 
@@ -14,7 +21,7 @@ __all__ = ["CostRow", "search_cost"]
 
 
 @dataclass(frozen=True)
-class CostRow(Row):
+class CostRow(ResultRow):
     """The numbers of one example."""
 
     cpu_seconds: float = column_field("of the process, for one example alone", higher=False)

@@ -15,7 +15,7 @@ from raison.metrics.alignment import Crossover, crossover, crossover_rates
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
-    Row,
+    ResultRow,
     Trial,
     build_evaluation,
     check_task,
@@ -30,7 +30,7 @@ __all__ = ["DistractorRow", "JoinedSentences", "distractor_sentences", "join_sen
 
 
 @dataclass(frozen=True)
-class DistractorRow(Row):
+class DistractorRow(ResultRow):
     """The numbers of one pair of sentences."""
 
     mean_source: Share = column_field("source tokens of the other sentence in a rationale", higher=False, pooled=True)
@@ -105,12 +105,9 @@ def distractor_sentences(trial: Trial) -> Evaluation:
         f"{len(targets)} of them are explained."
     )
     evaluation = build_evaluation(trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note])
-    texts = [evaluated_text(pair.example) for pair in pairs]
+    examples = [pair.example for pair in pairs]
+    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
-
-
-def evaluated_text(example: Example) -> EvaluatedText:
-    return EvaluatedText(example.id, example.text, target=str(example.target))
 
 
 def drawn_pairs(trial: Trial) -> list[JoinedSentences]:

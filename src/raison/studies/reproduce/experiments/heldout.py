@@ -15,7 +15,7 @@ from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Model, Question, TargetSpec
 from raison.studies.compatibility import blocks, texts_of
-from raison.studies.reproduce.experiment import Row, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 from raison.studies.reproduce.experiments.majority import LANGUAGE, sentences, token_losses
 
 __all__ = ["Bleu", "bleu", "heldout_loss"]
@@ -24,7 +24,7 @@ LENGTH = 64  # tokens of a block of text
 
 
 @dataclass(frozen=True)
-class HeldoutRow(Row):
+class HeldoutRow(ResultRow):
     """The number of one text."""
 
     loss: Share = column_field("mean −log f of a token, given all before it", higher=False, pooled=True)

@@ -19,7 +19,7 @@ from raison.rationalizers.batching import added_by
 from raison.rationalizers.encoders import opened_encoder
 from raison.rationalizers.homogeneity import homogeneity
 from raison.rationalizers.module import TYPE
-from raison.studies.reproduce.experiment import Row, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
 __all__ = ["HomogeneityRow", "LayerStates", "encoder_of", "state_homogeneity", "states_by_layer"]
 
@@ -27,7 +27,7 @@ LONGEST = 256  # tokens of a text
 
 
 @dataclass(frozen=True)
-class HomogeneityRow(Row):
+class HomogeneityRow(ResultRow):
     """The numbers of one text."""
 
     spread_first: float = column_field("trace of the covariance of token states behind the first block", higher=None)

@@ -14,7 +14,7 @@ from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
-    Row,
+    ResultRow,
     Trial,
     build_evaluation,
     check_task,
@@ -31,7 +31,7 @@ FIRST = 20  # tokens of a method's ranking, at most
 
 
 @dataclass(frozen=True)
-class LambadaRow(Row):
+class LambadaRow(ResultRow):
     """The numbers of one passage."""
 
     length: float = column_field("tokens of the rationale, those of the target left out", higher=False)
@@ -107,13 +107,10 @@ def lambada_rationales(trial: Trial) -> Evaluation:
         costs[title] = found.total_cost(len(passages))
 
     evaluation = build_evaluation(trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note])
-    texts = [evaluated_text(passage.example) for passage in passages]
+    examples = [passage.example for passage in passages]
+    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
     curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
-
-
-def evaluated_text(example: Example) -> EvaluatedText:
-    return EvaluatedText(example.id, example.text, target=str(example.target))
 
 
 def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:

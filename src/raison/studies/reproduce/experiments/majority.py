@@ -20,7 +20,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.models.protocol import Question
-from raison.studies.reproduce.experiment import Row, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
 __all__ = ["LANGUAGE", "Sentence", "majority_belief", "sentences", "token_losses", "true_probability"]
 
@@ -31,7 +31,7 @@ BINS = 11
 
 
 @dataclass(frozen=True)
-class MajorityRow(Row):
+class MajorityRow(ResultRow):
     """The numbers of one sentence."""
 
     error: float = column_field("|P(1) − truth|", higher=False)

@@ -17,7 +17,7 @@ from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.metrics.base import Share
 from raison.studies.reproduce.experiment import (
     NotMade,
-    Row,
+    ResultRow,
     Trial,
     build_evaluation,
     column_field,
@@ -36,7 +36,7 @@ __all__ = ["RationalizerRow", "rationalizer_tables"]
 
 
 @dataclass(frozen=True)
-class RationalizerRow(Row):
+class RationalizerRow(ResultRow):
     """The numbers of one text over all seeds; None for what is not defined or was not made."""
 
     accuracy: float | None = column_field("on the test part", higher=True, default=None)
@@ -105,9 +105,13 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
         raise NotMade(
             f"{str(place)!r} holds no rationalizers of {trial.run.data}: make them with recipes/rationalizers.py."
         )
-    lengths = [seed.texts for of_title in made.values() for seed in of_title]
+    lengths: list[int] = []
+    for of_title in made.values():
+        lengths += [seed.texts for seed in of_title]
     count = min(trial.count, max(lengths))
-    rows = {title: [row_of_text(of_title, number) for number in range(count)] for title, of_title in seeds.items()}
+    rows = {}
+    for title, of_title in seeds.items():
+        rows[title] = [row_of_text(of_title, number) for number in range(count)]
 
     wanted = trial.run.settings.get("columns", DEFAULT_COLUMNS)
     columns = [column for column in RationalizerRow.columns() if column.key in wanted]
@@ -126,13 +130,15 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
 def judged_seeds(trial: Trial) -> dict[str, list[JudgedSeed]]:
     """All seeds of each method: a kind of model, or kind:method for rationales that a method finds in it."""
     lines = read_lines(Path(str(trial.model)))
-    seeds = {}
+    seeds: dict[str, list[JudgedSeed]] = {}
     for title, spec in trial.methods.items():
         kind, _, method = spec.partition(":")
-        of_kind = [
-            RationalizerLine.from_dict(line) for _, line in sorted(lines.get((trial.run.data, kind), {}).items())
-        ]
-        seeds[title] = [JudgedSeed(line, line.picked.get(method or OWN, TokenCounts())) for line in of_kind]
+        by_seed = lines.get((trial.run.data, kind), {})
+        seeds[title] = []
+        for seed in sorted(by_seed):
+            line = RationalizerLine.from_dict(by_seed[seed])
+            counts = line.picked.get(method or OWN, TokenCounts())
+            seeds[title].append(JudgedSeed(line, counts))
     return seeds
 
 
@@ -143,22 +149,24 @@ def row_of_text(seeds: Sequence[JudgedSeed], number: int) -> RationalizerRow:
         return RationalizerRow()
     answered = float(np.mean([seed.line.said[number] for seed in asked]))
     regression = asked[0].line.regression
-    front = mean_at([seed.line.more.front for seed in asked], number)
-    behind = mean_at([seed.line.more.behind for seed in asked], number)
-    words = mean_at([seed.line.more.words for seed in asked], number)
+    more = [seed.line.more for seed in asked]
+    front = mean_at([answers.front for answers in more], number)
+    behind = mean_at([answers.behind for answers in more], number)
+    words = mean_at([answers.words for answers in more], number)
     row = RationalizerRow(
         accuracy=None if regression else answered,
         error=answered if regression else None,
-        every_token=mean_at([seed.line.more.every_token for seed in asked], number),
+        every_token=mean_at([answers.every_token for answers in more], number),
         front=front,
         behind=behind,
         words=words,
         front_lost=loss(answered, front),
         behind_lost=loss(answered, behind),
         words_lost=loss(answered, words),
-        of_mean=mean_at([seed.line.more.of_mean for seed in asked], number),
+        of_mean=mean_at([answers.of_mean for answers in more], number),
     )
-    counted = [counts for seed in asked if (counts := seed.counts.of_text(number)) is not None]
+    counts = [seed.counts.of_text(number) for seed in asked]
+    counted = [each for each in counts if each is not None]
     return with_selection(row, counted) if counted else row
 
 
@@ -175,36 +183,29 @@ def loss(before: float, after: float | None) -> float | None:
 
 def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> RationalizerRow:
     """The row with what was selected in this text, all seeds together."""
-    words = sum(each.words for each in counts)
-    kept = sum(each.kept for each in counts)
-    marked = sum(each.marked for each in counts)
-    both = sum(each.both for each in counts)
-    lost = sum(each.lost for each in counts)
-    second_words = sum(each.second_words for each in counts)
-    second_kept = sum(each.second_kept for each in counts)
-
+    total = sum(counts, start=TextCounts())
     row = replace(
         row,
-        sparsity=Share(kept, words),
+        sparsity=Share(total.kept, total.words),
         empty=float(np.mean([each.empty for each in counts])),
-        full=float(np.mean([each.kept == each.words > 1 for each in counts])),
+        full=float(np.mean([each.full for each in counts])),
     )
-    if second_words:
+    if total.second_words:
         row = replace(
             row,
-            sparsity_first=Share(kept - second_kept, words - second_words),
-            sparsity_second=Share(second_kept, second_words),
+            sparsity_first=Share(total.kept - total.second_kept, total.words - total.second_words),
+            sparsity_second=Share(total.second_kept, total.second_words),
         )
-    if marked:
+    if total.marked:
         row = replace(
             row,
-            rationale_f1=Share(2 * both, kept + marked),
-            precision=Share(both, kept),
-            recall=Share(both, marked),
-            chance=Share(marked, words),
+            rationale_f1=Share(2 * total.both, total.kept + total.marked),
+            precision=Share(total.both, total.kept),
+            recall=Share(total.both, total.marked),
+            chance=Share(total.marked, total.words),
         )
-    if marked or lost:
-        row = replace(row, lost=Share(lost, marked + lost))
+    if total.marked or total.lost:
+        row = replace(row, lost=Share(total.lost, total.marked + total.lost))
     return row
 
 

@@ -20,7 +20,7 @@ from raison.core.records import Example
 from raison.core.spec import whole
 from raison.studies.compatibility import blocks, on_subsets, texts_of
 from raison.studies.repetition import Repetition, frequent_words, repetition_of_word
-from raison.studies.reproduce.experiment import Row, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
 __all__ = ["PLACES", "RepetitionRow", "repeated_words"]
 
@@ -32,7 +32,7 @@ Curve = dict[str, list[float]]
 
 
 @dataclass(frozen=True)
-class RepetitionRow(Row):
+class RepetitionRow(ResultRow):
     """The numbers of one word."""
 
     repeats: float = column_field("mean f(w | w)", higher=False)

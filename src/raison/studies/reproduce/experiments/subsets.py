@@ -13,7 +13,7 @@ import numpy as np
 
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.studies.compatibility import blocks, losses_of, texts_of
-from raison.studies.reproduce.experiment import Number, Row, Trial, build_evaluation, experiment
+from raison.studies.reproduce.experiment import Number, ResultRow, Trial, build_evaluation, experiment
 
 __all__ = ["random_subsets"]
 
@@ -25,7 +25,7 @@ Size = int | None  # kept tokens; None: the whole context
 
 
 @dataclass(frozen=True)
-class LossBySize(Row):
+class LossBySize(ResultRow):
     """Mean −log f in one block, by the number of kept tokens; None where no context is that long."""
 
     losses: Mapping[Size, float | None]

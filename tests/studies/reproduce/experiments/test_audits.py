@@ -1,9 +1,8 @@
-"""The recipe behind P2 and P3, on a small set of texts, and the tables that are read from it."""
+"""The tables of P2 and P3, read from lines of audits."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,15 +18,10 @@ from raison.studies.audit.report import Audit
 from raison.studies.audit.spread import Spread
 from raison.studies.audit.word_by_word import ShownText
 from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
-from raison.studies.reproduce.experiments.audits import correlation_with_lambda, row_of_line
+from raison.studies.reproduce.experiments.audits import AuditRow, correlation_with_lambda, row_of_line
 from raison.studies.reproduce.page import section
 from raison.studies.reproduce.recipe_lines import LINES, read_lines
 from raison.studies.reproduce.run import reproduce
-from raison.studies.reproduce.suite import suites
-from tests.helpers.paths import ROOT
-from tests.test_attention_classifier import reviews
-
-SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
 
 
 def audit_of(*, permuted_drop=0.1, **more):
@@ -50,26 +44,6 @@ def line_of(audit, data, name, seed, **judged):
     return line_of_audit(audit, data=data, name=name, seed=seed, **judged).to_dict()
 
 
-def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
-    open_recipe("parts")
-    recipe = open_recipe("attention")
-    known = {(job.data, job.name) for jobs in recipe.parts().values() for job in jobs}
-    assert len(SUITES) > 10
-    for suite in SUITES:
-        for run in suite.runs:
-            for title, name in suite.methods.items():
-                missing = suite.name in ("P2-table1", "P2-table3", "P2-table6") and run.data == "ag"
-                assert missing or (run.data, name.partition(":")[0]) in known, (suite.name, run.name, title)
-
-
-def test_the_lines_that_are_kept_are_those_of_the_recipe(open_recipe):
-    open_recipe("parts")
-    known = {(job.data, job.name) for jobs in open_recipe("attention").parts().values() for job in jobs}
-    kept = read_lines(ROOT / "benchmarks" / "results" / "attention.jsonl")
-    assert len(kept["sst", "additive-base"]) == 8 and set(kept) <= known
-    assert all(line["texts"] > 100 and 0 < line["numbers"]["f1"] <= 1 for by in kept.values() for line in by.values())
-
-
 def test_numbers_of_an_audit():
     frozen = Adversary("frozen", lam=1.0, jsd=0.6, tvd=0.2, accuracy=0.7, f1=0.7)
     line = line_of_audit(audit_of(adversaries=(frozen,)), data="sst", name="x", seed=3, auprc=0.4)
@@ -81,14 +55,23 @@ def test_numbers_of_an_audit():
     assert AuditLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
 
 
+def rows_of(*entropies):
+    return [AuditRow(entropy_gradient=entropy) for entropy in entropies]
+
+
 def test_the_correlation_along_lambda():
     axis = MethodAxis("λ", {"λ = -1": -1.0, "λ = 0": 0.0, "λ = 0.9": 0.9})
-    entropies = {"softmax": [0.9], "λ = -1": [0.5, 0.6], "λ = 0": [0.6, 0.7], "λ = 0.9": [0.7, None]}
-    found = correlation_with_lambda(entropies, axis)
+    rows = {
+        "softmax": rows_of(0.9),
+        "λ = -1": rows_of(0.5, 0.6),
+        "λ = 0": rows_of(0.6, 0.7),
+        "λ = 0.9": rows_of(0.7, None),
+    }
+    found = correlation_with_lambda(rows, axis)
     assert "Over 5 models" in found[0] and "+0.8" in found[0]
     lams, values = [-1, -1, 0, 0, 0.9], [0.5, 0.6, 0.6, 0.7, 0.7]
     assert f"{np.corrcoef(lams, values)[0, 1]:+.2f} (Pearson)" in found[0]
-    assert correlation_with_lambda({"λ = 0": [0.1], "other": [0.2]}, axis) == []
+    assert correlation_with_lambda({"λ = 0": rows_of(0.1), "other": rows_of(0.2)}, axis) == []
 
 
 def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
@@ -176,37 +159,3 @@ def test_a_suite_reads_what_there_is(tmp_path):
     (tmp_path / LINES).write_text("[]\n")
     with pytest.raises(InputError, match="has a damaged line"):
         reproduce("P3-table1-additive", models={"audits": str(tmp_path)})
-
-
-def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, capsys, open_recipe):
-    open_recipe("parts")
-    recipe = open_recipe("attention")
-    data = tmp_path / "data.csv"
-    data.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(160)))
-    glove = tmp_path / "glove.txt"
-    words = sorted({word for e in reviews(160) for word in e.text.split()})
-    rng = np.random.default_rng(0)
-    glove.write_text("\n".join(f"{w} {' '.join(f'{v:.3f}' for v in rng.normal(size=8))}" for w in words))
-    job = recipe.Job("ag", "additive-tying", {}, {"tying": 0.01, "batch": 16, "epochs": 8, "lr": 1e-2})
-    monkeypatch.setattr(recipe, "DATA", {"ag": str(data)})
-    more = [*recipe.quick([replace(job, name="quick")]), replace(job, name="wide", vectors="wider")]
-    monkeypatch.setattr(recipe, "parts", lambda: {"one": [job, *more]})
-    monkeypatch.setattr(recipe, "SEEDS", {"ag": 1})
-    monkeypatch.setattr(
-        "sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--glove", str(glove)]
-    )
-    assert recipe.main() == 0
-    folder = tmp_path / "out" / "ag" / "additive-tying" / "seed-0"
-    found = json.loads((folder / "audit.json").read_text())
-    assert found["count"] == 160 and found["f1"] > 0.5
-    lines = tmp_path / "out" / LINES
-    before = lines.read_bytes()
-    (folder / "audit.json").unlink()
-    assert recipe.main() == 0 and lines.read_bytes() == before and not (folder / "audit.json").exists()
-    assert read_lines(lines)["ag", "additive-tying"][0]["numbers"]["f1"] == pytest.approx(found["f1"], abs=1e-6)
-    deep = {"tau_gradient_words", "entropy_influence", "instance_jsd"}
-    shallow = read_lines(lines)["ag", "quick"][0]["numbers"]
-    assert deep <= set(read_lines(lines)["ag", "additive-tying"][0]["numbers"]) and not deep & set(shallow)
-    assert {"f1", "permuted", "information_frequent"} <= set(shallow) and ("ag", "wide") not in read_lines(lines)
-    said = capsys.readouterr().out
-    assert "F1" in said and "ag wide 0: left out, since it wants --wider" in said
