@@ -79,7 +79,8 @@ def test_the_probability_of_another_class_is_not_the_targets():
 
 def test_runs_tell_the_targets_probability(tmp_path):
     """With more classes than a record lists, a rare gold class has no probability of its own there."""
-    from raison.runs.export import rows_of
+    from raison.runs.records import ResultRecord
+    from raison.runs.rows import rows_of
 
     record = {
         "example": {"id": "1", "text": "x", "pair": None, "label": "c3"}, "method": "gae", "key": "k", "index": 0,
@@ -91,8 +92,8 @@ def test_runs_tell_the_targets_probability(tmp_path):
             }
         ],
     }  # fmt: skip
-    (row,) = rows_of(record)
-    assert row["probability"] is None and row["predicted"] == "c4"
+    (row,) = rows_of(ResultRecord.from_json(record))
+    assert row.probability is None and row.predicted == "c4"
 
 
 def test_shared_blocks_are_shuffled_behind_the_head():

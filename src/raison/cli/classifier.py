@@ -89,7 +89,7 @@ def classifier(
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
         from raison.attention_models.train import train_classifier
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         wait("training")
         chosen = {**design, "width": width, **lesson, "runs": runs, "limit": limit, "seed": seed}

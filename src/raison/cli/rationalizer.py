@@ -106,7 +106,7 @@ def rationalizer(
     with waiting("loading the libraries") as wait:
         from raison.rationalizers.losses import Weights
         from raison.rationalizers.train import Regimen, train_rationalizer
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         weights = Weights(sparsity=sparsity_weight, coherence=coherence, human=human)
         regimen = Regimen(

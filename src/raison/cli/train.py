@@ -84,7 +84,7 @@ def compatibility(
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
         from raison.training import compatibility as training
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         training.Setup(**settings)  # misspelt rules are cheap to refuse now
         wait(f"opening {model}")

@@ -25,8 +25,9 @@ from raison.models.load import placed
 from raison.studies.audit.divergence import jsd, tvd
 from raison.studies.audit.json_numbers import AuditRecord
 from raison.training.class_data import Line, padded
-from raison.training.fit import Course, Stopped, fit
-from raison.training.lm_data import Feed
+from raison.training.course import Course
+from raison.training.feed import Feed
+from raison.training.fit import Stopped, fit
 
 __all__ = ["Adversary", "train_adversary"]
 
@@ -79,7 +80,7 @@ def train_adversary(
         return loss(learner, lines, [answers[id(line)] for line in lines], lam)
 
     batch = min(batch, len(train))
-    feed = Feed(train, batch, seed)  # type: ignore[arg-type]
+    feed = Feed(train, batch, seed)
     with tempfile.TemporaryDirectory() as nowhere:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.outputs import check_folder
-from raison.training.fit import saved
+from raison.training.checkpoint import saved
 
 __all__ = ["AuditIdentity", "ResultCache"]
 
@@ -83,7 +83,7 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
 
     path = folder / IDENTITY
     if not path.exists():
-        check_folder(folder, lambda name: name == f"{IDENTITY}.half", "an audit")
+        check_folder(folder, lambda name: False, "an audit")
         with saved(path) as half:
             half.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
         return

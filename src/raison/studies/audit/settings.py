@@ -10,7 +10,7 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.spec import whole
 from raison.models.protocol import Model
 from raison.models.tasks.classification import Classifier
-from raison.training.fit import SEEDS
+from raison.training.course import SEEDS
 
 __all__ = ["AuditSettings", "checked_classifier"]
 

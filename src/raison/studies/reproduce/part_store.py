@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,14 +13,14 @@ from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
+from raison.core.files import write_whole
 from raison.models.protocol import Model
+from raison.models.weight_fingerprint import fingerprint_of_weights
 from raison.studies.reproduce.suite import Run, Suite
 
-__all__ = ["PART", "PartStore", "sampled_weights"]
+__all__ = ["PART", "PartStore", "weights_of"]
 
-# a part that is done, or one that is being written
-PART = re.compile(r".+\.[0-9a-f]{12}\.(json|\d+\.half)")
-SAMPLED = 64  # numbers of each weight that tell a model from another
+PART = re.compile(r".+\.[0-9a-f]{12}\.json")  # a part that is done
 
 
 def say_nothing(sentence: str) -> None:
@@ -50,9 +49,8 @@ class PartStore:
             return Evaluation.from_json(file.read_text(encoding="utf-8"))
 
         evaluation = evaluate()
-        half = file.with_suffix(f".{os.getpid()}.half")  # somebody else may fill the same folder
-        half.write_text(evaluation.to_json() + "\n", encoding="utf-8")
-        half.replace(file)
+        with write_whole(file) as half:  # somebody else may fill the same folder
+            half.write_text(evaluation.to_json() + "\n", encoding="utf-8")
         return evaluation
 
     def file_name(self, about: str, request: Mapping[str, Any]) -> str:
@@ -64,14 +62,7 @@ class PartStore:
         return f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
 
 
-def sampled_weights(model: Model) -> str:
-    """A hash of some numbers of every weight: training moves them all, so a few of each tell two models apart."""
-    digest = hashlib.sha256()
+def weights_of(model: Model) -> str:
+    """The fingerprint of a model's weights; "" where it has none that can be read."""
     hf = getattr(model, "hf", None)
-    weights = {} if hf is None else hf.state_dict()
-    for name, weight in weights.items():
-        flat = weight.detach().reshape(-1)
-        sample = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED]
-        digest.update(f"{name} {tuple(weight.shape)} ".encode())
-        digest.update(sample.cpu().double().numpy().tobytes())
-    return digest.hexdigest()[:12]
+    return "" if hf is None else fingerprint_of_weights(hf.state_dict().items())

@@ -19,21 +19,26 @@ from raison.core.errors import ModelError
 from raison.models.load import load
 from raison.runs.driver import run
 from raison.runs.identity import model_identity
-from raison.runs.ray import packed_model
+from raison.runs.ray_actors import packed_model
 from raison.runs.spec import Means
 from raison.runs.storage import place_of
-from raison.runs.store import done_shards, verify
-from tests.test_runs import actors_below, folder, parquet_of, spec_of, write_texts  # noqa: F401
-
-KINDS = ("actor", "worker", "raylet", "driver")
-STORE = 80_000_000  # bytes of a node's object store, the least that Ray takes
-COMMAND = [sys.executable, "-m", "raison", "run", "--resume", "--workers", "2"]
+from raison.runs.store import done_shards
+from raison.runs.verify import verify
+from tests.helpers.runs import actors_below, parquet_of, spec_of, write_texts
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc"),
     # a process that was killed is not waited for by Ray
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+
+KINDS = ("actor", "worker", "raylet", "driver")
+
+
+STORE = 80_000_000  # bytes of a node's object store, the least that Ray takes
+
+
+COMMAND = [sys.executable, "-m", "raison", "run", "--resume", "--workers", "2"]
 
 
 class Machines:
@@ -159,7 +164,7 @@ def check(place: Path, plain: Path, records: int) -> None:
     assert parquet_of(place) == parquet_of(plain)
 
 
-def test_a_kill_of_each_kind_changes_nothing_on_ray(folder, machines, tmp_path):  # noqa: F811
+def test_a_kill_of_each_kind_changes_nothing_on_ray(folder, machines, tmp_path):
     write_texts(tmp_path / "data.csv", 160)
     spec = spec_of(folder, data=str(tmp_path / "data.csv"), metrics=(), shard_tokens=80)
     run(tmp_path / "plain", spec)
@@ -169,7 +174,7 @@ def test_a_kill_of_each_kind_changes_nothing_on_ray(folder, machines, tmp_path):
 
 
 @pytest.mark.full
-def test_forty_kills_change_nothing_on_ray(folder, machines, tmp_path, record_property):  # noqa: F811
+def test_forty_kills_change_nothing_on_ray(folder, machines, tmp_path, record_property):
     """Ten of each kind: the actor of marks, workers, raylets of workers' nodes, drivers."""
     write_texts(tmp_path / "data.csv", 1000)
     spec = spec_of(folder, data=str(tmp_path / "data.csv"), metrics=(), shard_tokens=80)
@@ -188,7 +193,7 @@ def test_forty_kills_change_nothing_on_ray(folder, machines, tmp_path, record_pr
 
 
 @pytest.mark.full
-def test_a_lost_node_of_the_driver_ends_it_in_a_sentence(folder, tmp_path):  # noqa: F811
+def test_a_lost_node_of_the_driver_ends_it_in_a_sentence(folder, tmp_path):
     pytest.importorskip("ray")
     write_texts(tmp_path / "data.csv", 2000)  # Ray tells it after some 15 seconds, in which the workers go on
     spec = spec_of(folder, data=str(tmp_path / "data.csv"), metrics=(), shard_tokens=80)
@@ -217,10 +222,10 @@ def raylets_below(pid: int) -> list[int]:
     return found
 
 
-def test_another_model_is_refused_on_ray(folder):  # noqa: F811
+def test_another_model_is_refused_on_ray(folder):
     """Before any actor gets it; the run's own is packed."""
     spec = spec_of(folder)
     identity = model_identity(load(spec.model))
-    assert packed_model(spec, Means(), identity)[1] is not None
+    assert packed_model(spec, Means(), identity).tokenizer is not None
     with pytest.raises(ModelError, match="another model than the run was begun with"):
         packed_model(spec, Means(), "0" * 32)
