@@ -8,7 +8,7 @@ import torch
 from raison.studies.evaluate import evaluate
 from raison.studies.reproduce import method_runs
 from raison.studies.reproduce.method_runs import measure_methods
-from raison.studies.reproduce.part_store import PartStore, weights_of
+from raison.studies.reproduce.part_store import PartStore, weights_fingerprint
 from raison.studies.reproduce.run import reproduce
 
 
@@ -33,11 +33,15 @@ def test_a_model_that_was_trained_again_is_another():
     from raison.testing import tiny_model
 
     model, again = (tiny_model("bert", "classification") for _ in range(2))
-    assert weights_of(model) == weights_of(again) != weights_of(tiny_model("bert", "classification", seed=1))
+    assert (
+        weights_fingerprint(model)
+        == weights_fingerprint(again)
+        != weights_fingerprint(tiny_model("bert", "classification", seed=1))
+    )
     with torch.no_grad():
         for weight in again.hf.parameters():
             weight += 1e-6
-    assert weights_of(model) != weights_of(again)
+    assert weights_fingerprint(model) != weights_fingerprint(again)
 
 
 def tiny_suite():

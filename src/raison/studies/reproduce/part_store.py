@@ -18,7 +18,7 @@ from raison.models.protocol import Model
 from raison.models.weight_fingerprint import fingerprint_of_weights
 from raison.studies.reproduce.suite import Run, Suite
 
-__all__ = ["PART", "PartStore", "weights_of"]
+__all__ = ["PART", "PartStore", "weights_fingerprint"]
 
 PART = re.compile(r".+\.[0-9a-f]{12}\.json")  # a part that is done
 
@@ -62,7 +62,7 @@ class PartStore:
         return f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
 
 
-def weights_of(model: Model) -> str:
+def weights_fingerprint(model: Model) -> str:
     """The fingerprint of a model's weights; "" where it has none that can be read."""
     hf = getattr(model, "hf", None)
     return "" if hf is None else fingerprint_of_weights(hf.state_dict().items())

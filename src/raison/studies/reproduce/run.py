@@ -18,7 +18,7 @@ from raison.core.evaluation import Evaluation
 from raison.studies.compare import Verdict, tested
 from raison.studies.reproduce.experiment import NotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
-from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_of
+from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_fingerprint
 from raison.studies.reproduce.suite import Claim, Run, Suite, suite_named
 from raison.studies.reproduce.texts_of_run import choose_texts
 
@@ -114,7 +114,7 @@ class RunJob:
             folder=None if run.folder else self.keep,
             suite=suite,
             run=run,
-            weights="" if self.keep is None else weights_of(model),
+            weights="" if self.keep is None else weights_fingerprint(model),
             step=self.step,
         )
         if suite.experiment:
