@@ -1,9 +1,17 @@
-"""Random numbers of the tests of metrics."""
+"""Fixtures of the tests of metrics."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from raison.testing.precision import Float64
+
+
+@pytest.fixture
+def precise():
+    with Float64():
+        yield
 
 
 @pytest.fixture

@@ -86,3 +86,10 @@ def test_more_that_can_not_work(tmp_path):
     deep.write_text("a = " + "[" * 5000)
     with pytest.raises(InputError, match="is no TOML"):
         read_spec(deep)
+
+
+def test_ray_has_devices_of_its_own():
+    from raison.runs.spec import Means
+
+    with pytest.raises(InputError, match="give gpus"):
+        Means(ray="local", device="cuda")

@@ -13,7 +13,7 @@ import torch
 from raison.attention_models.module import TYPE, AttentionClassifier, AttentionConfig, Told
 from raison.core.records import Encoding
 from raison.core.registry import loaders
-from raison.models.attention.hook import running
+from raison.models.attention.call import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import Family

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir, Skip
 from raison.core.errors import InputError
 
 Spec = Annotated[Optional[Path], typer.Argument(help="A TOML file with model, data, methods, …; or use the flags.")]
@@ -62,8 +61,8 @@ def run(
     memory: Memory = None,
     ray: Ray = None,
     gpus: Gpus = 0.0,
-    data_dir: DataDir = None,
-    skip_broken: Skip = False,
+    data_dir: options.DataDir = None,
+    skip_broken: options.SkipBroken = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from raison.models.attention.hook import clone, word_tables
+from raison.models.attention.view import clone, word_tables
 from raison.models.runner.adapter import Adapter
 
 __all__ = ["moved", "shuffled"]

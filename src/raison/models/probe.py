@@ -19,8 +19,9 @@ from torch.overrides import TorchFunctionMode
 
 from raison.core.errors import ModelError, RaisonError
 from raison.core.records import Encoding, Example, Target
-from raison.models.attention.hook import bare, running
+from raison.models.attention.call import running
 from raison.models.attention.products import name_of
+from raison.models.attention.view import bare
 from raison.models.protocol import REMOVALS, Question, Trace
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns, read

@@ -13,7 +13,7 @@ import torch
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
 from raison.core.registry import loaders
-from raison.models.attention.hook import running
+from raison.models.attention.call import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import family_of

@@ -22,7 +22,7 @@ from torch import nn
 
 from raison.core.errors import InputError
 from raison.core.spec import between, one_of, whole
-from raison.models.attention.hook import clone
+from raison.models.attention.view import clone
 from raison.models.load import load, placed
 from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
 from raison.training.course import Course

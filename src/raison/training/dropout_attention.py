@@ -22,7 +22,8 @@ import torch
 from torch import nn
 
 from raison.core.errors import Unsupported
-from raison.models.attention.hook import eager_of, kind_of
+from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view import attention_kind
 from raison.training.dropout import Keeps, attention_pairs
 
 __all__ = ["Reach", "attending", "keeping_only", "reach_of"]
@@ -75,15 +76,6 @@ def attention_with_keeps(
     return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
 
 
-def register_attention() -> None:
-    """Make the attention and a mask function known to transformers (both, or masks would be dropped)."""
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    ALL_ATTENTION_FUNCTIONS.register(NAME, attention_with_keeps)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-
-
 @contextmanager
 def attending(model: Transformer) -> Iterator[Reach]:
     """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
@@ -92,11 +84,11 @@ def attending(model: Transformer) -> Iterator[Reach]:
             "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
             "without dropout): turn checkpointing off first."
         )
-    register_attention()
+    register_attention(NAME, attention_with_keeps)
     with_config = [module for module in model.modules() if hasattr(module, "config")]
     configs = list({id(module.config): module.config for module in with_config}.values())
     before = [config._attn_implementation for config in configs]
-    reach = Reach({id(module): kind_of(name, model) for name, module in model.named_modules()})
+    reach = Reach({id(module): attention_kind(name, model) for name, module in model.named_modules()})
     token = _reach.set(reach)
     try:
         for config in configs:

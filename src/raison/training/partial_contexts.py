@@ -39,7 +39,8 @@ class PartialContexts:
     @property
     def two_sides(self) -> bool:
         """The model is an encoder-decoder."""
-        return self.model.task == "seq2seq"
+        task: str = self.model.task
+        return task == "seq2seq"
 
     def inputs(self, rows: Sequence[Row]) -> tuple[Inputs, torch.Tensor]:
         """Arguments of the model, and what each of its rows should say [b s]."""
@@ -52,9 +53,14 @@ class PartialContexts:
         pad = self.model.codec.pad_id
         begun = self.model.begun
         unscored = [IGNORED] * (len(begun) - 1)
-        source, source_real = pad_right([row.source for row in rows], pad)
-        target, target_real = pad_right([(*begun, *row.target[:-1]) for row in rows], pad)
-        labels, _ = pad_right([(*unscored, *row.target) for row in rows], IGNORED)
+        sources, targets, answers = [], [], []
+        for row in rows:
+            sources.append(row.source)
+            targets.append((*begun, *row.target[:-1]))
+            answers.append((*unscored, *row.target))
+        source, source_real = pad_right(sources, pad)
+        target, target_real = pad_right(targets, pad)
+        labels, _ = pad_right(answers, IGNORED)
         inputs = {
             "input_ids": source.to(device),
             "attention_mask": source_real.long().to(device),

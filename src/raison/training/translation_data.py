@@ -30,14 +30,17 @@ def translations(
 
     The last share is held out; pairs whose source stands there too are left out.
     """
-    read = [(source_of(model, example, length), example) for example in examples]
-    sources = [source for source, _ in read if source is not None]
-    asked = [example for source, example in read if source is not None]
+    sources, asked = [], []
+    for example in examples:
+        source = source_of(model, example, length)
+        if source is not None:
+            sources.append(source)
+            asked.append(example)
     targets = own_targets(model, sources, out) if own else given_targets(model, sources, asked)
     rows = []
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
-            rows.append(Row(tuple(target), tuple(int(i) for i in source.ids[source.segment == 0])))
+            rows.append(Row(target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist())))
     split = split_held_out(rows, held, key=lambda row: row.source)
     counts = {
         "pairs read": len(examples),

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from raison.core import progress
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 from raison.models.prefix.packed import Packed, chains_of
 from raison.models.prefix.trie import Trie
 from raison.models.protocol import Question, Scored

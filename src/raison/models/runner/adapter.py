@@ -19,7 +19,9 @@ from raison.core import progress
 from raison.core.errors import InputError, TooLong, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest
-from raison.models.attention.hook import Call, fingerprint, running, view_of
+from raison.models.attention.call import Call, running
+from raison.models.attention.view import view_of
+from raison.models.attention.view_fingerprint import view_fingerprint
 from raison.models.codec import Codec
 from raison.models.families import Family
 from raison.models.prefix.score import answer
@@ -75,7 +77,7 @@ class Adapter(ABC):
     @property
     def view(self) -> Any:
         """The view of the model's present weights; made anew when they have moved."""
-        mark = fingerprint(self.hf)
+        mark = view_fingerprint(self.hf)
         found = self._view
         if found is None or found[0] != mark:
             with self._lock:

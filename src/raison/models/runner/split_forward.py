@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from raison.models.attention.hook import Call, current, running
+from raison.models.attention.call import Call, current, running
 
 __all__ = ["blocks_of", "install_tail", "tail"]
 

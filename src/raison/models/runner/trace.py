@@ -16,7 +16,8 @@ import torch
 
 from raison.core.errors import Unsupported
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import Call, Softmaxes, running
+from raison.models.attention.call import Call, running
+from raison.models.attention.hook import Softmaxes
 from raison.models.attention.products import Products
 from raison.models.attention.residual_writes import Writes
 from raison.models.protocol import Map, Trace

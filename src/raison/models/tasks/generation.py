@@ -15,7 +15,7 @@ import torch
 from raison.core import progress
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.adapter import Adapter
 from raison.models.runner.answers import Columns

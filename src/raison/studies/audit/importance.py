@@ -21,7 +21,7 @@ from torch.nn import functional
 from raison.attention_models.adapter import Attentive, numbers
 from raison.attention_models.module import Told
 from raison.core.records import Encoding
-from raison.models.attention.hook import running
+from raison.models.attention.call import running
 from raison.models.runner.batching import Chunk, pieces
 from raison.models.tasks.classification import Classifier
 
