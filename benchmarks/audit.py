@@ -20,10 +20,12 @@ from typing import Any
 import torch
 from measure import cpu, data_option, log, table, verdicts, write
 
-from raison.attention_models.adapter import Attentive, adapted
-from raison.attention_models.config import Design
-from raison.attention_models.train import fresh, train_classifier
-from raison.attention_models.vocabulary import random_vectors, words_tokenizer
+from raison.attention_models.adapter import AttentionModel, attention_model
+from raison.attention_models.build import new_classifier
+from raison.attention_models.config import ClassifierConfig
+from raison.attention_models.train import train_classifier
+from raison.attention_models.vocabulary import words_tokenizer
+from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Encoding, Example
 from raison.studies.audit.importance import influence
 from raison.studies.audit.run import audit
@@ -34,18 +36,20 @@ ABOUT = "(one thread, CPU time, medians of one run; bare and ours in turn)"
 ENCODERS = {"BiLSTM": {}, "transformer, two layers": {"encoder": "transformer", "layers": 2}}
 
 
-def subject(length: int, design: dict[str, Any]) -> tuple[Attentive, Encoding]:
+def subject(length: int, config: dict[str, Any]) -> tuple[AttentionModel, Encoding]:
     """An untrained model and a text of so many words: what is computed does not depend on the weights."""
     text = " ".join(f"word{chr(97 + k % 26)}{chr(97 + k // 26 % 26)}" for k in range(length))
     tokenizer = words_tokenizer([text])
-    made = Design(width=WIDTH, **design)
-    model = adapted(
-        fresh(made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0), tokenizer, "m"
+    made = ClassifierConfig(width=WIDTH, **config)
+    model = attention_model(
+        new_classifier(made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0),
+        tokenizer,
+        "m",
     )
     return model, model.encode([Example(text)])[0]
 
 
-def bare(model: Attentive, encoding: Encoding) -> None:
+def bare(model: AttentionModel, encoding: Encoding) -> None:
     """n backward passes of the plain module."""
     ids = torch.tensor(encoding.ids)[None]
     leaf = model.hf.words(ids).detach().requires_grad_()
@@ -70,8 +74,8 @@ def main() -> None:
 
 def influences(length: int, rounds: int) -> list[str]:
     rows, held = [], []
-    for name, design in ENCODERS.items():
-        model, encoding = subject(length, design)
+    for name, config in ENCODERS.items():
+        model, encoding = subject(length, config)
         model.hf.requires_grad_(False)
         sides = {"bare": partial(bare, model, encoding), "ours": partial(influence, model, encoding)}
         spent: dict[str, list[float]] = {side: [] for side in sides}
@@ -91,7 +95,7 @@ def influences(length: int, rounds: int) -> list[str]:
 def whole_audit(data: Path, limit: int | None) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "m"
-        train_classifier("sst2", out=out, design={"width": WIDTH}, lesson={"epochs": 3}, data_dir=data)
+        train_classifier("sst2", out=out, config={"width": WIDTH}, training={"epochs": 3}, data_dir=data)
         start = time.process_time()
         found = audit(str(out), "sst2", limit=limit, data_dir=data)
         spent = time.process_time() - start

@@ -46,6 +46,11 @@ RENAMED: dict[str, str] = {
     "influence, same texts": "influence_same_texts",
     "frequent words": "frequent_words",
     "drawn words": "drawn_words",
+    "head.norm.weight": "selector.norm.weight",
+    "head.norm.bias": "selector.norm.bias",
+    "head.linear.weight": "selector.linear.weight",
+    "head.linear.bias": "selector.linear.bias",
+    "head.offsets": "selector.offsets",
 }
 # what is measured in time, or says where and when something was made
 TIMED = {"cost", "seconds", "cpu", "versions", "made", "spent", "started", "finished", "milliseconds"}

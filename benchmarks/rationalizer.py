@@ -22,16 +22,17 @@ from measure import cpu, data_option, log, table, verdicts, write
 from torch.nn import functional
 
 from raison.models.mean_pooled_bert import MeanPooledBert
-from raison.rationalizers.batching import tensors
-from raison.rationalizers.build import assembled
-from raison.rationalizers.config import NAMED, Frame
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.train import Regimen, Task
+from raison.rationalizers.batching import batch_inputs
+from raison.rationalizers.build import build_rationalizer
+from raison.rationalizers.config import VARIANTS, RationalizerConfig
+from raison.rationalizers.encoders import load_encoder
+from raison.rationalizers.training_config import RationalizerTraining
+from raison.rationalizers.training_loop import BatchLoss
 from raison.training.class_data import examples_by_part, labels_of, lines_of
 from raison.training.feed import Feed
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
-FRAMES = {"literal split": {}, "whole-encoder predictor": NAMED["whole"], "RNP, two encoders": NAMED["rnp"]}
+CONFIGS = {"literal split": {}, "whole-encoder predictor": VARIANTS["whole"], "RNP, two encoders": VARIANTS["rnp"]}
 
 
 def ordinary(encoder: Any) -> Any:
@@ -63,16 +64,17 @@ def main() -> None:
 
 
 def parts(data: Path, rounds: int) -> list[list[str]]:
-    encoder, tokenizer, _ = opened_encoder("minilm")
+    loaded = load_encoder("minilm")
+    encoder, tokenizer = loaded.encoder, loaded.tokenizer
     examples, _ = examples_by_part("sst2", data_dir=data, limit=None, held=0.1, seed=0)
     labels = labels_of(examples)
-    feed = Feed(lines_of(examples, tokenizer, labels, 256).parts["train"], 32, 0)  # type: ignore[arg-type]
+    feed = Feed(lines_of(examples, tokenizer, labels, 256).parts["train"], 32, 0)
     plain = ordinary(encoder)
     models = {"ordinary": plain}
-    for name, frame in FRAMES.items():
-        blocks = frame.get("blocks", 4) or 6
-        made = Frame.of({**frame, "blocks": blocks, "sparsity": (0.25,)})
-        models[name] = assembled(copy.deepcopy(encoder), tokenizer, made, labels, 0)
+    for name, settings in CONFIGS.items():
+        blocks = settings.get("blocks", 4) or 6
+        config = RationalizerConfig.from_settings({**settings, "blocks": blocks, "sparsity": (0.25,)})
+        models[name] = build_rationalizer(copy.deepcopy(encoder), tokenizer, config, labels, 0)
     return [training(models, feed, rounds), inference(models, feed, rounds)]
 
 
@@ -85,7 +87,8 @@ def training(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
         if name == "ordinary":
             loss = partial(fine_tuning, model, feed)
         else:
-            loss = partial(selecting, Task(model.frame, Regimen(), 0, 0, 0), model, feed)
+            batch_loss = BatchLoss(model, model.settings, RationalizerTraining(), pad=0, warm_steps=0, seed=0)
+            loss = partial(selecting, batch_loss, model, feed)
         sides[name] = partial(stepped, loss, optimizer)
     spent = in_turn(sides, rounds)
     held = [("literal split: at most 1.6 x an ordinary epoch", *within(spent, "literal split", 1.6))]
@@ -96,12 +99,12 @@ def training(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
 def fine_tuning(model: Any, feed: Feed, number: int) -> torch.Tensor:
     lines: Any = feed(number)
     labels = torch.tensor([line.label for line in lines])
-    return functional.cross_entropy(model(**tensors(lines, 0)).logits, labels)
+    return functional.cross_entropy(model(**batch_inputs(lines, 0)).logits, labels)
 
 
-def selecting(task: Task, model: Any, feed: Feed, number: int) -> torch.Tensor:
+def selecting(loss: BatchLoss, model: Any, feed: Feed, number: int) -> torch.Tensor:
     lines: Any = feed(number)
-    return task.loss(model, lines, number)
+    return loss(model, lines, number)
 
 
 def inference(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
@@ -116,7 +119,7 @@ def inference(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
 
 @torch.inference_mode()
 def answered(model: Any, feed: Feed, number: int) -> None:
-    model(**tensors(feed(number), 0))  # type: ignore[arg-type]
+    model(**batch_inputs(feed(number), 0))  # type: ignore[arg-type]
 
 
 def in_turn(sides: dict[str, Callable[[int], None]], rounds: int) -> dict[str, float]:

@@ -54,8 +54,8 @@ class Job:
 
     data: str
     name: str
-    design: dict[str, Any] = field(default_factory=dict)
-    lesson: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
     adversaries: tuple[float, ...] = ()  # λ of trained ones
     seeds: int = 0  # as many as its data set gets, where none are given
     deep: int = 0  # texts for what costs most, likewise; where they are given, no number of the line comes from them
@@ -71,24 +71,24 @@ def encoder(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def p2(data: str, kinds: Sequence[str], adversaries: tuple[float, ...] = ()) -> Iterator[Job]:
     for kind in ("bilstm", "transformer"):
-        design, lesson = encoder(kind)
+        config, training = encoder(kind)
         for normalizer in kinds:
             name = f"{kind}-{normalizer.replace('(lam=', '').rstrip(')')}"
-            yield Job(data, name, {**design, "normalizer": normalizer}, lesson, adversaries)
+            yield Job(data, name, {**config, "normalizer": normalizer}, training, adversaries)
 
 
 def p3(data: str, attentions: Sequence[str] = ("additive", "dot")) -> Iterator[Job]:
     for attention in attentions:
-        for name, (design, lesson) in P3.items():
-            yield Job(data, f"{attention}-{name}", {"attention": attention, **design}, {**LONG, **lesson})
+        for name, (config, training) in P3.items():
+            yield Job(data, f"{attention}-{name}", {"attention": attention, **config}, {**LONG, **training})
 
 
 def parts() -> dict[str, list[Job]]:
     others = ("imdb", "20news", "ag")
     both = [
-        Job("sst", f"both-{norm}-{name}", {"normalizer": norm, **design}, {**LONG, **lesson})
+        Job("sst", f"both-{norm}-{name}", {"normalizer": norm, **config}, {**LONG, **training})
         for norm in ("sparsemax", "entmax")
-        for name, (design, lesson) in P3.items()
+        for name, (config, training) in P3.items()
         if name != "concat"
     ]
     layered = [
@@ -141,11 +141,11 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     folder = arguments.out / job.data / job.name / f"seed-{seed}"
     if not (folder / "training.json").exists():
         place = getattr(arguments, job.vectors)
-        lesson = {"embeddings": str(place), "longest": LONGEST, "patience": 3, "epochs": 15, **job.lesson}
-        if "mlm" not in lesson:  # which tells words by the frozen table
-            lesson.setdefault("freeze", False)
+        training = {"embeddings": str(place), "longest": LONGEST, "patience": 3, "epochs": 15, **job.training}
+        if "mlm" not in training:  # which tells words by the frozen table
+            training.setdefault("freeze", False)
         train_classifier(
-            DATA[job.data], out=folder, design=job.design, lesson=lesson, seed=seed, data_dir=arguments.data
+            DATA[job.data], out=folder, config=job.config, training=training, seed=seed, data_dir=arguments.data
         )
     if not (folder / "audit.json").exists():
         found = audit(
@@ -158,7 +158,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         drop = found.replaced.permuted.f1_drop
         print(
             f"{job.data} {job.name} {seed}: F1 {found.f1:.3f}, permuted −{drop:.3f}, "
-            f"{told['CPU minutes']:.1f} min of training",
+            f"{told['cpu_minutes']:.1f} min of training",
             flush=True,
         )
 

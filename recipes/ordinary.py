@@ -16,9 +16,9 @@ from transformers import AutoTokenizer
 from raison.models.catalog.quiet import quiet
 from raison.models.load import load
 from raison.models.mean_pooled_bert import MeanPooledBert
-from raison.rationalizers.batching import sorted_batches, tensors
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.train import Regimen
+from raison.rationalizers.batching import batch_inputs, sorted_batches
+from raison.rationalizers.encoders import load_encoder
+from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.class_data import examples_by_part, labels_of, lines_of
 from raison.training.data_names import named
 from raison.training.early_stopping import BEST, Best
@@ -30,7 +30,8 @@ __all__ = ["open_ordinary", "train_ordinary"]
 
 
 def shaped(base: str, labels: Any, seed: int, skip: int = 0) -> tuple[Any, Any]:
-    encoder, tokenizer, _ = opened_encoder(base)
+    loaded = load_encoder(base)
+    encoder, tokenizer = loaded.encoder, loaded.tokenizer
     encoder.encoder.layer = encoder.encoder.layer[skip:]
     encoder.config.num_hidden_layers -= skip
     encoder.config.id2label = dict(enumerate(labels))
@@ -46,20 +47,20 @@ def shaped(base: str, labels: Any, seed: int, skip: int = 0) -> tuple[Any, Any]:
 
 
 def train_ordinary(
-    base: str, data: Any, *, out: Path, regimen: Regimen, seed: int, data_dir: Any, skip: int = 0
+    base: str, data: Any, *, out: Path, training: RationalizerTraining, seed: int, data_dir: Any, skip: int = 0
 ) -> None:
     """Labels, rates, epochs and early stopping as a rationalizer has them."""
     prepared(out, REPORT)
-    parts, left = examples_by_part(data, data_dir=data_dir, limit=None, held=regimen.held, seed=seed)
+    parts, left = examples_by_part(data, data_dir=data_dir, limit=None, held=training.held_out, seed=seed)
     labels = labels_of(parts)
     model, tokenizer = shaped(base, labels, seed, skip)
-    lines = lines_of(parts, tokenizer, labels, regimen.longest)
-    each = len(lines.parts["train"]) // regimen.batch
-    settings = {"data": lines.content(), "seed": seed, "epochs": regimen.epochs, "lr": regimen.lr, "skip": skip}
+    lines = lines_of(parts, tokenizer, labels, training.longest)
+    each = len(lines.parts["train"]) // training.batch
+    settings = {"data": lines.content(), "seed": seed, "epochs": training.epochs, "lr": training.lr, "skip": skip}
 
     def loss(model: Any, batch: Any, part: int) -> torch.Tensor:
         gold = torch.tensor([line.label for line in batch])
-        return functional.cross_entropy(model(**tensors(batch, 0)).logits, gold)
+        return functional.cross_entropy(model(**batch_inputs(batch, 0)).logits, gold)
 
     def look(part: str = "dev") -> dict[str, float]:
         right = 0
@@ -68,22 +69,22 @@ def train_ordinary(
                 right += int((model(**inputs).logits.argmax(-1) == torch.tensor([r.label for r in rows])).sum())
         return {"accuracy": right / len(lines.parts[part])}
 
-    best = Best(out, settings, "accuracy", regimen.patience)
+    best = Best(out, settings, "accuracy", training.patience)
     heads = set(map(id, model.classifier.parameters()))
     moving = [p for p in model.parameters() if p.requires_grad]
     groups = [
-        {"params": [p for p in moving if id(p) not in heads], "peak": regimen.lr},
-        {"params": [p for p in moving if id(p) in heads], "peak": regimen.head_lr},
+        {"params": [p for p in moving if id(p) not in heads], "peak": training.lr},
+        {"params": [p for p in moving if id(p) in heads], "peak": training.head_lr},
     ]
     course = Course(
-        out=out, steps=regimen.epochs * each, settings=settings, seed=seed, every=each, bfloat16=regimen.bfloat16
+        out=out, steps=training.epochs * each, settings=settings, seed=seed, every=each, bfloat16=training.bfloat16
     )
-    feed = Feed(lines.parts["train"], regimen.batch, seed)  # type: ignore[arg-type]
+    feed = Feed(lines.parts["train"], training.batch, seed)
     done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}
     report |= {part: look(part) for part in lines.parts if part != "train"}
-    report["CPU minutes"] = round(done.seconds / 60, 2)
+    report["cpu_minutes"] = round(done.seconds / 60, 2)
     with writing(out):
         with quiet():
             model.save_pretrained(out)

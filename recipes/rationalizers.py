@@ -31,9 +31,9 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.datasets.overlap import normalise_text, overlap
 from raison.models.load import load
-from raison.rationalizers.config import NAMED
-from raison.rationalizers.losses import Weights
-from raison.rationalizers.train import Regimen, train_rationalizer
+from raison.rationalizers.config import VARIANTS
+from raison.rationalizers.train import train_rationalizer
+from raison.rationalizers.training_config import LossWeights, RationalizerTraining
 from raison.studies.reproduce.rationalizer_lines import OWN, OtherAnswers, RationalizerLine, TokenCounts, pooled_f1
 from raison.studies.reproduce.recipe_lines import add_line, read_lines
 from raison.training.class_data import marked
@@ -65,8 +65,8 @@ class Job:
     data: str  # short name of the folder
     name: str
     variant: str = "plmr"
-    frame: dict[str, Any] = field(default_factory=dict)
-    regimen: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
     weights: dict[str, Any] = field(default_factory=dict)
     seeds: int = SEEDS
 
@@ -83,23 +83,23 @@ class Judgement:
 def lengthy(data: str) -> list[Job]:
     """Of long reviews, cut at 256 tokens: PLMR, RNP, and what gives PLMR's predictor all blocks, as RNP's has."""
     long = {"longest": 256, "batch": 16, "epochs": 4}
-    made = [Job(data, name, name, regimen=long, seeds=1) for name in ("plmr", "rnp", "whole")]
-    return [*made, Job(data, "whole_both", "whole", {"full_text": "predictor"}, regimen=long, seeds=1)]
+    made = [Job(data, name, name, training=long, seeds=1) for name in ("plmr", "rnp", "whole")]
+    return [*made, Job(data, "whole_both", "whole", {"full_text": "predictor"}, training=long, seeds=1)]
 
 
 def parts() -> dict[str, list[Job]]:
-    variants = [Job("sst", name, name) for name in NAMED if name not in ("plmr", "whole")]
+    variants = [Job("sst", name, name) for name in VARIANTS if name not in ("plmr", "whole")]
     shaped = [
         Job("sst", "whole_no_full_text", "whole", {"full_text": "none"}),
         Job("sst", "whole_both", "whole", {"full_text": "predictor"}),
         Job("sst", "rnp_literal", "rnp", {"hide": "zero", "read": "first"}),
-        Job("sst", "no_warm_up", regimen={"warm": 0.0}),
+        Job("sst", "no_warm_up", training={"warm": 0.0}),
         Job("sst", "coherent", weights={"coherence": 10.0}),
         Job("sst", "light_full_text", weights={"full": 0.3}),
         Job("sst", "supervised", "whole", weights={"human": 1.0}),
     ]
     splits = [
-        Job("sst", f"split-{count}", frame={"blocks": count, "pruning": min(2, count), "full_text": "predictor"})
+        Job("sst", f"split-{count}", config={"blocks": count, "pruning": min(2, count), "full_text": "predictor"})
         for count in (1, 2, 3, 4, 5)
     ]
     return {
@@ -141,16 +141,18 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     if (folder / "training.json").exists():
         return folder
     data, _, _ = material(job.data, arguments.data)
-    regimen = Regimen(**{"epochs": 4, "bfloat16": True, **job.regimen}, weights=Weights(**job.weights))
+    training = RationalizerTraining(
+        **{"epochs": 4, "bfloat16": True, **job.training}, weights=LossWeights(**job.weights)
+    )
     if job.variant in ("ordinary", "short"):
         from ordinary import train_ordinary
 
-        skip = job.frame.get("blocks", 0)
-        train_ordinary(BASE, data, out=folder, regimen=regimen, seed=seed, data_dir=arguments.data, skip=skip)
+        skip = job.config.get("blocks", 0)
+        train_ordinary(BASE, data, out=folder, training=training, seed=seed, data_dir=arguments.data, skip=skip)
         return folder
     train_rationalizer(
-        BASE, data, out=folder, frame={"sparsity": SHARE, **job.frame}, variant=job.variant, regimen=regimen, seed=seed,
-        data_dir=arguments.data, regression=job.data == "scores",
+        BASE, data, out=folder, config={"sparsity": SHARE, **job.config}, variant=job.variant, training=training,
+        seed=seed, data_dir=arguments.data, regression=job.data == "scores",
     )  # fmt: skip
     return folder
 
@@ -188,7 +190,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     model = load(folder)
     plain = [Example(e.text, e.pair) for e in examples]
     encodings = model.encode(plain, truncate=True)
-    own = model.choices(encodings)
+    own = model.selections(encodings)
     picked = kept_of(model, examples, lambda encoding, number: own[number].kept)
     picked = replace(picked, empty=[int(choice.empty) for choice in own])
     answers = model.predict(encodings)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.head_statistics import statistics  # noqa: F401 - a fixture
 from tests.helpers.paths import RECIPES, ROOT
+from tests.helpers.treebanks import sentences, treebank  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # tests never wait for the hub
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

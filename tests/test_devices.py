@@ -223,8 +223,8 @@ def measured() -> None:
 def rationalizer() -> None:
     """Trained there, stopped, and gone on with here; with full weights, with an adapter, with GRUs."""
     import raison
-    from raison.rationalizers.losses import Weights
-    from raison.rationalizers.train import Regimen, train_rationalizer
+    from raison.rationalizers.train import train_rationalizer
+    from raison.rationalizers.training_config import LossWeights, RationalizerTraining
     from raison.testing import tiny_hf
 
     hf, words = tiny_hf("bert", "classification", double=False)
@@ -232,18 +232,18 @@ def rationalizer() -> None:
     hf.save_pretrained(plain)
     words.save_pretrained(plain)
     trials = {
-        "whole": {"regimen": Regimen(epochs=2, batch=16)},
-        "plmr": {"regimen": Regimen(epochs=2, batch=16, lora=2, weights=Weights(human=1.0))},
-        "a2r": {"regimen": Regimen(epochs=2, batch=16)},
-        "rnp_gru": {"regimen": Regimen(epochs=2, batch=16)},
+        "whole": {"training": RationalizerTraining(epochs=2, batch=16)},
+        "plmr": {"training": RationalizerTraining(epochs=2, batch=16, lora=2, weights=LossWeights(human=1.0))},
+        "a2r": {"training": RationalizerTraining(epochs=2, batch=16)},
+        "rnp_gru": {"training": RationalizerTraining(epochs=2, batch=16)},
     }
     for variant, settings in some(trials.items()):
 
         def ask(device, variant=variant, settings=settings):
             out = Path(tempfile.mkdtemp()) / "made"
-            frame = {} if "gru" in variant else {"blocks": 1}
+            config = {} if "gru" in variant else {"blocks": 1}
             train_rationalizer(
-                str(plain), reviews(96), out=out, variant=variant, frame=frame, device=device, **settings
+                str(plain), reviews(96), out=out, variant=variant, config=config, device=device, **settings
             )
             model = raison.load(str(out), device=device)
             assert model.device.type == device
@@ -255,9 +255,9 @@ def rationalizer() -> None:
         assert np.allclose(there, ask("cpu"), atol=1e-3), variant
     in_memory = train_rationalizer(
         copy.deepcopy(hf).to(FAR), reviews(96), tokenizer=words, out=Path(tempfile.mkdtemp()) / "made",
-        regimen=Regimen(epochs=2, batch=16),
+        training=RationalizerTraining(epochs=2, batch=16),
     )  # fmt: skip
-    assert in_memory["dev"]["accuracy"] >= 0
+    assert in_memory.dev.from_rationale.accuracy >= 0
 
 
 def classifier() -> None:
@@ -268,17 +268,19 @@ def classifier() -> None:
         {"encoder": "bilstm", "normalizer": "sparsemax"},
         {"encoder": "transformer", "attention": "dot", "heads": 2},
     )
-    for design in some(trials):
+    for config in some(trials):
 
-        def ask(device, design=design):
+        def ask(device, config=config):
             out = Path(tempfile.mkdtemp()) / "made"
-            lesson = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
-            found = train_classifier(reviews(96), out=out, design={**design, "width": 16}, lesson=lesson, device=device)
+            training = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
+            found = train_classifier(
+                reviews(96), out=out, config={**config, "width": 16}, training=training, device=device
+            )
             model = raison.load(str(out), device=device)
-            return found["dev"]["loss"], raison.explain(model, reviews(1)[0].text, method="own").scores
+            return found.dev.loss, raison.explain(model, reviews(1)[0].text, method="own").scores
 
         (here, scores), (there, others) = ask("cpu"), ask(FAR)
-        assert np.isclose(here, there, rtol=1e-4) and np.allclose(scores, others, atol=1e-4), design
+        assert np.isclose(here, there, rtol=1e-4) and np.allclose(scores, others, atol=1e-4), config
 
 
 def compatibility() -> None:
@@ -325,8 +327,8 @@ def audited() -> None:
     from raison.studies.audit.run import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
-    lesson = {"epochs": 2, "batch": 16}
-    train_classifier(reviews(96), out=out, design={"width": 16}, lesson=lesson)
+    training = {"epochs": 2, "batch": 16}
+    train_classifier(reviews(96), out=out, config={"width": 16}, training=training)
 
     def ask(device):
         model = raison.load(str(out), device=device)

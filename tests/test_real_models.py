@@ -29,7 +29,7 @@ PROMPTS = [
     "Once upon a time there was a",
 ]
 
-# the others: tests/test_attention_classifier.py
+# the others: tests/attention_models/
 # five seconds or more on SmolLM2, each; tiny models of all families do them in `make test`
 LONG = {
     "smooth_grad", "gradient_shap", "integrated_gradients", "masked_lrp", "transformer_attribution", "partial_lrp",
@@ -148,7 +148,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     examples = [e for e in open_dataset("sst_trees(distance=1)", "test", 600, data_dir).examples if e.gold]
     encodings = model.encode([raison.Example(e.text) for e in examples])
     said = [p.target.text == e.label for p, e in zip(model.predict(encodings), examples, strict=True)]
-    own = model.choices(encodings)
+    own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
     gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]

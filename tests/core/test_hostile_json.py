@@ -13,7 +13,7 @@ from raison.core import limits
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, ModelError
 from raison.runs.spec import read_spec
-from raison.studies.exchange import read_made
+from raison.studies.exchange.read import read_explanations
 from raison.testing import tiny_hf
 from tests.helpers.paths import SOURCE
 
@@ -69,7 +69,7 @@ def test_records_that_are_nested_too_deep_are_told(tmp_path):
                 Artifact.open(file, "idf").content()
     file.write_text(DEEP)
     with pytest.raises(InputError, match="nested too deep"):
-        read_made(file)
+        read_explanations(file)
     with pytest.raises(InputError, match="not JSON"):
         raison.Explanation.from_json(DEEP)
 

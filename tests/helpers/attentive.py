@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from raison.attention_models.adapter import adapted
-from tests.test_attention_classifier import built
+from raison.attention_models.adapter import attention_model
+from tests.helpers.small_classifiers import built
 
 
-def model_of(**design):
-    hf = built(**design)
-    return adapted(hf, hf.tokenizer, "tiny")
+def model_of(**settings):
+    hf = built(**settings)
+    return attention_model(hf, hf.tokenizer, "tiny")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import httpx
 import uvicorn
 
-from raison.web.runs import Shelf
+from raison.web.runs import RunFolders
 from raison.web.server import application
 from raison.web.settings import Settings
 from raison.web.timeouts import protocol
@@ -19,13 +19,13 @@ __all__ = ["served"]
 
 
 @contextmanager
-def served(models, shelf=None, **changes):
+def served(models, runs=None, **changes):
     """A real server on a port of its own, in a thread."""
     settings = Settings(port=0, **changes)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(128)
-    app = application(models, settings, shelf or Shelf())
+    app = application(models, settings, runs or RunFolders())
     config = uvicorn.Config(
         app, http=protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
     )
@@ -38,7 +38,7 @@ def served(models, shelf=None, **changes):
             break
         time.sleep(0.02)
     try:
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=address, timeout=300) as client:
             client.workers = app.app.state.workers
             client.connections = server.server_state.connections
             yield client

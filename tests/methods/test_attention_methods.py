@@ -9,7 +9,7 @@ import torch
 import raison
 from raison.models.load import load
 from raison.models.probe import subject
-from raison.studies.what_if import heads_of
+from raison.studies.what_if import heads_of_answer
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
@@ -78,8 +78,8 @@ def test_what_heads_carry(model):
     weights = literal.attention_maps(model.hf, ids, **types)
     slopes = literal.gradients(model.hf, ids, goal, **types, **value).maps
     each = np.abs(weights * slopes).sum((2, 3))
-    found = heads_of(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
-    np.testing.assert_allclose(found["carried"], each / each.sum(), rtol=1e-6)
+    found = heads_of_answer(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
+    np.testing.assert_allclose(found.carried, each / each.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", WRITERS)

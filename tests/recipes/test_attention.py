@@ -11,7 +11,7 @@ import pytest
 from raison.studies.reproduce.recipe_lines import LINES, read_lines
 from raison.studies.reproduce.suite import suites
 from tests.helpers.paths import ROOT
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "audits"]
 

@@ -18,7 +18,7 @@ from raison.studies.reproduce.recipe_lines import LINES, read_lines
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
-from tests.test_attention_classifier import BAD, GOOD, reviews
+from tests.helpers.small_classifiers import BAD, GOOD, reviews
 
 SUITES = [suite for suite in suites().values() if suite.experiment == "rationalizers"]
 

@@ -16,7 +16,7 @@ from raison.runs.maintenance import repair
 from raison.runs.spec import Means
 from raison.runs.storage import place_of
 from raison.runs.verify import verify
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from tests.helpers.runs import shards_of, spec_of
 
 runner = CliRunner()

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from raison.attention_models.module import TYPE, AttentionClassifier, AttentionConfig, Told
+from raison.attention_models.module import MODEL_TYPE, AttentionClassifier, ClassifierOutput, StoredClassifierConfig
 from raison.core.records import Encoding
 from raison.core.registry import loaders
 from raison.models.attention.call import running
@@ -23,9 +24,9 @@ from raison.models.probe import probe
 from raison.models.runner.batching import chunks, pieces
 from raison.models.tasks.classification import Classifier
 
-__all__ = ["Attentive", "Pass", "adapted"]
+__all__ = ["AttentionModel", "Pass", "attention_model", "to_numpy"]
 
-FAMILY = Family(TYPE, (TYPE,), note="raison's own: one attention over words, which `own` reads")
+FAMILY = Family(MODEL_TYPE, (MODEL_TYPE,), note="raison's own: one attention over words, which `own` reads")
 
 
 @dataclass
@@ -33,11 +34,11 @@ class Pass:
     """One batch of texts of equal length through the model."""
 
     owners: list[int]  # number of each row's text
-    told: Told
+    output: ClassifierOutput
     leaf: torch.Tensor  # [b t d] the embeddings: what gradients are taken to
 
 
-class Attentive(Classifier):
+class AttentionModel(Classifier):
     """A classifier with one attention over its words."""
 
     hf: AttentionClassifier
@@ -55,52 +56,56 @@ class Attentive(Classifier):
             owners = [part.owner for part in chunk.parts]
             call.view, call.record = view, frozenset({"embeddings"})
             with torch.inference_mode(False), torch.set_grad_enabled(graph), running(call):
-                told = view(**inputs)
-            yield Pass(owners, told, call.leaves[0])
+                output = view(**inputs)
+            yield Pass(owners, output, call.leaves[0])
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] attention weights of each text; special tokens have 0."""
-        found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
+        attention: list[np.ndarray] = [np.zeros(0)] * len(encodings)
         for each in self.passes(encodings):
-            for owner, row in zip(each.owners, numbers(each.told.weights), strict=True):
-                found[owner] = row
-        return found
+            for owner, weights in zip(each.owners, to_numpy(each.output.weights), strict=True):
+                attention[owner] = weights
+        return attention
 
 
-def numbers(tensor: torch.Tensor | None) -> np.ndarray:
-    assert tensor is not None  # every pass tells it
+def to_numpy(tensor: torch.Tensor) -> np.ndarray:
+    """The numbers of a tensor in float64."""
     return np.asarray(tensor.detach().cpu().double().numpy())
 
 
-def adapted(hf: AttentionClassifier, tokenizer: Any, name: str) -> Attentive:
+def attention_model(hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> AttentionModel:
     """The model, probed like any other; it offers its own explanation as well."""
-    model = Attentive(hf.eval(), tokenizer, FAMILY, name)
+    model = AttentionModel(hf.eval(), tokenizer, FAMILY, name)
     probe(model)
     model.offers |= {"own"}
     return model
 
 
-class Opener:
-    """Opens folders that `raison train classifier` wrote."""
+class AttentionLoader:
+    """Opens folders that `raison train classifier` wrote, and wraps such models in memory."""
 
     def owns(self, path: Path) -> bool:
-        return kind_of(path) == TYPE
+        """Whether a folder holds such a classifier."""
+        return kind_of(path) == MODEL_TYPE
 
-    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Attentive:
+    def wrap(self, hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> AttentionModel:
+        """The `Model` of one in memory."""
+        return attention_model(hf, tokenizer, name)
+
+    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> AttentionModel:
         check_folder(path, allow_pickle=False, has_tokenizer=False)
 
-        def read() -> tuple[AttentionClassifier, Any, Any]:
-            from transformers import PreTrainedTokenizerFast
-
+        def read() -> tuple[AttentionClassifier, Any, PreTrainedTokenizerFast]:
             with quiet():
-                config = AttentionConfig.from_pretrained(path)
+                config = StoredClassifierConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
-                both: Any = AttentionClassifier.from_pretrained(path, config=config, output_loading_info=True)
-            return *both, words
+                loaded: Any = AttentionClassifier.from_pretrained(path, config=config, output_loading_info=True)
+            hf, report = loaded
+            return hf, report, words
 
-        hf, report, own = sentence(read, path.name, "model")
+        hf, report, words = sentence(read, path.name, "model")
         refuse_missing(hf, report["missing_keys"], path.name)
-        return adapted(placed(hf, device, dtype), own, path.name)
+        return attention_model(placed(hf, device, dtype), words, path.name)
 
 
-loaders.register("attention")(Opener())
+loaders.register("attention")(AttentionLoader())

@@ -8,154 +8,168 @@ Since Σ α_t = 1, logits = Σ α_t (W r_t + b): a mean of what every word says 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 from transformers import BertConfig, BertModel, PretrainedConfig, PreTrainedModel
-from transformers.utils import ModelOutput
+from transformers.utils.generic import ModelOutput
 
-from raison.attention_models.config import Design
+from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.normalizers import normalizer_of
 from raison.models.recurrent import over_present
 
-__all__ = ["AttentionClassifier", "AttentionConfig", "Told"]
+__all__ = ["MODEL_TYPE", "AttentionClassifier", "ClassifierOutput", "StoredClassifierConfig"]
 
-TYPE = "raison_attention"
+MODEL_TYPE = "raison_attention"
+FILLED_IN = cast(torch.Tensor, None)  # transformers wants None as the default of all outputs; `forward` gives them all
 
 
-class AttentionConfig(PretrainedConfig):  # type: ignore[misc]
-    """A design, the size of the vocabulary, the tokens that nobody attends to, and the labels."""
+class StoredClassifierConfig(PretrainedConfig):  # type: ignore[misc]
+    """What config.json holds: a classifier's config, its vocabulary's size, tokens that nobody attends to, labels."""
 
-    model_type = TYPE
+    model_type = MODEL_TYPE
 
     def __init__(
-        self, design: dict[str, Any] | None = None, vocab_size: int = 5, special: list[int] | None = None, **more: Any
+        self,
+        classifier: dict[str, Any] | None = None,
+        vocab_size: int = 5,
+        special_ids: list[int] | None = None,
+        **more: Any,
     ):
-        self.design = design if design is not None else asdict(Design())
+        if "design" in more:
+            raise ValueError("raison 0.1 wrote it in another format: train the classifier again")
+        config = ClassifierConfig.from_settings(classifier or {})
+        self.classifier = config.to_dict()
         self.vocab_size = vocab_size
-        self.special = [0, 2, 3] if special is None else special
-        made = Design.of(self.design)
-        self.hidden_size, self.num_attention_heads = made.width, made.heads
-        self.max_position_embeddings = made.longest
+        self.special_ids = [0, 2, 3] if special_ids is None else special_ids
+        self.hidden_size = config.width
+        self.num_attention_heads = config.heads
+        self.max_position_embeddings = config.longest
         super().__init__(**{"pad_token_id": 0, **more})
 
 
 @dataclass
-class Told(ModelOutput):  # type: ignore[misc]
-    """What a pass tells: beside the logits everything that the diagnostics read."""
+class ClassifierOutput(ModelOutput):  # type: ignore[misc]
+    """The logits of a pass, and everything that diagnostics and regularizers read."""
 
-    logits: torch.Tensor | None = None  # [b c]
-    weights: torch.Tensor | None = None  # [b t] attention α
-    scores: torch.Tensor | None = None  # [b t] attention a
-    embeddings: torch.Tensor | None = None  # [b t d] e
-    states: torch.Tensor | None = None  # [b t d] h
-    read: torch.Tensor | None = None  # [b t d'] r
-    real: torch.Tensor | None = None  # [b t] tokens that may be attended to
+    logits: torch.Tensor = FILLED_IN  # [b c]
+    weights: torch.Tensor = FILLED_IN  # [b t] attention α
+    scores: torch.Tensor = FILLED_IN  # [b t] attention a
+    embeddings: torch.Tensor = FILLED_IN  # [b t d] e
+    states: torch.Tensor = FILLED_IN  # [b t d] h
+    read: torch.Tensor = FILLED_IN  # [b t d'] r
+    real: torch.Tensor = FILLED_IN  # [b t] tokens that may be attended to
     hidden_states: tuple[torch.Tensor, ...] | None = None  # e, r
 
 
 class BiLSTM(nn.Module):
-    """Reads the tokens that are there, as if no others were."""
+    """Reads the tokens that are present, as if no others were."""
 
-    def __init__(self, design: Design):
+    def __init__(self, config: ClassifierConfig):
         super().__init__()
-        more = design.dropout if design.layers > 1 else 0.0
         self.lstm = nn.LSTM(
-            design.width, design.width // 2, design.layers, batch_first=True, bidirectional=True, dropout=more
+            config.width,
+            config.width // 2,
+            config.layers,
+            batch_first=True,
+            bidirectional=True,
+            dropout=config.dropout if config.layers > 1 else 0.0,
         )
 
-    def forward(self, embedded: torch.Tensor, there: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
-        return over_present(self.lstm, embedded, there)
+    def forward(self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
+        return over_present(self.lstm, embedded, present)
 
 
 class Transformer(nn.Module):
     """BERT's blocks over the given word embeddings, with learned positions."""
 
-    def __init__(self, design: Design):
+    def __init__(self, config: ClassifierConfig):
         super().__init__()
         self.blocks = BertModel(
             BertConfig(
                 vocab_size=1,  # words are embedded outside
-                hidden_size=design.width,
-                num_hidden_layers=design.layers,
-                num_attention_heads=design.heads,
-                intermediate_size=4 * design.width,
-                max_position_embeddings=design.longest,
-                hidden_dropout_prob=design.dropout,
-                attention_probs_dropout_prob=design.dropout,
+                hidden_size=config.width,
+                num_hidden_layers=config.layers,
+                num_attention_heads=config.heads,
+                intermediate_size=4 * config.width,
+                max_position_embeddings=config.longest,
+                hidden_dropout_prob=config.dropout,
+                attention_probs_dropout_prob=config.dropout,
                 pad_token_id=0,
             ),
             add_pooling_layer=False,
         )
 
-    def forward(self, embedded: torch.Tensor, there: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
-        made = self.blocks(inputs_embeds=embedded, attention_mask=there.long(), position_ids=positions)
-        states: torch.Tensor = made.last_hidden_state
-        return states
+    def forward(self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
+        output = self.blocks(inputs_embeds=embedded, attention_mask=present.long(), position_ids=positions)
+        return cast(torch.Tensor, output.last_hidden_state)
 
 
-class Scorer(nn.Module):
-    """Attention scores: v·tanh(W r + b), or ⟨q, r⟩ / √d."""
+class AdditiveScorer(nn.Module):
+    """Attention scores v·tanh(W r + b)."""
 
-    def __init__(self, design: Design):
+    def __init__(self, width: int):
         super().__init__()
-        self.design = design
-        width = design.read_width
-        if design.attention == "additive":
-            self.inner = nn.Linear(width, max(1, width // 2))
-            self.query = nn.Linear(max(1, width // 2), 1, bias=False)
-        else:
-            self.query = nn.Linear(width, 1, bias=False)
-            if design.spread is not None:
-                nn.init.normal_(self.query.weight, std=design.spread)
+        inner_width = max(1, width // 2)
+        self.inner = nn.Linear(width, inner_width)
+        self.query = nn.Linear(inner_width, 1, bias=False)
 
     def forward(self, read: torch.Tensor) -> torch.Tensor:
-        if self.design.attention == "additive":
-            scores: torch.Tensor = self.query(torch.tanh(self.inner(read)))
-        else:
-            scores = self.query(read) / sqrt(read.shape[-1])
+        scores: torch.Tensor = self.query(torch.tanh(self.inner(read)))
+        return scores[..., 0]
+
+
+class DotScorer(nn.Module):
+    """Attention scores ⟨q, r⟩ / √d."""
+
+    def __init__(self, width: int, query_std: float | None):
+        super().__init__()
+        self.query = nn.Linear(width, 1, bias=False)
+        if query_std is not None:
+            nn.init.normal_(self.query.weight, std=query_std)
+
+    def forward(self, read: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.query(read) / sqrt(read.shape[-1])
         return scores[..., 0]
 
 
 class AttentionClassifier(PreTrainedModel):  # type: ignore[misc]
-    """The classifier of a design; see the file's first lines for the equation."""
+    """The classifier of a config; see the file's first lines for the equation."""
 
-    config_class = AttentionConfig
+    config_class = StoredClassifierConfig
     base_model_prefix = "classifier"
     raison_task = "classification"
-
-    @staticmethod
-    def raison_adapted(hf: Any, tokenizer: Any, name: str) -> Any:
-        """The model that `raison.load` makes of it."""
-        from raison.attention_models.adapter import adapted
-
-        return adapted(hf, tokenizer, name)
-
+    raison_loader = "attention"  # what wraps it as a Model, in the registry of loaders
     _supports_sdpa = True
 
-    def __init__(self, config: AttentionConfig):
+    def __init__(self, config: StoredClassifierConfig):
         super().__init__(config)
-        self.design = design = Design.of(config.design)
+        own = ClassifierConfig.from_settings(config.classifier)
+        self.settings = own
         self.num_labels = int(config.num_labels or 2)
-        self.words = nn.Embedding(config.vocab_size, design.width, padding_idx=config.pad_token_id)
-        self.encoder = BiLSTM(design) if design.encoder == "bilstm" else Transformer(design)
-        self.scorer = Scorer(design)
-        self.normalizer = normalizer_of(design.normalizer)
-        self.decoder = nn.Linear(design.read_width, self.num_labels)
-        self.dropout = nn.Dropout(design.dropout)
+        self.words = nn.Embedding(config.vocab_size, own.width, padding_idx=config.pad_token_id)
+        self.encoder = BiLSTM(own) if own.encoder == "bilstm" else Transformer(own)
+        self.scorer: nn.Module
+        if own.attention == "additive":
+            self.scorer = AdditiveScorer(own.read_width)
+        else:
+            self.scorer = DotScorer(own.read_width, own.query_std)
+        self.normalizer = normalizer_of(own.normalizer)
+        self.decoder = nn.Linear(own.read_width, self.num_labels)
+        self.dropout = nn.Dropout(own.dropout)
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
         """As torch (and BERT's blocks) made them."""
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> nn.Embedding:
         return self.words
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        self.words = value  # type: ignore[assignment]
+        self.words = cast(nn.Embedding, value)
 
     def get_output_embeddings(self) -> None:
         return None
@@ -167,23 +181,21 @@ class AttentionClassifier(PreTrainedModel):  # type: ignore[misc]
         position_ids: torch.Tensor | None = None,
         weights: torch.Tensor | None = None,
         **kwargs: Any,
-    ) -> Told:
+    ) -> ClassifierOutput:
         """`weights` [b t] replace the model's own attention (of padding and special tokens they are 0 all the same)."""
-        there = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        special = torch.isin(input_ids, torch.tensor(self.config.special, device=input_ids.device))
-        real = there & ~special
+        present = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        special = torch.isin(input_ids, torch.tensor(self.config.special_ids, device=input_ids.device))
+        real = present & ~special
+
         embedded = self.words(input_ids)
-        states = self.encoder(self.dropout(embedded), there, position_ids)
-        read = {
-            "none": lambda: states,
-            "concat": lambda: torch.cat([states, embedded], -1),
-            "residual": lambda: states + embedded,
-        }[self.design.combine]()
+        states = self.encoder(self.dropout(embedded), present, position_ids)
+        read = self.combined(states, embedded)
+
         scores = self.scorer(read)
-        own = self.normalizer(scores, real)
-        used = own if weights is None else weights * real
+        attention = self.normalizer(scores, real)
+        used = attention if weights is None else weights * real
         pooled = (used[:, None, :] @ read)[:, 0]  # [b d']
-        return Told(
+        return ClassifierOutput(
             logits=self.decoder(self.dropout(pooled)),
             weights=used,
             scores=scores,
@@ -193,3 +205,11 @@ class AttentionClassifier(PreTrainedModel):  # type: ignore[misc]
             real=real,
             hidden_states=(embedded, read) if kwargs.get("output_hidden_states") else None,
         )
+
+    def combined(self, states: torch.Tensor, embedded: torch.Tensor) -> torch.Tensor:
+        """[b t d'] what attention and decoder read."""
+        if self.settings.combine == "concat":
+            return torch.cat([states, embedded], -1)
+        if self.settings.combine == "residual":
+            return states + embedded
+        return states

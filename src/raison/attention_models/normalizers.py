@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import torch
 
@@ -19,9 +19,9 @@ from raison.core.spec import Spec
 
 __all__ = ["Normalizer", "normalizer_of", "normalizers"]
 
-normalizers: Registry[Any] = Registry("normalizer", "raison.attention_models", listed=False)
+normalizers: Registry[type[Normalizer]] = Registry("normalizer", "raison.attention_models", listed=False)
 N = TypeVar("N", bound="type[Normalizer]")
-AWAY = -1e9  # of a score that may not count; finite, since sorting and cumulative sums meet it
+HIDDEN = -1e9  # the score of a token that may not count; finite, since sorting and cumulative sums meet it
 
 
 def normalizer(name: str) -> Callable[[N], N]:
@@ -31,8 +31,7 @@ def normalizer(name: str) -> Callable[[N], N]:
 
 def normalizer_of(spec: str | Spec) -> Normalizer:
     """The normalizer of a spec such as `sparsegen(lam=0.6)`."""
-    found: Normalizer = normalizers.build(spec)
-    return found
+    return cast(Normalizer, normalizers.build(spec))
 
 
 @dataclass(frozen=True)
@@ -43,27 +42,44 @@ class Normalizer(ABC):
     sparse: ClassVar[bool] = True  # gives exact zeros
 
     def __call__(self, scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        # a row with nothing real is weighed as if all were, and gets nothing: bisection would find 0 / 0
-        there = real | ~real.any(-1, keepdim=True)
-        precise = scores.float() if scores.dtype == torch.float16 else scores  # which can't hold what is away
-        return self.weigh(precise.masked_fill(~there, AWAY)).to(scores.dtype) * real
+        # a row with nothing real is weighed as if all were, and gets nothing: bisection would compute 0 / 0
+        weighed = real | ~real.any(-1, keepdim=True)
+        wide_scores = scores.float() if scores.dtype == torch.float16 else scores  # float16 can't hold HIDDEN
+        weights = self.weigh(wide_scores.masked_fill(~weighed, HIDDEN))
+        return weights.to(scores.dtype) * real
 
     @abstractmethod
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
         """[.., t] weights that add up to 1."""
 
     def spec(self) -> Spec:
-        return Spec(
-            self.name, {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        )
+        """The spec that makes this normalizer again; parameters that are at their defaults are left out."""
+        changed = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value != item.default:
+                changed[item.name] = value
+        return Spec(self.name, changed)
 
 
-def library() -> Any:
+def sparsemax(scores: torch.Tensor) -> torch.Tensor:
+    """argmin_p ‖p − scores‖² over the simplex."""
     try:
         import entmax
     except ImportError:
         raise MissingExtra("entmax", "sparse", "Sparse attention") from None
-    return entmax
+    return cast(torch.Tensor, entmax.sparsemax(scores, dim=-1))
+
+
+def entmax_of(scores: torch.Tensor, alpha: float) -> torch.Tensor:
+    """argmax_p ⟨p, scores⟩ + H_α(p); of α = 1.5 by its closed form, else by bisection."""
+    try:
+        import entmax
+    except ImportError:
+        raise MissingExtra("entmax", "sparse", "Sparse attention") from None
+    if alpha == 1.5:
+        return cast(torch.Tensor, entmax.entmax15(scores, dim=-1))
+    return cast(torch.Tensor, entmax.entmax_bisect(scores, alpha=alpha, dim=-1))
 
 
 @normalizer("softmax")
@@ -83,8 +99,7 @@ class Sparsemax(Normalizer):
     """argmin_p ‖p − a‖²: the nearest point of the simplex, with exact zeros (Martins & Astudillo 2016)."""
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = library().sparsemax(scores, dim=-1)
-        return found
+        return sparsemax(scores)
 
 
 @normalizer("sparsegen")
@@ -99,12 +114,10 @@ class Sparsegen(Normalizer):
             raise InputError(f"λ of sparsegen is a number below 1 (0 is sparsemax, near 1 one token), not {self.lam}.")
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
-        away = scores == AWAY  # stays there: divided by a large 1 − λ it would come near enough to count
+        hidden = scores == HIDDEN  # stays there: divided by a large 1 − λ it would come near enough to count
         if self.lam > 0:  # divided by a small one, even the best score might fall as low: it stays at 0
             scores = scores - scores.max(-1, keepdim=True).values.detach()
-        moved = torch.where(away, AWAY, scores / (1 - self.lam))
-        found: torch.Tensor = library().sparsemax(moved, dim=-1)
-        return found
+        return sparsemax(torch.where(hidden, HIDDEN, scores / (1 - self.lam)))
 
 
 @normalizer("entmax")
@@ -121,9 +134,6 @@ class Entmax(Normalizer):
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
         if self.alpha == 1:
             return scores.softmax(-1)
-        found: torch.Tensor
-        if self.alpha in (1.5, 2):  # closed forms
-            found = {1.5: library().entmax15, 2: library().sparsemax}[self.alpha](scores, dim=-1)
-        else:
-            found = library().entmax_bisect(scores, alpha=self.alpha, dim=-1)
-        return found
+        if self.alpha == 2:
+            return sparsemax(scores)
+        return entmax_of(scores, self.alpha)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -70,11 +71,11 @@ def classifier(
     """Train a text classifier with one attention over its words, sparse or tied to them, that explains itself."""
     from raison.cli.progress import waiting
 
-    design: dict[str, Any] = dict(
+    config: dict[str, Any] = dict(
         encoder=encoder, attention=attention, normalizer=normalizer, combine=combine, layers=layers, heads=heads,
         dropout=dropout,
     )  # fmt: skip
-    lesson: dict[str, Any] = dict(
+    settings: dict[str, Any] = dict(
         embeddings=embeddings, freeze=freeze, tying=tying, mlm=mlm, lr=lr, batch=batch, epochs=epochs,
         patience=patience, least=least, longest=longest,
     )  # fmt: skip
@@ -83,22 +84,31 @@ def classifier(
         from raison.training.data_names import named
 
         wait("training")
-        chosen = {**design, "width": width, **lesson, "runs": runs, "limit": limit, "seed": seed}
+        chosen = {**config, "width": width, **settings, "runs": runs, "limit": limit, "seed": seed}
         chosen["embeddings"] = Path(embeddings).name
         if width is not None:
-            design["width"] = width
+            config["width"] = width
         with heard():
             report = train_classifier(
-                data, out=out, design=design, lesson=lesson, seed=seed, runs=runs, data_dir=data_dir, limit=limit,
+                data, out=out, config=config, training=settings, seed=seed, runs=runs, data_dir=data_dir, limit=limit,
                 skip_broken=skip_broken, device=device,
                 command=command_line(classifier, ["--data", named(data)], chosen),
             )  # fmt: skip
-    for part in ("dev", "test"):
-        if part in report:
-            print(f"{part}: {', '.join(f'{key} {told(value)}' for key, value in report[part].items())}")
+    print_scores(report.to_dict())
     print(f"wrote {out}", file=sys.stderr)
 
 
-def told(value: Any) -> str:
+def print_scores(report: Mapping[str, Any]) -> None:
+    """Print a line for each part of the data that was scored."""
+    for part in ("dev", "test"):
+        scores = report.get(part)
+        if scores:
+            cells = [f"{name.replace('_', ' ')} {format_score(score)}" for name, score in scores.items()]
+            print(f"{part}: {', '.join(cells)}")
+
+
+def format_score(score: float | Mapping[str, float]) -> str:
     """A number, or mean and deviation over runs."""
-    return f"{value['mean']:.4f} ± {value['deviation']:.4f}" if isinstance(value, dict) else f"{value:.4f}"
+    if isinstance(score, Mapping):
+        return f"{score['mean']:.4f} ± {score['deviation']:.4f}"
+    return f"{score:.4f}"

@@ -57,11 +57,12 @@ def compatibility(
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.compatibility import check_compatibility, texts_of
+        from raison.studies.compatibility import check_compatibility
+        from raison.studies.context_blocks import read_texts
 
         wait(f"opening {model}")
         loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        texts = texts_of(loaded, data, split, limit, data_dir, length)
+        texts = read_texts(loaded, data, split=split, limit=limit, folder=data_dir, length=length)
         wait(f"asking {loaded.name} about parts of contexts")
         found = check_compatibility(
             loaded, texts, length=length, targets=targets, truths=truths, seed=seed, data=Path(data).name

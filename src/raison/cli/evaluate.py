@@ -103,9 +103,10 @@ def evaluate(
 
     with waiting("loading the libraries") as wait:
         from raison.studies import evaluate as study
+        from raison.studies.method_lists import method_list, metric_list
 
-        chosen = None if explanations else study.method_list(method or study.DEFAULT_METHODS)  # cheap to refuse now
-        measures = study.metric_list(metric or study.DEFAULT_METRICS)
+        chosen = None if explanations else method_list(method or study.DEFAULT_METHODS)  # cheap to refuse now
+        measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
             opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,
@@ -150,9 +151,10 @@ def compare(
     with waiting("loading the libraries") as wait:
         from raison.studies import compare as testing
         from raison.studies import evaluate as study
+        from raison.studies.method_lists import method_list, metric_list
 
-        chosen = study.method_list([one, other])
-        measures = study.metric_list(metric or study.DEFAULT_METRICS)
+        chosen = method_list([one, other])
+        measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data}")
         result = study.evaluate(
             opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.classifier import told
+from raison.cli.classifier import print_scores
 from raison.cli.train import command_line, heard
 
 Sparsity = Annotated[
@@ -85,7 +85,7 @@ def rationalizer(
         sparsity=tuple(sparsity) if sparsity else None, blocks=blocks, pruning=pruning, predictor=predictor, hide=hide,
         full_text=full_text, read=read,
     )  # fmt: skip
-    frame = {name: value for name, value in given.items() if value is not None}
+    config = {name: value for name, value in given.items() if value is not None}
     chosen: dict[str, Any] = dict(
         variant=variant, blocks=blocks, pruning=pruning, predictor=predictor, hide=hide, full_text=full_text, read=read,
         sparsity_weight=sparsity_weight, coherence=coherence, human=human, lora=lora, lr=lr, head_lr=head_lr,
@@ -93,12 +93,12 @@ def rationalizer(
         regression=regression, runs=runs, limit=limit, seed=seed,
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
-        from raison.rationalizers.losses import Weights
-        from raison.rationalizers.train import Regimen, train_rationalizer
+        from raison.rationalizers.train import train_rationalizer
+        from raison.rationalizers.training_config import LossWeights, RationalizerTraining
         from raison.training.data_names import named
 
-        weights = Weights(sparsity=sparsity_weight, coherence=coherence, human=human)
-        regimen = Regimen(
+        weights = LossWeights(sparsity=sparsity_weight, coherence=coherence, human=human)
+        training = RationalizerTraining(
             weights=weights, lr=lr if lr is not None else 2e-4 if lora else 5e-5, head_lr=head_lr, lora=lora,
             batch=batch, epochs=epochs, patience=patience, warm=warm, longest=longest, bfloat16=bfloat16, half=half,
         )  # fmt: skip
@@ -108,13 +108,11 @@ def rationalizer(
             called += ["--sparsity", f"{share:g}"]
         with heard():
             report = train_rationalizer(
-                model, data, out=out, frame=frame, variant=variant, regimen=regimen, seed=seed, runs=runs,
+                model, data, out=out, config=config, variant=variant, training=training, seed=seed, runs=runs,
                 data_dir=data_dir, limit=limit, skip_broken=skip_broken, regression=regression, device=device,
                 command=command_line(rationalizer, called, chosen),
             )  # fmt: skip
-    for part in ("dev", "test"):
-        if part in report:
-            print(f"{part}: {', '.join(f'{key} {told(value)}' for key, value in report[part].items())}")
-    for trouble in report.get("troubles", ()):
+    print_scores(report.to_dict())
+    for trouble in report.troubles:
         print(f"raison: {trouble}.", file=sys.stderr)
     print(f"wrote {out}", file=sys.stderr)

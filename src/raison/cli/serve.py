@@ -55,7 +55,7 @@ def serve(
     from raison import load
     from raison.cli.progress import quiet
     from raison.cli.progress import waiting as wait
-    from raison.web.runs import Shelf
+    from raison.web.runs import RunFolders
     from raison.web.settings import Settings
 
     if host not in ("127.0.0.1", "localhost", "::1") and token is None:
@@ -64,7 +64,7 @@ def serve(
     settings = Settings(host, port, secret, characters=characters, seconds=seconds, workers=workers, waiting=waiting)
     listening = bound(host, port)
     quiet()
-    shelf = Shelf(named(run or []))
+    runs = RunFolders(named(run or []))
     models: dict[str, Any] = {}
     with wait("loading") as step:
         for each in model or DEFAULT_MODELS:
@@ -76,7 +76,7 @@ def serve(
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/"
     typer.echo(f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True)
     config = uvicorn.Config(
-        application(models, settings, shelf), http=protocol(settings.patience, settings.connections), ws="none",
+        application(models, settings, runs), http=protocol(settings.patience, settings.connections), ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip

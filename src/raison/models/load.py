@@ -294,8 +294,8 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
     check_prompts(hf)
     inner = hf.get_base_model() if hasattr(hf, "get_base_model") else hf  # peft wraps the model it adapts
-    if (own := getattr(type(inner), "raison_adapted", None)) is not None:  # it knows more than its task
-        return own(inner, tokenizer, name)
+    if (loader := getattr(type(inner), "raison_loader", None)) is not None:  # it explains itself
+        return loaders[loader].wrap(inner, tokenizer, name)
     found = getattr(type(inner), "raison_task", None) or task_of_name(type(inner).__name__)
     if found is None:
         raise Unsupported(

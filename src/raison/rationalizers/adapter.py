@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
@@ -23,26 +24,28 @@ from raison.models.lora import merged
 from raison.models.probe import probe
 from raison.models.runner.batching import chunks, pieces
 from raison.models.tasks.classification import Classifier
-from raison.rationalizers.batching import as_words
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.module import TYPE, Rationalizer, RationalizerConfig
+from raison.rationalizers.batching import special_as_unknown
+from raison.rationalizers.encoders import load_encoder
+from raison.rationalizers.module import Rationalizer
+from raison.rationalizers.stored_config import MODEL_TYPE, StoredRationalizerConfig
 
-__all__ = ["Choice", "Selective", "selective"]
+__all__ = ["RationalizerModel", "Selection", "rationalizer_model"]
 
 # a rationalizer runs some blocks twice or on other tokens: its attention maps are no one stack
 STACKED = frozenset({"attention", "hidden", "heads"})
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """What the generator did with one text."""
 
     kept: np.ndarray  # [t] True for what the predictor read
-    odds: np.ndarray  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
+    probabilities: np.ndarray  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
-class Selective(Classifier):
+class RationalizerModel(Classifier):
     """A classifier that answers from the tokens that it selected."""
 
     hf: Rationalizer
@@ -50,17 +53,19 @@ class Selective(Classifier):
     @property
     def max_tokens(self) -> int | None:
         """What it was trained on at most, where that is less than the encoder could read."""
-        own, trained = super().max_tokens, self.hf.config.longest
-        return own if trained is None else trained if own is None else min(own, trained)
+        readable, trained = super().max_tokens, self.hf.config.longest
+        limits = [limit for limit in (readable, trained) if limit is not None]
+        return min(limits, default=None)
 
     def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
         """As it was trained: a special token that somebody typed is an unknown word."""
-        found = super().encode_one(example, truncate=truncate)
-        return replace(found, ids=as_words(found.ids, found.start, self.hf.config.special, self.tokenizer))
+        encoding = super().encode_one(example, truncate=truncate)
+        ids = special_as_unknown(encoding.ids, encoding.start, self.hf.config.special_ids, self.tokenizer)
+        return replace(encoding, ids=ids)
 
-    def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
+    def selections(self, encodings: Sequence[Encoding]) -> list[Selection]:
         """What was selected of each text."""
-        found: list[Any] = [None] * len(encodings)
+        selections: dict[int, Selection] = {}
         plan = [
             piece
             for number, encoding in enumerate(encodings)
@@ -70,77 +75,89 @@ class Selective(Classifier):
             inputs, call = self.tensors(chunk, "mask")
             call.view = self.view
             with torch.inference_mode(), running(call):
-                told = self.view(**inputs)
-            likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).cpu().double().numpy()
-            kept = told.rationale.bool().cpu().numpy()
+                output = self.view(**inputs)
+            likely = torch.stack(output.margins).sigmoid().prod(0) * output.real
+            probabilities = likely.cpu().double().numpy()
+            kept = output.rationale.bool().cpu().numpy()
             for row, part in enumerate(chunk.parts):
-                found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))
-        return found
+                selections[part.owner] = Selection(
+                    kept=kept[row], probabilities=probabilities[row], empty=bool(output.empty[row])
+                )
+        return [selections[number] for number in range(len(encodings))]
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] of each text: how likely a selected token was; 0 for all that the predictor never saw."""
-        return [each.odds * each.kept for each in self.choices(encodings)]
+        return [each.probabilities * each.kept for each in self.selections(encodings)]
 
     def selected(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] of each text: True for what the predictor read."""
-        return [each.kept for each in self.choices(encodings)]
+        return [each.kept for each in self.selections(encodings)]
 
 
-def selective(hf: Rationalizer, tokenizer: Any, name: str) -> Selective:
+def rationalizer_model(hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str) -> RationalizerModel:
     """The model, probed like any other; it offers its own explanation as well."""
-    family = family_of(hf.encoder) if hf.frame.encoder == "pretrained" else family_of(hf)
-    model = Selective(hf.eval(), tokenizer, family, name)
+    family = family_of(hf.encoder) if hf.settings.encoder == "pretrained" else family_of(hf)
+    model = RationalizerModel(hf.eval(), tokenizer, family, name)
     probe(model)
     model.offers = (model.offers - STACKED) | {"own"}
     return model
 
 
-class Opener:
-    """Opens folders that `raison train rationalizer` wrote: whole models, and adapters with the name of their base."""
+class RationalizerLoader:
+    """Opens folders that `raison train rationalizer` wrote (whole models, and adapters with the name of their base),
+    and wraps such models in memory."""
 
     def owns(self, path: Path) -> bool:
-        return kind_of(path) == TYPE
+        """Whether a folder holds a rationalizer."""
+        return kind_of(path) == MODEL_TYPE
 
-    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> Selective:
-        config: RationalizerConfig = sentence(lambda: RationalizerConfig.from_pretrained(path), path.name, "config")
+    def wrap(self, hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str) -> RationalizerModel:
+        """The `Model` of one in memory."""
+        return rationalizer_model(hf, tokenizer, name)
+
+    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> RationalizerModel:
+        config: StoredRationalizerConfig = sentence(
+            lambda: StoredRationalizerConfig.from_pretrained(path), path.name, "config"
+        )
         if config.base:
             hf, words = from_adapter(path, config)  # reads safetensors only, and says what is missing
         else:
             check_folder(path, allow_pickle=False, has_tokenizer=True)
             hf, words = from_weights(path, config)
-        if config.typed and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
+        if config.token_types and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
-        return selective(placed(hf, device, dtype), words, path.name)
+        return rationalizer_model(placed(hf, device, dtype), words, path.name)
 
 
-def from_weights(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
-    def read() -> tuple[Rationalizer, Any, Any]:
-        from transformers import AutoTokenizer
+def from_weights(path: Path, config: StoredRationalizerConfig) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
+    """A model all of whose weights are stored."""
 
+    def read() -> tuple[Rationalizer, Any, PreTrainedTokenizerBase]:
         with quiet():
             words = AutoTokenizer.from_pretrained(path)
-            both: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
-        return *both, words
+            loaded: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
+            hf, report = loaded
+        return hf, report, words
 
     hf, report, words = sentence(read, path.name, "model")
     refuse_missing(hf, report["missing_keys"], path.name)
     return hf, words
 
 
-def from_adapter(path: Path, config: RationalizerConfig) -> tuple[Rationalizer, Any]:
+def from_adapter(path: Path, config: StoredRationalizerConfig) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
     """The base that the adapter names, with its changes and the heads put in."""
     beside = (path / config.base).resolve()  # a folder is named relative to the adapter
-    encoder, words, _ = opened_encoder(str(beside) if beside.is_dir() else config.base)
-    if any((path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
-        from transformers import AutoTokenizer
-
+    base = load_encoder(str(beside) if beside.is_dir() else config.base)
+    words = base.tokenizer
+    if any((path / name).is_file() for name in TOKENIZER_FILES):
         with quiet():
             words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
-    stored, real = config.encoder.get("hidden_size"), encoder.config.hidden_size
+    stored, real = config.encoder.get("hidden_size"), base.encoder.config.hidden_size
     if stored != real:
         raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
-    hf = sentence(lambda: Rationalizer(config, encoder.float()), path.name, "config")
-    return merged(hf, path), words  # type: ignore[return-value]
+    hf = sentence(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
+    merged(hf, path)
+    return hf, words
 
 
-loaders.register("rationalizer")(Opener())
+loaders.register("rationalizer")(RationalizerLoader())

@@ -3,57 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
 from raison.training.class_data import Line
 
-__all__ = ["added_by", "as_words", "marks", "pad_of", "sorted_batches", "tensors"]
+__all__ = ["batch_inputs", "human_marks", "pad_id", "sorted_batches", "special_as_unknown", "special_ids"]
+
+SPECIAL = ("cls_token_id", "sep_token_id", "pad_token_id", "bos_token_id", "eos_token_id")
 
 
-def tensors(lines: Sequence[Line], pad: int, device: torch.device | None = None) -> dict[str, torch.Tensor]:
+def batch_inputs(lines: Sequence[Line], pad: int, device: torch.device | None = None) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
-    width = max(map(len, lines))
-    fill = lambda rows, value: torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])  # noqa: E731
-    made = {"input_ids": fill([line.ids for line in lines], pad)}
-    made["attention_mask"] = fill([[1] * len(line) for line in lines], 0)
+    inputs = {
+        "input_ids": padded_rows([line.ids for line in lines], pad),
+        "attention_mask": padded_rows([[1] * len(line) for line in lines], 0),
+    }
     if lines[0].types:
-        made["token_type_ids"] = fill([line.types for line in lines], 0)
-    return {name: tensor.to(device) for name, tensor in made.items()}
+        inputs["token_type_ids"] = padded_rows([line.types for line in lines], 0)
+    return {name: tensor.to(device) for name, tensor in inputs.items()}
 
 
-def marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
+def padded_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
+    """[b t] rows of one length, filled up with `value`."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])
+
+
+def human_marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
     """[b t] what people marked, [b] texts where they did, and not only in what was cut off."""
-    width = max(map(len, lines))
-    rows = [[*(line.gold or [False] * len(line)), *[False] * (width - len(line))] for line in lines]
-    return torch.tensor(rows), torch.tensor([any(line.gold) for line in lines])
+    rows = [line.gold or (False,) * len(line) for line in lines]
+    known = [any(line.gold) for line in lines]
+    return padded_rows(rows, False).bool(), torch.tensor(known)
 
 
 def sorted_batches(
     lines: Sequence[Line], pad: int, size: int = 64, device: torch.device | None = None
-) -> Iterator[tuple[list[Line], dict[str, Any]]]:
-    order = sorted(range(len(lines)), key=lambda k: len(lines[k]))
-    for start in range(0, len(order), size):
-        chosen = [lines[k] for k in order[start : start + size]]
-        yield chosen, tensors(chosen, pad, device)
+) -> Iterator[tuple[list[Line], dict[str, torch.Tensor]]]:
+    """Batches of texts of like length, with the model's arguments."""
+    by_length = sorted(lines, key=len)
+    for start in range(0, len(by_length), size):
+        batch = by_length[start : start + size]
+        yield batch, batch_inputs(batch, pad, device)
 
 
-def added_by(tokenizer: Any) -> list[int]:
+def special_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Tokens that are no words, but put around them; an unknown or masked word is a word."""
-    names = ("cls_token_id", "sep_token_id", "pad_token_id", "bos_token_id", "eos_token_id")
-    return sorted({found for name in names if (found := getattr(tokenizer, name, None)) is not None})
+    ids = {getattr(tokenizer, name, None) for name in SPECIAL}
+    return sorted(number for number in ids if number is not None)
 
 
-def as_words(ids: np.ndarray, start: np.ndarray, special: Sequence[int], tokenizer: Any) -> np.ndarray:
+def special_as_unknown(
+    ids: np.ndarray, start: np.ndarray, special: Sequence[int], tokenizer: PreTrainedTokenizerBase
+) -> np.ndarray:
     """Special tokens that somebody typed as unknown words: else they would be read unselected."""
     typed = (start >= 0) & np.isin(ids, special)
-    if typed.any() and tokenizer.unk_token_id is None:
+    if not typed.any():
+        return ids
+    if tokenizer.unk_token_id is None:
         raise InputError("A text holds special tokens of the model, which a rationalizer can't read: remove them.")
-    return np.where(typed, tokenizer.unk_token_id, ids) if typed.any() else ids
+    return np.where(typed, tokenizer.unk_token_id, ids)
 
 
-def pad_of(tokenizer: Any) -> int:
+def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The token that fills rows up; 0 where there is none, since it is masked."""
     return int(tokenizer.pad_token_id) if tokenizer.pad_token_id is not None else 0

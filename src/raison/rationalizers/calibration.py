@@ -9,53 +9,69 @@ the model's; the line is ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
-from raison.rationalizers.config import levels
+from raison.rationalizers.config import pruning_levels
 from raison.rationalizers.module import Rationalizer
-from raison.rationalizers.selection import likeliest, texts_of
+from raison.rationalizers.selection import likeliest, tokens_by_text
 
 __all__ = ["calibrate"]
 
+Batches = Callable[[], Iterable[dict[str, torch.Tensor]]]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The real tokens of all texts, one behind the other."""
+
+    margin: torch.Tensor  # [n]
+    kept: torch.Tensor  # [n] by the pruning blocks before
+    side: torch.Tensor  # [n] the text of a pair
+
 
 @torch.inference_mode()
-def calibrate(model: Rationalizer, batches: Callable[[], Iterable[dict[str, Any]]]) -> None:
-    """Set the offsets of the head, block by block: those of later blocks depend on the earlier ones."""
+def calibrate(model: Rationalizer, batches: Batches) -> None:
+    """Set the offsets of the selector, block by block: those of later blocks depend on the earlier ones."""
     model.eval()
-    frame, offsets = model.frame, model.head.offsets
+    settings, offsets = model.settings, model.selector.offsets
     with torch.no_grad():
         offsets.zero_()
-    pair = len(frame.sparsity) > 1
-    for number in range(frame.pruning):
-        margins, sides, before = [], [], []
-        for batch in batches():
-            inputs, tokens = model.read(**batch)
-            found = model.generate(inputs, tokens, number + 1)  # nobody asks for an answer
-            kept = found.masks[number - 1].bool() if number else tokens.real
-            margin = found.margins[number]
-            if frame.least_one:  # a text's likeliest token stays whatever the line is, so it counts first
-                for part in texts_of(kept, tokens.side if pair else None):
-                    margin = margin.masked_fill(likeliest(margin, part), torch.inf)
-            margins.append(margin[tokens.real])
-            before.append(kept[tokens.real])
-            sides.append(tokens.side[tokens.real] if pair else torch.zeros_like(tokens.side[tokens.real]))
-        margin, kept, side = torch.cat(margins), torch.cat(before), torch.cat(sides)
-        for text, share in enumerate(frame.sparsity):
-            inside = side == text
-            wanted = round(levels(share, frame.pruning)[number] * int(inside.sum()))
+    for number in range(settings.pruning):
+        tokens = margins_behind(model, batches, number)
+        for text, share in enumerate(settings.sparsity):
+            of_text = tokens.side == text
+            wanted = round(pruning_levels(share, settings.pruning)[number] * int(of_text.sum()))
             with torch.no_grad():
-                offsets[number, text] = -line_at(margin[inside & kept], wanted)
+                offsets[number, text] = -line_at(tokens.margin[of_text & tokens.kept], wanted)
+
+
+def margins_behind(model: Rationalizer, batches: Batches, number: int) -> Margins:
+    """The margins behind a pruning block."""
+    margins, kept_before, sides = [], [], []
+    for batch in batches():
+        inputs, tokens = model.read(**batch)
+        generated = model.generate(inputs, tokens, number + 1)  # nobody asks for an answer
+        kept = generated.masks[number - 1].bool() if number else tokens.real
+        margin = generated.margins[number]
+        side = tokens.side if model.settings.for_pairs else torch.zeros_like(tokens.side)
+        if model.settings.never_empty:  # a text's likeliest token stays whatever the line is, so it counts first
+            for text in tokens_by_text(kept, tokens.side if model.settings.for_pairs else None):
+                margin = margin.masked_fill(likeliest(margin, text), torch.inf)
+        margins.append(margin[tokens.real])
+        kept_before.append(kept[tokens.real])
+        sides.append(side[tokens.real])
+    return Margins(torch.cat(margins), torch.cat(kept_before), torch.cat(sides))
 
 
 def line_at(margins: torch.Tensor, wanted: int) -> float:
     """A number that about `wanted` of the margins lie above; equal margins fall on the side that comes nearer."""
-    able = margins.sort(descending=True).values
-    finite = able[torch.isfinite(able)]
+    descending = margins.sort(descending=True).values
+    finite = descending[torch.isfinite(descending)]
     if not len(finite):
         return 0.0
-    above = wanted - (len(able) - len(finite))  # of those that have a choice
+    above = wanted - (len(descending) - len(finite))  # of those that have a choice
     if above <= 0:  # as low as can be, so that few texts have nothing above it
         return float(finite[0]) + 1e-6 * max(1.0, abs(float(finite[0])))
     if above >= len(finite):
@@ -63,6 +79,6 @@ def line_at(margins: torch.Tensor, wanted: int) -> float:
     last, following = float(finite[above - 1]), float(finite[above])
     if last > following:
         return (last + following) / 2
-    more, fewer = int((finite >= last).sum()), int((finite > last).sum())
+    with_equals, without_equals = int((finite >= last).sum()), int((finite > last).sum())
     step = 1e-6 * max(1.0, abs(last))
-    return last - step if more - above <= above - fewer else last + step
+    return last - step if with_equals - above <= above - without_equals else last + step

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import e, exp, log
 from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.from_settings import filled
+from raison.core.json_record import Record
 from raison.core.spec import between, one_of, whole
 
-__all__ = ["FULL_TEXTS", "HIDINGS", "NAMED", "PREDICTORS", "READINGS", "Frame", "levels"]
+__all__ = ["ALL_BLOCKS", "VARIANTS", "RationalizerConfig", "pruning_levels"]
 
+ENCODERS = ("pretrained", "gru")
 PREDICTORS = ("rest", "whole", "apart")
 HIDINGS = ("attention", "zero")
 FULL_TEXTS = ("mid_cls", "predictor", "none")
 READINGS = ("first", "mean")
+ALL_BLOCKS = 0  # as the number of blocks that generate
 
 
-@dataclass(frozen=True)
-class Frame:
+@dataclass(frozen=True, eq=False)
+class RationalizerConfig(Record):
     """generator: the first `blocks` of an encoder; behind each of its last `pruning` ones tokens are dropped for good.
 
     predictor: reads the input embeddings of the tokens that are left, and nothing else. It is the `rest` of the blocks
@@ -33,14 +37,14 @@ class Frame:
     full_text: str = "mid_cls"  # which reading of the full text is trained too: before pruning, by the predictor, none
     read: str = "mean"  # what is classified: the mean state of what is seen, or the first token's (P1's code)
     sparsity: tuple[float, ...] = (0.2,)  # share of the tokens that is kept; of a pair, of each text
-    soft: bool = False  # A2R: another predictor reads all tokens, weighed by how likely they are kept
-    least_one: bool = True  # a text that would lose all of its tokens keeps the likeliest
+    soft_predictor: bool = False  # A2R: another predictor reads all tokens, weighed by how likely they are kept
+    never_empty: bool = True  # a text that would lose all of its tokens keeps the likeliest
     encoder: str = "pretrained"  # or gru: two-way GRUs over word embeddings (RNP as it was)
     width: int = 200  # of a gru, both directions together
     dropout: float = 0.1  # of what the heads read
-    tried: float = 0.5  # of the hidden tokens: the share of which a step of training asks what seeing them would change
+    hidden_share: float = 0.5  # of the hidden tokens: those of which training asks what seeing them would change
 
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
         whole("blocks", self.blocks, 1)
         whole("pruning", self.pruning, 1)
         whole("width", self.width, 2)
@@ -48,32 +52,50 @@ class Frame:
         one_of("hide", self.hide, HIDINGS)
         one_of("full_text", self.full_text, FULL_TEXTS)
         one_of("read", self.read, READINGS)
-        one_of("encoder", self.encoder, ("pretrained", "gru"))
-        given = self.sparsity if isinstance(self.sparsity, (tuple, list)) else (self.sparsity,)
-        object.__setattr__(self, "sparsity", tuple(given))
-        if not 1 <= len(given) <= 2:
-            raise InputError(f"sparsity is one share, or two for the two texts of a pair, not {len(given)}.")
-        for share in given:
-            if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-                raise InputError(f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}.")
-        between("tried", self.tried, 0, 1)
+        one_of("encoder", self.encoder, ENCODERS)
+        self.check_sparsity()
+        between("hidden_share", self.hidden_share, 0, 1)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
+        self.check_blocks()
+
+    def check_sparsity(self) -> None:
+        """One share of the tokens, or two; a single number becomes a tuple of one."""
+        if not isinstance(self.sparsity, tuple):
+            object.__setattr__(self, "sparsity", (self.sparsity,))
+        if not 1 <= len(self.sparsity) <= 2:
+            raise InputError(f"sparsity is one share, or two for the two texts of a pair, not {len(self.sparsity)}.")
+        for share in self.sparsity:
+            if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+                raise InputError(f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}.")
+
+    def check_blocks(self) -> None:
+        """Whether blocks, pruning and the reading of the full text go together."""
         if self.pruning > self.blocks:
             raise InputError(f"{self.blocks} blocks can't drop tokens {self.pruning} times: give a smaller pruning.")
-        if self.full_text == "mid_cls" and self.encoder == "pretrained" and self.pruning == self.blocks:
-            raise InputError(
-                f"full_text=mid_cls reads the states before tokens are dropped, and all {self.blocks} blocks drop "
-                "some: give a smaller pruning, or full_text=none."
-            )
         if self.encoder == "gru":
             if (self.blocks, self.pruning) != (1, 1) or self.predictor != "apart" or self.full_text == "mid_cls":
                 raise InputError("encoder=gru has blocks=1, pruning=1, predictor=apart, full_text=predictor or none.")
             if self.width % 2:
                 raise InputError(f"A two-way GRU has half of the width in each direction: not {self.width}.")
+        elif self.full_text == "mid_cls" and self.pruning == self.blocks:
+            raise InputError(
+                f"full_text=mid_cls reads the states before tokens are dropped, and all {self.blocks} blocks drop "
+                "some: give a smaller pruning, or full_text=none."
+            )
 
-    def fits(self, depth: int, name: str) -> None:
-        """Whether an encoder of so many blocks can be split like this."""
+    @property
+    def blocks_before_pruning(self) -> int:
+        """Blocks of the generator that drop nothing."""
+        return self.blocks - self.pruning
+
+    @property
+    def for_pairs(self) -> bool:
+        """Whether each of two texts has a share of its own."""
+        return len(self.sparsity) > 1
+
+    def check_depth(self, depth: int, name: str) -> None:
+        """Refuse an encoder of so many blocks if it can't be split like this."""
         last = depth - 1 if self.predictor == "rest" else depth
         if self.encoder == "pretrained" and self.blocks > last:
             why = "the predictor needs at least one" if self.predictor == "rest" else "it has no more"
@@ -82,28 +104,29 @@ class Frame:
             )
 
     @classmethod
-    def of(cls, stored: dict[str, Any]) -> Frame:
-        """The frame of a config file; what it does not know is refused."""
-        return filled(cls, stored, "A rationalizer")
+    def from_settings(cls, settings: Mapping[str, Any]) -> RationalizerConfig:
+        """The config of these settings; a name that it does not know is refused."""
+        return filled(cls, settings, "A rationalizer")
 
 
-def levels(sparsity: float, count: int) -> list[float]:
+def pruning_levels(sparsity: float, count: int) -> list[float]:
     """Share of tokens kept behind each pruning block: ln((e^α (i+1) + e (n − i − 1)) / n), the last one α (P1)."""
     return [log((exp(sparsity) * (i + 1) + e * (count - i - 1)) / count) for i in range(count)]
 
 
+RNP = {"predictor": "apart", "pruning": 1, "full_text": "none"}
+GRU = {"encoder": "gru", "predictor": "apart", "blocks": 1, "pruning": 1, "full_text": "none"}
+
 # Variants and baselines by name; what is not said is the user's (or the default)
-NAMED: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "plmr": {},
     "whole": {"predictor": "whole"},
     "no_pruning": {"pruning": 1},
     "no_full_text": {"full_text": "none"},
     "literal": {"hide": "zero", "read": "first"},
-    "rnp": {"predictor": "apart", "pruning": 1, "full_text": "none", "blocks": 0},  # 0: all blocks
-    "all_layers": {"predictor": "whole", "blocks": 0},
-    "a2r": {"predictor": "apart", "pruning": 1, "full_text": "none", "blocks": 0, "soft": True},
-    "rnp_gru": {"encoder": "gru", "predictor": "apart", "blocks": 1, "pruning": 1, "full_text": "none"},
-    "a2r_gru": {
-        "encoder": "gru", "predictor": "apart", "blocks": 1, "pruning": 1, "full_text": "none", "soft": True
-    },
-}  # fmt: skip
+    "rnp": {**RNP, "blocks": ALL_BLOCKS},
+    "all_layers": {"predictor": "whole", "blocks": ALL_BLOCKS},
+    "a2r": {**RNP, "blocks": ALL_BLOCKS, "soft_predictor": True},
+    "rnp_gru": GRU,
+    "a2r_gru": {**GRU, "soft_predictor": True},
+}

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
@@ -14,38 +17,55 @@ from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.load import kind_of, looks_local
 from raison.models.probe import check_weights
 from raison.rationalizers.block_ranges import blocks_of
-from raison.rationalizers.module import TYPE
+from raison.rationalizers.stored_config import MODEL_TYPE
 
-__all__ = ["opened_encoder"]
+__all__ = ["LoadedEncoder", "load_encoder"]
 
 
-def opened_encoder(model: Any, tokenizer: Any = None) -> tuple[Any, Any, str]:
-    """The encoder, its tokenizer, and what it is called."""
+@dataclass(frozen=True)
+class LoadedEncoder:
+    """An encoder with its tokenizer, and what it is called."""
+
+    encoder: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    name: str
+
+
+def load_encoder(
+    model: str | os.PathLike[str] | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None = None
+) -> LoadedEncoder:
+    """The encoder of a name, a folder or a model in memory; a tokenizer that is given is taken for its own."""
     if not isinstance(model, (str, os.PathLike)):
-        if not hasattr(model, "config") or not hasattr(model, "forward"):
-            raise InputError(f"A {type(model).__name__} is no encoder: pass a name, a folder or a transformers model.")
-        if tokenizer is None:
-            raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
-        called = getattr(model.config, "_name_or_path", "") or type(model).__name__
-        check_weights(model, called)
-        return copy.deepcopy(inside(model)).cpu(), tokenizer, called
+        return encoder_in_memory(model, tokenizer)
     name = str(model)
     path = Path(name).expanduser()
-    if kind_of(path) == TYPE:
+    if kind_of(path) == MODEL_TYPE:
         raise Unsupported(f"{path.name!r} is a rationalizer already: name the encoder that it was made from.")
     if not path.exists() and name in catalog.entries():
-        hf, own = catalog.entries()[name].open()
-        encoder = inside(hf)
+        whole_model, own_tokenizer = catalog.entries()[name].open()
+        encoder = encoder_inside(whole_model)
     else:
-        encoder, own = from_place(name, path, tokenizer)
+        encoder, own_tokenizer = read_encoder(name, path, tokenizer)
     blocks_of(encoder, path.name)  # said now: what can't be split is no use
     check_weights(encoder, path.name)
-    return encoder, tokenizer or own, path.name if path.is_dir() else name
+    return LoadedEncoder(encoder, tokenizer or own_tokenizer, path.name if path.is_dir() else name)
 
 
-def from_place(name: str, path: Path, tokenizer: Any) -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
+def encoder_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> LoadedEncoder:
+    """A copy of the encoder of a model that a user passed."""
+    if not hasattr(model, "config") or not hasattr(model, "forward"):
+        raise InputError(f"A {type(model).__name__} is no encoder: pass a name, a folder or a transformers model.")
+    if tokenizer is None:
+        raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
+    name = getattr(model.config, "_name_or_path", "") or type(model).__name__
+    check_weights(model, name)
+    return LoadedEncoder(copy.deepcopy(encoder_inside(model)).cpu(), tokenizer, name)
 
+
+def read_encoder(
+    name: str, path: Path, tokenizer: PreTrainedTokenizerBase | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The encoder of a folder or of the hub, with its tokenizer."""
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder {name!r}: check the path.")
     if path.is_file():
@@ -61,17 +81,20 @@ def from_place(name: str, path: Path, tokenizer: Any) -> tuple[Any, Any]:
         with quiet():
             return AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
 
-    encoder, report = hub.sentence(read, name, "weights")
+    model, report = hub.sentence(read, name, "weights")
     # a rationalizer reads token states, never the pooler
-    refuse_missing(encoder, [key for key in report["missing_keys"] if "pooler" not in key], path.name)
-    words = tokenizer or hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
-    return inside(encoder), words
+    refuse_missing(model, [key for key in report["missing_keys"] if "pooler" not in key], path.name)
+    if tokenizer is None:
+        tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
+    return encoder_inside(model), tokenizer
 
 
-def inside(hf: Any) -> Any:
+def encoder_inside(model: PreTrainedModel) -> PreTrainedModel:
     """The bare encoder of a model with a head."""
-    config = hf.config
+    config = model.config
     if getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
-        raise Unsupported(f"{type(hf).__name__} is no encoder of BERT's kind, so it can't be split: use one as minilm.")
-    found = getattr(hf, hf.base_model_prefix, hf)
-    return found if found is not None else hf
+        raise Unsupported(
+            f"{type(model).__name__} is no encoder of BERT's kind, so it can't be split: use one as minilm."
+        )
+    inner = getattr(model, model.base_model_prefix, model)
+    return inner if inner is not None else model

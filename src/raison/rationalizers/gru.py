@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,26 +11,27 @@ from torch import nn
 
 from raison.models.recurrent import over_present
 
-__all__ = ["Recurrent"]
+__all__ = ["GRUEncoder"]
 
 
-class Recurrent(nn.Module):
-    """Reads embeddings [b t d] of the tokens that are there; the word table belongs to the generator's own."""
+class GRUEncoder(nn.Module):
+    """Reads embeddings [b t d] of the tokens that are present; the word table belongs to the generator's own."""
 
     TYPE = "gru"
 
-    def __init__(self, stored: dict[str, Any]):
+    def __init__(self, stored: Mapping[str, Any]):
         super().__init__()
-        self.config: Any = SimpleNamespace(**stored, to_dict=lambda: stored)
+        self.config = SimpleNamespace(**stored, to_dict=lambda: dict(stored))
         self.words = nn.Embedding(stored["vocab_size"], stored["embedding_size"])
         self.gru = nn.GRU(stored["embedding_size"], stored["hidden_size"] // 2, batch_first=True, bidirectional=True)
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> nn.Embedding:
         return self.words
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.words(ids)
-        return found
+        """[b t d] the embeddings of these tokens."""
+        embeddings: torch.Tensor = self.words(ids)
+        return embeddings
 
-    def forward(self, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        return over_present(self.gru, embedded, there)
+    def forward(self, embedded: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        return over_present(self.gru, embedded, present)

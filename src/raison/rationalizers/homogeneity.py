@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel
 
 from raison.core.errors import InputError
-from raison.rationalizers.block_ranges import blocks_of, normed, stretch
+from raison.core.json_record import Record
+from raison.rationalizers.block_ranges import apply_final_norm, blocks_of, run_blocks
 
-__all__ = ["Homogeneity", "homogeneity", "split_of"]
+__all__ = ["Homogeneity", "measure_homogeneity", "split_of"]
 
 WIDE = 0.9  # share of the widest spread at which tokens still differ enough to be told apart
 
 
-@dataclass(frozen=True)
-class Homogeneity:
+@dataclass(frozen=True, eq=False)
+class Homogeneity(Record):
     """Of the embeddings (first) and behind each block."""
 
     spread: tuple[float, ...]
@@ -32,33 +33,48 @@ class Homogeneity:
 
 
 @torch.inference_mode()
-def homogeneity(encoder: Any, batches: Sequence[dict[str, torch.Tensor]]) -> Homogeneity:
+def measure_homogeneity(encoder: PreTrainedModel, batches: Sequence[dict[str, torch.Tensor]]) -> Homogeneity:
     """Means over texts; `batches` are the encoder's arguments, with `real` [b t] saying which tokens are words."""
     depth = len(blocks_of(encoder)[1])
     spreads, cosines = [], []
     for batch in batches:
         inputs = {key: value for key, value in batch.items() if key != "real"}
-        seen = stretch(encoder, 0, depth, inputs)
-        behind = [normed(encoder, states, inputs) for states in seen.left]  # else a growing stream looks spread
+        ran = run_blocks(encoder, 0, depth, inputs)
+        normed = [
+            apply_final_norm(encoder, states, inputs) for states in ran.left
+        ]  # else a growing stream looks spread
         for row, real in enumerate(batch["real"]):
             if real.sum() < 2:
                 continue
-            layers = torch.stack([states[row][real] for states in (seen.entered, *behind)]).cpu().double()  # [l t d]
-            spreads.append((layers - layers.mean(1, keepdim=True)).square().sum(-1).mean(1))
-            unit = torch.nn.functional.normalize(layers, dim=-1)
-            size = unit.shape[1]
-            cosines.append(((unit.sum(1).square().sum(-1)) - size) / (size * (size - 1)))
+            layers = torch.stack([states[row][real] for states in (ran.entered, *normed)]).cpu().double()  # [l t d]
+            spreads.append(spread_of(layers))
+            cosines.append(mean_cosine(layers))
     if not spreads:
         raise InputError("No text has two tokens whose states could be compared: give longer texts.")
-    spread, cosine = (torch.stack(rows).mean(0).tolist() for rows in (spreads, cosines))
-    return Homogeneity(tuple(spread), tuple(cosine), len(spreads))
+    return Homogeneity(
+        spread=tuple(torch.stack(spreads).mean(0).tolist()),
+        cosine=tuple(torch.stack(cosines).mean(0).tolist()),
+        texts=len(spreads),
+    )
 
 
-def split_of(found: Homogeneity, *, rest: bool) -> int:
+def spread_of(layers: torch.Tensor) -> torch.Tensor:
+    """[l] trace of the covariance of the states [l t d] of a text."""
+    return (layers - layers.mean(1, keepdim=True)).square().sum(-1).mean(1)
+
+
+def mean_cosine(layers: torch.Tensor) -> torch.Tensor:
+    """[l] mean cosine of two different tokens' states [l t d]."""
+    unit = torch.nn.functional.normalize(layers, dim=-1)
+    size = unit.shape[1]
+    return ((unit.sum(1).square().sum(-1)) - size) / (size * (size - 1))
+
+
+def split_of(measured: Homogeneity, *, rest: bool) -> int:
     """Blocks of the generator: the deepest block whose tokens are still spread at least 0.9 times as wide as anywhere.
 
     Where the rest of the blocks predicts, at least one is left to it.
     """
-    behind = np.array(found.spread[1:])
-    able = np.flatnonzero(behind >= WIDE * behind.max()) + 1
-    return int(min(able[-1], len(behind) - 1 if rest else len(behind)))
+    behind = np.array(measured.spread[1:])
+    wide = np.flatnonzero(behind >= WIDE * behind.max()) + 1
+    return int(min(wide[-1], len(behind) - 1 if rest else len(behind)))

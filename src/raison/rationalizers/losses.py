@@ -9,53 +9,31 @@ does not change them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch.nn import functional
 
-from raison.core.errors import InputError
-from raison.rationalizers.config import Frame, levels
-from raison.rationalizers.module import Selected
+from raison.rationalizers.config import RationalizerConfig, pruning_levels
+from raison.rationalizers.output import RationalizerOutput
+from raison.rationalizers.training_config import LossWeights
 
-__all__ = ["Weights", "coherence", "shares", "sparsity_gap", "total"]
-
-
-@dataclass(frozen=True)
-class Weights:
-    """How much each term counts."""
-
-    rationale: float = 2.0
-    full: float = 1.0
-    sparsity: float = 5.0
-    coherence: float = 0.1  # P1: 10, with which short texts collapse
-    soft: float = 1.0
-    human: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not value >= 0:
-                raise InputError(f"The weight of {name} is a number from 0 up, not {value}.")
+__all__ = ["coherence", "kept_shares", "prediction_loss", "rationalizer_loss", "sparsity_gap"]
 
 
-def shares(mask: torch.Tensor, told: Selected, count: int) -> list[torch.Tensor]:
+def kept_shares(mask: torch.Tensor, output: RationalizerOutput, texts: int) -> list[torch.Tensor]:
     """Share of the real tokens of a batch that is kept; of a pair, in each text."""
-    assert told.real is not None and told.side is not None
-    if count == 1:
-        return [mask.sum() / told.real.sum().clamp(min=1)]
-    parts = [told.real & (told.side == number) for number in range(count)]
+    if texts == 1:
+        return [mask.sum() / output.real.sum().clamp(min=1)]
+    parts = [output.real & (output.side == number) for number in range(texts)]
     return [(mask * part).sum() / part.sum().clamp(min=1) for part in parts]
 
 
-def sparsity_gap(told: Selected, frame: Frame) -> torch.Tensor:
+def sparsity_gap(output: RationalizerOutput, config: RationalizerConfig) -> torch.Tensor:
     """Σ_i |share_i − ℓ_i| over pruning blocks (and texts)."""
-    assert told.masks is not None
-    wanted = [levels(share, frame.pruning) for share in frame.sparsity]
-    gaps = [
-        (share - wanted[text][number]).abs()
-        for number, mask in enumerate(told.masks)
-        for text, share in enumerate(shares(mask, told, len(wanted)))
-    ]
+    levels = [pruning_levels(share, config.pruning) for share in config.sparsity]
+    gaps = []
+    for number, mask in enumerate(output.masks):
+        for text, share in enumerate(kept_shares(mask, output, len(levels))):
+            gaps.append((share - levels[text][number]).abs())
     return torch.stack(gaps).sum()
 
 
@@ -65,53 +43,52 @@ def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     return ((mask[:, 1:] - mask[:, :-1]).abs() * both).sum() / both.sum().clamp(min=1)
 
 
-def prediction_loss(logits: torch.Tensor, labels: torch.Tensor, spread: float = 1.0) -> torch.Tensor:
-    """Cross-entropy of classes; squared error of a regression, in units of its labels' `spread`."""
+def prediction_loss(logits: torch.Tensor, labels: torch.Tensor, label_std: float = 1.0) -> torch.Tensor:
+    """Cross-entropy of classes; squared error of a regression, in units of its labels' standard deviation."""
     if logits.shape[-1] == 1:
-        return functional.mse_loss(logits[:, 0] / spread, labels.to(logits) / spread)
+        return functional.mse_loss(logits[:, 0] / label_std, labels.to(logits) / label_std)
     return functional.cross_entropy(logits, labels.long())
 
 
-def divergence(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """Mean Jensen-Shannon divergence of two answers."""
+def jensen_shannon(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Mean Jensen-Shannon divergence of two answers [b c], given as logits."""
     one, other = first.log_softmax(-1), second.log_softmax(-1)
     middle = ((one.exp() + other.exp()) / 2).clamp(min=1e-30).log()
-    apart = (one.exp() * (one - middle) + other.exp() * (other - middle)).sum(-1) / 2
-    return apart.mean()
+    divergences = (one.exp() * (one - middle) + other.exp() * (other - middle)).sum(-1) / 2
+    return divergences.mean()
 
 
-def human_loss(told: Selected, gold: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+def human_loss(output: RationalizerOutput, gold: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of the last selection with what people marked; `known` [b]: texts where they did."""
-    assert told.margins is not None and told.real is not None
-    inside = told.real & known[:, None]
-    each = functional.binary_cross_entropy_with_logits(told.margins[-1], gold.to(told.margins[-1]), reduction="none")
-    return (each * inside).sum() / inside.sum().clamp(min=1)
+    margin = output.margins[-1]
+    counted = output.real & known[:, None]
+    losses = functional.binary_cross_entropy_with_logits(margin, gold.to(margin), reduction="none")
+    return (losses * counted).sum() / counted.sum().clamp(min=1)
 
 
-def total(
-    told: Selected,
+def rationalizer_loss(
+    output: RationalizerOutput,
     labels: torch.Tensor,
-    frame: Frame,
-    weights: Weights,
+    config: RationalizerConfig,
+    weights: LossWeights,
     *,
-    selecting: bool = True,
+    judge_selection: bool = True,
     gold: torch.Tensor | None = None,
     known: torch.Tensor | None = None,
-    spread: float = 1.0,
+    label_std: float = 1.0,
 ) -> torch.Tensor:
-    """The loss of a batch; without `selecting` (warm-up) the selection itself is not judged."""
-    assert told.logits is not None and told.masks is not None and told.real is not None
-    value = weights.rationale * prediction_loss(told.logits, labels, spread)
-    if told.full_logits is not None:
-        value = value + weights.full * prediction_loss(told.full_logits, labels, spread)
-    if told.soft_logits is not None:
-        value = value + weights.rationale * prediction_loss(told.soft_logits, labels, spread)
-        if told.logits.shape[-1] > 1:
-            value = value + weights.soft * divergence(told.soft_logits, told.logits)
-    if selecting:
-        value = value + weights.sparsity * sparsity_gap(told, frame)
-        for mask in told.masks:
-            value = value + weights.coherence * coherence(mask, told.real)
+    """The loss of a batch; in warm-up the selection itself is not judged."""
+    loss = weights.rationale * prediction_loss(output.logits, labels, label_std)
+    if output.full_logits is not None:
+        loss = loss + weights.full_text * prediction_loss(output.full_logits, labels, label_std)
+    if output.soft_logits is not None:
+        loss = loss + weights.rationale * prediction_loss(output.soft_logits, labels, label_std)
+        if output.logits.shape[-1] > 1:
+            loss = loss + weights.soft_predictor * jensen_shannon(output.soft_logits, output.logits)
+    if judge_selection:
+        loss = loss + weights.sparsity * sparsity_gap(output, config)
+        for mask in output.masks:
+            loss = loss + weights.coherence * coherence(mask, output.real)
     if weights.human and gold is not None and known is not None:
-        value = value + weights.human * human_loss(told, gold, known)
-    return value
+        loss = loss + weights.human * human_loss(output, gold, known)
+    return loss

@@ -1,107 +1,183 @@
-"""What a rationalizer says and selects, in numbers; and what goes wrong, in sentences."""
+"""What the training of a rationalizer reports: training.json; and what goes wrong, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import torch
+from raison.core.json_record import plain
+from raison.rationalizers.config import RationalizerConfig
+from raison.rationalizers.homogeneity import Homogeneity
+from raison.rationalizers.training_config import RationalizerTraining
 
-from raison.rationalizers.batching import marks, sorted_batches
-from raison.rationalizers.module import Rationalizer, Selected
-from raison.rationalizers.selection import texts_of
-from raison.training.class_data import Line, Lines
-from raison.training.f1 import f1_of
-from raison.training.fit import on_cpu
-
-__all__ = ["commonest", "measured", "troubles"]
+__all__ = [
+    "ClassQuality",
+    "HumanAgreement",
+    "RationalizerReport",
+    "RationalizerScores",
+    "RegressionQuality",
+    "troubles",
+]
 
 FAILED = 0.2  # share of empty or full rationales from which training is said to fail
+BARELY_BETTER = 0.02  # than the commonest label: no more is no success
+INTERLOCKED = 0.15  # lower accuracy from rationales than from all tokens: generator and predictor are stuck
+UNRELATED = 0.05  # correlation below which predictions have nothing to do with labels
 
 
-@torch.inference_mode()
-def measured(model: Rationalizer, lines: Sequence[Line], pad: int, rationale: str = "own") -> dict[str, float]:
-    """What it says and selects when it has to decide; `rationale` all: the predictor reads every token."""
-    model.eval()
-    said, gold, empty, full, right = [], [], [], [], []
-    kept = first = words = 0.0
-    texts = torch.zeros(2, 2, dtype=torch.float64)  # kept and all tokens, of each text of a pair
-    both = chosen = marked = 0.0
-    for rows, inputs in sorted_batches(lines, pad, device=model.device):
-        given = {"rationale": torch.ones_like(inputs["input_ids"])} if rationale == "all" else {}
-        # where gold is; and not every device has the precision that is counted in
-        told: Any = Selected(**on_cpu(model(**inputs, **given, full=rationale == "own")))
-        own = told.rationale.bool()
-        said.append(told.logits.double())
-        gold.append(torch.tensor([line.label for line in rows], dtype=torch.float64))
-        if told.full_logits is not None:
-            right.append(told.full_logits.double())
-        count, total_words = own.sum(1), told.real.sum(1)
-        empty.append((told.empty | (count == 0)).double())
-        full.append(((count == total_words) & (total_words > 1)).double())
-        kept, words = kept + float(count.sum()), words + float(total_words.sum())
-        first += float(told.masks[0].sum())
-        for number, text in enumerate(texts_of(told.real, told.side)):
-            texts[number] += torch.stack([(own & text).sum(), text.sum()])
-        truth, known = marks(rows)
-        inside = told.real & known[:, None]
-        both += float((own & truth & inside).sum())
-        chosen, marked = chosen + float((own & inside).sum()), marked + float((truth & inside).sum())
-    answers, labels = torch.cat(said), torch.cat(gold)
-    found = quality(answers, labels)
-    if right:
-        found |= {f"full text {key}": value for key, value in quality(torch.cat(right), labels).items()}
-    found |= {"sparsity": kept / max(words, 1), "sparsity of the first": first / max(words, 1)}
-    if texts[1, 1]:
-        found |= {f"sparsity, text {k + 1}": float(some / all_) for k, (some, all_) in enumerate(texts)}
-    found |= {"empty": float(torch.cat(empty).mean()), "full": float(torch.cat(full).mean())}
-    if marked:
-        precision, recall = both / max(chosen, 1), both / marked
-        found |= {"precision": precision, "recall": recall, "rationale f1": 2 * both / max(chosen + marked, 1)}
-    return found
+@dataclass(frozen=True)
+class ClassQuality:
+    """How well classes are predicted."""
+
+    accuracy: float
+    f1: float
+
+    @property
+    def score(self) -> float:
+        """What the best epoch is chosen by."""
+        return self.accuracy
+
+    def to_dict(self) -> dict[str, float]:
+        return {"accuracy": self.accuracy, "f1": self.f1}
 
 
-def quality(answers: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
-    """Accuracy and F1 of classes; error and correlation of a regression."""
-    if answers.shape[-1] == 1:
-        values = answers[:, 0]
-        moved = values.std() > 0 and labels.std() > 0
-        known = float(torch.corrcoef(torch.stack([values, labels]))[0, 1]) if len(labels) > 1 and moved else 0.0
-        error, of_mean = (values - labels).square().mean(), (labels - labels.mean()).square().mean()
-        return {"error": float(error), "error of the mean": float(of_mean), "correlation": known}
-    said = answers.argmax(-1).numpy()
-    gold = labels.long().numpy()
-    return {"accuracy": float((said == gold).mean()), "f1": f1_of(said, gold, answers.shape[-1])}
+@dataclass(frozen=True)
+class RegressionQuality:
+    """How well numbers are predicted."""
+
+    error: float  # mean of squares
+    error_of_the_mean: float  # what always predicting the mean would have
+    correlation: float
+
+    @property
+    def score(self) -> float:
+        """What the best epoch is chosen by."""
+        return self.correlation
+
+    def to_dict(self) -> dict[str, float]:
+        return {
+            "error": self.error,
+            "error_of_the_mean": self.error_of_the_mean,
+            "correlation": self.correlation,
+        }
 
 
-def troubles(found: dict[str, float], most: float) -> list[str]:
-    """What goes wrong, in sentences; `most` is the accuracy of always saying the commonest label."""
-    said = []
-    if found["empty"] > FAILED:
-        said.append(f"{found['empty']:.0%} of the rationales would be empty")
-    if found["full"] > FAILED:
-        said.append(f"{found['full']:.0%} of the rationales are the whole text")
-    best = max(found.get("full text accuracy", 0.0), found.get("every token accuracy", 0.0))
-    if "accuracy" in found and found["accuracy"] < most + min(0.02, (1 - most) / 2):
-        said.append("the predictor says no more than the commonest label")
-    elif "accuracy" in found and best - found["accuracy"] > 0.15:
-        said.append(
-            f"generator and predictor are stuck (interlocking): {found['accuracy']:.2f} from rationales, {best:.2f} "
-            "from all tokens"
-        )
-    if "correlation" in found and found["correlation"] < 0.05:
-        said.append(f"what is told has nothing to do with the labels (correlation {found['correlation']:.2f})")
-    elif "error" in found and found["error"] >= found["error of the mean"]:
-        said.append(
-            f"always telling the mean would be as good (error {found['error']:.3g}, of the mean "
-            f"{found['error of the mean']:.3g})"
-        )
-    return said
+Quality = ClassQuality | RegressionQuality
 
 
-def commonest(lines: Lines) -> float:
-    if not lines.labels:
-        return 0.0
-    counts = np.bincount([int(line.label) for line in lines.parts["dev"]])
-    return float(counts.max() / counts.sum())
+@dataclass(frozen=True)
+class HumanAgreement:
+    """How far selected tokens are those that people marked."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class RationalizerScores:
+    """What a rationalizer predicts and selects of a part of the data when it has to decide."""
+
+    from_rationale: Quality
+    from_full_text: Quality | None
+    sparsity: float  # share of the tokens that is kept
+    first_sparsity: float  # behind the first pruning block
+    text_sparsities: tuple[float, ...]  # of each text of pairs
+    empty: float  # share of the rationales
+    full: float
+    human: HumanAgreement | None  # where people marked tokens
+
+    def to_dict(self) -> dict[str, float]:
+        """The numbers by their names in training.json."""
+        numbers = self.from_rationale.to_dict()
+        if self.from_full_text is not None:
+            for name, value in self.from_full_text.to_dict().items():
+                numbers[f"full_text_{name}"] = value
+        numbers["sparsity"] = self.sparsity
+        numbers["sparsity_of_the_first"] = self.first_sparsity
+        for number, share in enumerate(self.text_sparsities, 1):
+            numbers[f"sparsity_of_text_{number}"] = share
+        numbers["empty"] = self.empty
+        numbers["full"] = self.full
+        if self.human is not None:
+            numbers["precision"] = self.human.precision
+            numbers["recall"] = self.human.recall
+            numbers["rationale_f1"] = self.human.f1
+        return numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class RationalizerReport:
+    """One training: what was asked for, what it was made of, and how well it went."""
+
+    model: str
+    weights: str  # a fingerprint of a model in memory
+    variant: str
+    data: str
+    content: str  # a fingerprint of the file
+    limit: int | None
+    regression: bool
+    seed: int
+    asked: Mapping[str, Any]  # settings of the config that were asked for
+    config: RationalizerConfig
+    training: RationalizerTraining
+    labels: tuple[str, ...]
+    homogeneity: Homogeneity | None
+    counts: Mapping[str, int]  # texts of each part, and what was left out or cut
+    dev: RationalizerScores
+    test: RationalizerScores | None
+    every_token: RationalizerScores  # of the last part, where the predictor reads all tokens
+    troubles: tuple[str, ...]
+    epochs_run: int
+    history: tuple[Mapping[str, Any], ...]  # the step and the scores of the development part, epoch by epoch
+    cpu_minutes: float
+    command: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What training.json holds."""
+        values: dict[str, Any] = {"what": "rationalizer"}
+        for name, value in vars(self).items():
+            values[name] = value.to_dict() if isinstance(value, RationalizerScores) else plain(value)
+        return values
+
+
+def troubles(scores: RationalizerScores, from_every_token: Quality, commonest: float) -> tuple[str, ...]:
+    """What goes wrong, in sentences; `commonest` is the accuracy of always predicting the commonest label."""
+    sentences = []
+    if scores.empty > FAILED:
+        sentences.append(f"{scores.empty:.0%} of the rationales would be empty")
+    if scores.full > FAILED:
+        sentences.append(f"{scores.full:.0%} of the rationales are the whole text")
+    quality = scores.from_rationale
+    if isinstance(quality, RegressionQuality):
+        sentences.extend(troubles_of_regression(quality))
+    else:
+        others = (scores.from_full_text, from_every_token)
+        best = max([other.accuracy for other in others if isinstance(other, ClassQuality)], default=0.0)
+        sentences.extend(troubles_of_classes(quality.accuracy, best, commonest))
+    return tuple(sentences)
+
+
+def troubles_of_classes(accuracy: float, best: float, commonest: float) -> list[str]:
+    """`best` is the accuracy from all tokens."""
+    if accuracy < commonest + min(BARELY_BETTER, (1 - commonest) / 2):
+        return ["the predictor says no more than the commonest label"]
+    if best - accuracy > INTERLOCKED:
+        return [
+            f"generator and predictor are stuck (interlocking): {accuracy:.2f} from rationales, {best:.2f} from all "
+            "tokens"
+        ]
+    return []
+
+
+def troubles_of_regression(quality: RegressionQuality) -> list[str]:
+    """Predictions that have nothing to do with the labels, or that are no better than their mean."""
+    if quality.correlation < UNRELATED:
+        return [f"what is told has nothing to do with the labels (correlation {quality.correlation:.2f})"]
+    if quality.error >= quality.error_of_the_mean:
+        return [
+            f"always telling the mean would be as good (error {quality.error:.3g}, of the mean "
+            f"{quality.error_of_the_mean:.3g})"
+        ]
+    return []

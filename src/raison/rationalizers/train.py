@@ -4,114 +4,108 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
-from raison.core.spec import between, one_of, whole
+from raison.core.json_record import plain
+from raison.core.records import Example
+from raison.core.spec import one_of, whole
 from raison.models.catalog.quiet import quiet
 from raison.models.codec import Pieces
 from raison.models.load import placed
 from raison.models.weight_fingerprint import fingerprint_of_model
-from raison.rationalizers.batching import added_by, as_words, marks, pad_of, sorted_batches, tensors
-from raison.rationalizers.build import assembled, defaulted, framed, room
-from raison.rationalizers.calibration import calibrate
-from raison.rationalizers.config import NAMED, Frame
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.losses import Weights, total
+from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
+from raison.rationalizers.build import build_rationalizer, max_tokens, resolve_config, with_derived_settings
+from raison.rationalizers.config import VARIANTS, RationalizerConfig
+from raison.rationalizers.encoders import LoadedEncoder, load_encoder
+from raison.rationalizers.evaluate import commonest_share, evaluate_rationalizer
+from raison.rationalizers.homogeneity import Homogeneity
 from raison.rationalizers.module import Rationalizer
-from raison.rationalizers.report import commonest, measured, troubles
-from raison.training.class_data import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
-from raison.training.early_stopping import BEST, Best
-from raison.training.feed import Feed
-from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
+from raison.rationalizers.report import RationalizerReport, troubles
+from raison.rationalizers.training_config import RationalizerTraining
+from raison.rationalizers.training_loop import fit_rationalizer
+from raison.training.class_data import Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
+from raison.training.early_stopping import BEST
+from raison.training.fit import CHECKPOINT, SEEDS, Fitted, prepared, saved, writing
 from raison.training.lora import with_lora, write_adapter
-from raison.training.multi_seed import REPORT, repeated
-from raison.training.seeds import generator
+from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
 
-__all__ = ["Regimen", "measured", "train_rationalizer", "troubles"]
+__all__ = ["train_rationalizer"]
 
-CALIBRATED = 1000  # training texts that the line between keeping and dropping is drawn on
-
-
-@dataclass(frozen=True)
-class Regimen:
-    """How a rationalizer is trained."""
-
-    weights: Weights = field(default_factory=Weights)
-    lr: float = 5e-5  # of the encoder
-    head_lr: float = 5e-4
-    lora: int = 0  # rank of an adapter; 0: all weights of the blocks
-    decay: float = 0.01
-    clip: float = 1.0
-    batch: int = 32
-    epochs: int = 6
-    patience: int = 3  # epochs without a better accuracy of the development part
-    warm: float = 1.0  # epochs in which the predictor reads random parts, and the selection is not judged yet
-    held: float = 0.1
-    longest: int = 256  # tokens of a text at most
-    bfloat16: bool = False  # matrix products of training in bfloat16
-    half: bool = False  # an adapter is stored in float16
-
-    def __post_init__(self) -> None:
-        for name in ("batch", "epochs", "patience", "longest"):
-            whole(name, getattr(self, name), 1)
-        whole("lora", self.lora, 0)
-        for name in ("decay", "clip", "warm"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is a number from 0 up, not {getattr(self, name)}.")
-        for name in ("lr", "head_lr"):
-            between(name, getattr(self, name), 0)
-        between("held", self.held, 0, 0.9)
-        if self.warm >= self.epochs:
-            raise InputError(f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs.")
-        if self.half and not self.lora:
-            raise InputError("half stores an adapter in float16: give lora a rank, or leave half away.")
+MANY_BLOCKS = 1000  # where the number is not known yet, and everything else can be checked
 
 
 @dataclass(frozen=True)
-class Task:
-    """The loss of a batch."""
+class Experiment:
+    """What one training needs to know, whatever its seed and folder."""
 
-    frame: Frame
-    regimen: Regimen
-    pad: int
-    warm: int  # steps
-    seed: int
-    seen: list[int] = field(default_factory=lambda: [0])  # steps so far
+    model: str | os.PathLike[str] | PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None
+    data: str | Path | Sequence[Example]
+    asked: Mapping[str, Any]  # settings of the config
+    variant: str
+    training: RationalizerTraining
+    data_dir: str | Path | None
+    limit: int | None
+    skip_broken: bool
+    regression: bool
+    device: str | None
+    command: str
 
-    def loss(self, model: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
-        inputs = tensors(lines, self.pad, model.device)
-        labels = torch.tensor([line.label for line in lines], device=model.device)
-        warming, self.seen[0] = part < self.warm, part + 1
-        if warming:  # of each text a random share, so that the predictor can read parts before it gets the model's
-            random = generator(self.seed, part, 21)
-            least = min(self.frame.sparsity)
-            share = least + (1 - least) * torch.rand(len(lines), 1, generator=random)
-            inputs["rationale"] = (torch.rand(inputs["input_ids"].shape, generator=random) < share).to(model.device)
-        told = model(**inputs)
-        gold, known = (each.to(model.device) for each in marks(lines))
-        return total(
-            told, labels, self.frame, self.regimen.weights, selecting=not warming, gold=gold, known=known,
-            spread=model.config.spread,
-        )  # fmt: skip
+    @property
+    def in_memory(self) -> bool:
+        return not isinstance(self.model, (str, os.PathLike))
+
+    @property
+    def model_name(self) -> str:
+        """As `load_encoder` calls it."""
+        if isinstance(self.model, (str, os.PathLike)):
+            path = Path(self.model).expanduser()
+            return path.name if path.is_dir() else str(self.model)
+        return getattr(self.model.config, "_name_or_path", "") or type(self.model).__name__
+
+    def made(self, report: Mapping[str, Any]) -> bool:
+        """Whether a report is of this experiment."""
+        wanted = {
+            "model": self.model_name,
+            "variant": self.variant,
+            "data": data_mark(self.data),
+            "asked": plain(self.asked),
+            "training": self.training.to_dict(),
+            "weights": fingerprint_of_model(self.model),
+            "content": content_of(self.data),
+            "limit": self.limit,
+            "regression": self.regression,
+        }
+        return all(report[name] == value for name, value in wanted.items())
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Texts as token numbers, and what became of them."""
+
+    lines: Lines
+    labels: tuple[str, ...]  # none of a regression
+    left_out: dict[str, int]
+    pairs: bool
 
 
 def train_rationalizer(
-    model: Any,
-    data: Any,
+    model: str | os.PathLike[str] | PreTrainedModel,
+    data: str | Path | Sequence[Example],
     *,
     out: str | Path,
-    frame: dict[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
     variant: str = "whole",
-    regimen: Regimen | None = None,
-    tokenizer: Any = None,
+    training: RationalizerTraining | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     seed: int = 0,
     runs: int = 1,
     data_dir: str | Path | None = None,
@@ -120,237 +114,203 @@ def train_rationalizer(
     regression: bool = False,
     device: str | None = None,
     command: str = "",
-) -> dict[str, Any]:
+) -> RationalizerReport | RepeatedTraining:
     """Train a classifier that selects its rationale and predicts from that alone, and write it to the folder `out`.
 
     `model` is an encoder of BERT's kind: a name, a folder, or one in memory with its tokenizer; a fine-tuned classifier
-    gives its encoder. `frame` holds settings of rationalizers.config.Frame beside those of the `variant`; where it does
-    not say how many `blocks` generate, the homogeneity of token states decides. Human rationales in the data are not
-    looked at unless the regimen gives them a weight. It is trained on `device` (default: where a model in memory is, or
-    the CPU). Returns what training.json (or runs.json) holds.
+    gives its encoder. `config` holds settings of `RationalizerConfig` beside those of the `variant`; where it does not
+    say how many `blocks` generate, the homogeneity of token states decides. Human rationales in the data are not looked
+    at unless the training gives them a weight. It is trained on `device` (default: where a model in memory is, or the
+    CPU). Returns what training.json (of several runs: runs.json) holds.
     """
-    one_of("variant", variant, tuple(NAMED))
-    data = data if isinstance(data, (str, Path)) else list(data)
-    chosen = {**NAMED[variant], **(frame or {})}
-    Frame.of(defaulted({**chosen, "blocks": chosen.get("blocks") or 1000}))  # what is wrong is said at once
+    one_of("variant", variant, tuple(VARIANTS))
+    asked = {**VARIANTS[variant], **(config or {})}
+    # what is wrong is said at once
+    RationalizerConfig.from_settings(with_derived_settings({**asked, "blocks": asked.get("blocks") or MANY_BLOCKS}))
     placed(torch.empty(0), device)
-    taught = regimen or Regimen()
-    one = partial(
-        trained, model, tokenizer, data, chosen, variant, taught, data_dir=data_dir, limit=limit,
-        skip_broken=skip_broken, regression=regression, device=device, command=command,
-    )  # fmt: skip
+    experiment = Experiment(
+        model=model,
+        tokenizer=tokenizer,
+        data=data if isinstance(data, (str, Path)) else list(data),
+        asked=asked,
+        variant=variant,
+        training=training or RationalizerTraining(),
+        data_dir=data_dir,
+        limit=limit,
+        skip_broken=skip_broken,
+        regression=regression,
+        device=device,
+        command=command,
+    )
+    if runs == 1:
+        whole("seed", seed, 0, SEEDS)
+        return train_run(experiment, Path(out), seed)
 
-    def same(report: dict[str, Any]) -> bool:
-        now: dict[str, Any] = {
-            "data": data_mark(data),
-            "content": content_of(data),
-            "variant": variant,
-            "asked": plain(chosen),
-            "regimen": plain(asdict(taught)),
-        }
-        now |= {
-            "limit": limit,
-            "regression": regression,
-            "model": called(model),
-            "weights": fingerprint_of_model(model),
-        }
-        return all(report[key] == value for key, value in now.items())
+    def train_one(folder: Path, seed: int) -> dict[str, Any]:
+        return train_run(experiment, folder, seed).to_dict()
 
-    return repeated(one, Path(out), runs, seed, same)
-
-
-def called(model: Any) -> str:
-    """As `opened_encoder` calls it."""
-    if isinstance(model, (str, os.PathLike)):
-        path = Path(model).expanduser()
-        return path.name if path.is_dir() else str(model)
-    return getattr(model.config, "_name_or_path", "") or type(model).__name__
+    return RepeatedTraining.from_dict(repeated(train_one, Path(out), runs, seed, experiment.made))
 
 
-def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """As JSON gives it back."""
-    found: dict[str, Any] = json.loads(json.dumps(settings))
-    return found
-
-
-def trained(
-    model: Any,
-    tokenizer: Any,
-    data: Any,
-    chosen: dict[str, Any],
-    variant: str,
-    regimen: Regimen,
-    folder: Path,
-    seed: int,
-    *,
-    data_dir: Any,
-    limit: int | None,
-    skip_broken: bool,
-    regression: bool,
-    device: str | None,
-    command: str,
-) -> dict[str, Any]:
+def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerReport:
     """One run: a folder with weights, config, tokenizer and training.json."""
     prepared(folder, REPORT)
-    if regimen.lora and not isinstance(model, (str, os.PathLike)):
+    training = experiment.training
+    if training.lora and experiment.in_memory:
         raise InputError(
             "An adapter names its model, and one in memory has no name: save it first, or leave lora away."
         )
-    encoder, words, name = opened_encoder(model, tokenizer)
-    mark = fingerprint_of_model(model)
-    parts, left = examples_by_part(
-        data, data_dir=data_dir, limit=limit, held=regimen.held, seed=seed, skip_broken=skip_broken,
-        regression=regression,
+    loaded = load_encoder(experiment.model, experiment.tokenizer)
+    weights = fingerprint_of_model(experiment.model)
+    data = read_data(experiment, loaded, seed)
+    check_length_of_training(data.lines, training)
+    config, homogeneity = resolve_config(loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs)
+
+    base = name_of_base(experiment.model, loaded.name, folder) if training.lora else ""
+    model = build_rationalizer(loaded.encoder, loaded.tokenizer, config, data.labels, seed, base=base)
+    model.config.longest = training.longest
+    if experiment.regression:
+        model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
+    adapter = with_adapter(model, training, seed, loaded.name) if training.lora else None
+    placed(model, experiment.device or getattr(experiment.model, "device", None))
+
+    pad = pad_id(loaded.tokenizer)
+    fitted = fit_rationalizer(model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad)
+    report = report_of(
+        experiment, model, loaded, data, config, homogeneity, fitted, seed=seed, weights=weights, pad=pad
     )  # fmt: skip
-    labels = () if regression else labels_of(parts)
-    special = added_by(words)
-    read: Callable[[Pieces], np.ndarray] = lambda pieces: as_words(pieces.ids, pieces.start, special, words)  # noqa: E731
-    lines = lines_of(parts, words, labels, min(regimen.longest, room(encoder)), read)
-    if len(lines.parts["train"]) < regimen.batch:
-        raise InputError(
-            f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {regimen.batch}: give more "
-            "texts, or a smaller batch."
-        )
-    steps = regimen.epochs * (len(lines.parts["train"]) // regimen.batch)
-    if round(regimen.warm * steps / regimen.epochs) >= steps:
-        raise InputError(f"After {regimen.warm:g} epochs of warm-up no step of {steps} is left: give more epochs.")
-    pair = any(e.pair is not None for e in parts["train"])
-    frame, alike = framed(encoder, words, chosen, lines, pair, name)
-    base = name
-    if regimen.lora and Path(model).expanduser().is_dir():  # so that both folders can be moved together
-        base = os.path.relpath(Path(model).expanduser().resolve(), folder.resolve())
-    made = assembled(encoder, words, frame, labels, seed, base=base if regimen.lora else "")
-    made.config.longest = regimen.longest
-    if regression:
-        made.config.middle, made.config.spread = scale_of(lines)
-    wrapped = adapted(made, regimen, seed, name) if regimen.lora else None
-    placed(made, device or getattr(model, "device", None))
-    report = taught(made, lines, frame, regimen, folder, seed, name, pad_of(words))
-    report = {
-        "what": "rationalizer",
-        "model": name,
-        "weights": mark,
-        "variant": variant,
-        "data": data_mark(data),
-        "content": content_of(data),
-        "limit": limit,
-        "regression": regression,
-        "seed": seed,
-        "asked": plain(chosen),
-        "frame": asdict(frame),
-        "regimen": plain(asdict(regimen)),
-        "labels": labels,
-        "homogeneity": None if alike is None else asdict(alike),
-        "counts": {**lines.counts, **left},
-        **report,
-        "command": command,
-    }
     with writing(folder):
-        written(placed(made, "cpu"), wrapped, words, regimen, folder)
+        write_model(placed(model, "cpu"), adapter, loaded.tokenizer, training, folder)
         with saved(folder / REPORT) as half:
-            half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     for leftover in (CHECKPOINT, BEST):
         (folder / leftover).unlink(missing_ok=True)
     return report
 
 
-def scale_of(lines: Lines) -> tuple[float, float]:
-    """Mean and deviation of the numbers that a regression is to tell."""
-    told = np.array([line.label for line in lines.parts["train"]], float)
-    if not told.std() > 0:
-        raise InputError(f"All training texts have the number {told[0]:g}: a regression needs different ones.")
-    return float(told.mean()), float(told.std())
-
-
-def taught(
-    model: Rationalizer,
-    lines: Lines,
-    frame: Frame,
-    regimen: Regimen,
-    folder: Path,
-    seed: int,
-    name: str,
-    pad: int,
-) -> dict[str, Any]:
-    """Train to the epoch with the best accuracy (of a regression: correlation) of the development part."""
-    each = len(lines.parts["train"]) // regimen.batch
-    settings = {**asdict(frame), **asdict(regimen), "data": lines.content(), "seed": seed, "model": name}
-    warm = round(regimen.warm * each)
-    key = "accuracy" if lines.labels else "correlation"
-    best = Best(folder, settings, "score", regimen.patience)
-    task = Task(frame, regimen, pad, warm, seed)
-    order = np.random.default_rng([seed, 4]).permutation(len(lines.parts["train"]))  # files are often sorted by label
-    sample = [lines.parts["train"][k] for k in order[:CALIBRATED]]
-    most = commonest(lines)
-
-    def drawn() -> None:
-        calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad, device=model.device)))
-
-    def look() -> dict[str, Any]:
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=regimen.bfloat16):
-            drawn()
-            found: dict[str, Any] = measured(model, lines.parts["dev"], pad)
-            every = measured(model, lines.parts["dev"], pad, "all")
-        found[f"every token {key}"] = every[key]
-        # in warm-up nothing is learned about what to select: such an epoch can't be the best
-        found["score"] = found[key] if task.seen[0] > warm else None
-        if said := troubles(found, most) if task.seen[0] > warm else []:
-            found["trouble"] = "; ".join(said)
-        return found
-
-    heads = {id(p) for part in (model.head, model.classifier) for p in part.parameters()}
-    moving = [p for p in model.parameters() if p.requires_grad]
-    fresh = heads | ({id(p) for p in moving} if frame.encoder == "gru" else set())
-    groups = [
-        {"params": [p for p in moving if id(p) not in fresh], "peak": regimen.lr},
-        {"params": [p for p in moving if id(p) in fresh], "peak": regimen.head_lr},
-    ]
-    groups = [group for group in groups if group["params"]]
-    course = Course(
-        out=folder,
-        steps=regimen.epochs * each,
-        settings=settings,
+def read_data(experiment: Experiment, loaded: LoadedEncoder, seed: int) -> TrainingData:
+    """The texts of each part as the encoder reads them."""
+    training, tokenizer = experiment.training, loaded.tokenizer
+    parts, left_out = examples_by_part(
+        experiment.data,
+        data_dir=experiment.data_dir,
+        limit=experiment.limit,
+        held=training.held_out,
         seed=seed,
-        clip=regimen.clip,
-        decay=regimen.decay,
-        every=each,
-        bfloat16=regimen.bfloat16,
+        skip_broken=experiment.skip_broken,
+        regression=experiment.regression,
     )
-    feed = Feed(lines.parts["train"], regimen.batch, seed)  # type: ignore[arg-type]
-    done = fit(model, groups, feed, task.loss, course, best.looking(model, look), best.enough)
-    best.restore(model)
-    if regimen.bfloat16:  # whoever opens the model computes more precisely
-        drawn()
-    found: dict[str, Any] = {part: measured(model, rows, pad) for part, rows in lines.parts.items() if part != "train"}
-    last = "test" if "test" in found else "dev"
-    found["every token"] = measured(model, lines.parts[last], pad, "all")
-    every = measured(model, lines.parts["dev"], pad, "all")
-    found["troubles"] = troubles({**found["dev"], f"every token {key}": every[key]}, most)
-    found["epochs run"] = len(done.history)
-    found["history"] = done.history
-    found["CPU minutes"] = round(done.seconds / 60, 2)
-    return found
+    labels = () if experiment.regression else labels_of(parts)
+    special = special_ids(tokenizer)
+
+    def read(pieces: Pieces) -> np.ndarray:
+        return special_as_unknown(pieces.ids, pieces.start, special, tokenizer)
+
+    longest = min(training.longest, max_tokens(loaded.encoder))
+    lines = lines_of(parts, tokenizer, labels, longest, read)
+    pairs = any(example.pair is not None for example in parts["train"])
+    return TrainingData(lines=lines, labels=labels, left_out=left_out, pairs=pairs)
 
 
-def adapted(model: Rationalizer, regimen: Regimen, seed: int, name: str) -> Any:
+def check_length_of_training(lines: Lines, training: RationalizerTraining) -> None:
+    """Refuse fewer texts than a batch, and a warm-up that leaves no step."""
+    texts = len(lines.parts["train"])
+    if texts < training.batch:
+        raise InputError(
+            f"There are {texts} training texts, fewer than a batch of {training.batch}: give more texts, or a smaller "
+            "batch."
+        )
+    steps = training.epochs * (texts // training.batch)
+    if round(training.warm * steps / training.epochs) >= steps:
+        raise InputError(f"After {training.warm:g} epochs of warm-up no step of {steps} is left: give more epochs.")
+
+
+def name_of_base(model: Any, name: str, folder: Path) -> str:
+    """How an adapter in `folder` names its model: a folder relative to its own, so that both can be moved together."""
+    path = Path(model).expanduser()
+    return os.path.relpath(path.resolve(), folder.resolve()) if path.is_dir() else name
+
+
+def mean_and_std_of_labels(lines: Lines) -> tuple[float, float]:
+    """Mean and deviation of the numbers that a regression is to predict."""
+    labels = np.array([line.label for line in lines.parts["train"]], float)
+    if not labels.std() > 0:
+        raise InputError(f"All training texts have the number {labels[0]:g}: a regression needs different ones.")
+    return float(labels.mean()), float(labels.std())
+
+
+def with_adapter(model: Rationalizer, training: RationalizerTraining, seed: int, name: str) -> Any:
     """peft's wrapper of the model, which has adapters in its blocks now; beside them only the heads learn."""
-    if model.frame.encoder == "gru":
+    if model.settings.encoder == "gru":
         raise InputError("A GRU is trained as a whole: leave lora away.")
-    wrapped = with_lora(model, regimen.lora, seed=seed, name=name)
-    for part in (model.head, model.classifier):
-        part.requires_grad_(True)
-    model.head.offsets.requires_grad_(False)
+    wrapped = with_lora(model, training.lora, seed=seed, name=name)
+    model.selector.requires_grad_(True)
+    model.classifier.requires_grad_(True)
+    model.selector.offsets.requires_grad_(False)
     return wrapped
 
 
-def written(model: Rationalizer, wrapped: Any, tokenizer: Any, regimen: Regimen, folder: Path) -> None:
+def report_of(
+    experiment: Experiment,
+    model: Rationalizer,
+    loaded: LoadedEncoder,
+    data: TrainingData,
+    config: RationalizerConfig,
+    homogeneity: Homogeneity | None,
+    fitted: Fitted,
+    *,
+    seed: int,
+    weights: str,
+    pad: int,
+) -> RationalizerReport:
+    """The report of a training that is done."""
+    parts = data.lines.parts
+    dev = evaluate_rationalizer(model, parts["dev"], pad)
+    dev_every_token = evaluate_rationalizer(model, parts["dev"], pad, every_token=True)
+    test = evaluate_rationalizer(model, parts["test"], pad) if "test" in parts else None
+    every_token = dev_every_token
+    if "test" in parts:
+        every_token = evaluate_rationalizer(model, parts["test"], pad, every_token=True)
+    return RationalizerReport(
+        model=loaded.name,
+        weights=weights,
+        variant=experiment.variant,
+        data=data_mark(experiment.data),
+        content=content_of(experiment.data),
+        limit=experiment.limit,
+        regression=experiment.regression,
+        seed=seed,
+        asked=experiment.asked,
+        config=config,
+        training=experiment.training,
+        labels=data.labels,
+        homogeneity=homogeneity,
+        counts={**data.lines.counts, **data.left_out},
+        dev=dev,
+        test=test,
+        every_token=every_token,
+        troubles=troubles(dev, dev_every_token.from_rationale, commonest_share(data.lines)),
+        epochs_run=len(fitted.history),
+        history=tuple(fitted.history),
+        cpu_minutes=round(fitted.seconds / 60, 2),
+        command=experiment.command,
+    )
+
+
+def write_model(
+    model: Rationalizer,
+    adapter: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    training: RationalizerTraining,
+    folder: Path,
+) -> None:
     """All weights; or an adapter with the heads, and the name of the model that it belongs to."""
-    if wrapped is None:
+    if adapter is None:
         with quiet():
             model.save_pretrained(folder)
     else:
         name = Path(model.config.base).name
-        write_adapter(wrapped, folder, half=regimen.half, name=name, whole=("head", "classifier"))
+        write_adapter(adapter, folder, half=training.half, name=name, whole=("selector", "classifier"))
         with saved(folder / "config.json") as half:
             half.write_text(model.config.to_json_string(), encoding="utf-8")
     with quiet():

@@ -26,7 +26,7 @@ from raison.runs.status import Status, Tally
 from raison.runs.storage import Local, Place, place_of
 from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 from raison.runs.worker import Worker
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 
 __all__ = ["Interrupted", "run", "work_alone"]
 

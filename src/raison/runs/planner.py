@@ -27,7 +27,8 @@ from raison.runs.lines import JsonObject
 from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
 from raison.runs.spec import RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import aimed, metric_list
+from raison.studies.evaluation_data import example_with_target
+from raison.studies.method_lists import metric_list
 
 __all__ = ["Dealer", "chunks_of", "fingerprint_of_data", "make_plan"]
 
@@ -85,7 +86,7 @@ def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
     """The texts that a run is about, each with an id and with the target that is to be explained."""
     for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
         example = row.value if row.value.id else replace(row.value, id=str(index))
-        yield example if spec.target == "all" else aimed(example, spec.target, spec.data)
+        yield example if spec.target == "all" else example_with_target(example, spec.target, spec.data)
 
 
 def content_of(example: Example) -> str:

@@ -14,7 +14,8 @@ from raison.runs.plan import Header, planned_header
 from raison.runs.records import ResultRecord, StoredNumbers, number_of_stored, probability_of
 from raison.runs.storage import Place
 from raison.runs.store import done_shards, method_names, records, spec_of
-from raison.studies.evaluate import cell, columns_of_metrics, metric_list, names_of_curves
+from raison.studies.evaluation_table import columns_of_metrics, names_of_curves, table_cell
+from raison.studies.method_lists import metric_list
 
 __all__ = ["report"]
 
@@ -51,7 +52,7 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
     for method in methods:
         for column in columns:
             values = [number_of_stored(measured.numbers[method][key][column.key]) for key in keys]
-            cells.append(cell(method, column, values, settings))
+            cells.append(table_cell(method, column, values, level=level, seed=spec.seed))
     return Evaluation(
         model=spec.model,
         data=header.data,

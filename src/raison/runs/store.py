@@ -17,7 +17,7 @@ from raison.runs.plan import Header, header_of
 from raison.runs.records import ResultRecord
 from raison.runs.spec import RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 
 __all__ = [
     "COMPACT",

@@ -13,7 +13,7 @@ from raison.runs.plan import HEADER, SAME, Header, plan_file
 from raison.runs.records import ResultRecord
 from raison.runs.storage import Place
 from raison.runs.store import FOLDER, ShardFiles, is_shard_file, method_names, shard_files, shards_by_file, spec_of
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 
 __all__ = ["Verification", "verify"]
 

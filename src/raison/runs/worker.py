@@ -31,7 +31,7 @@ from raison.runs.plan import PlannedText, planned_header, shard_of
 from raison.runs.records import Failure, ResultRecord, StoredNumbers, pack_explanations, stored_numbers
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import method_list, metric_list
+from raison.studies.method_lists import method_list, metric_list
 
 __all__ = ["Worker", "cost_file", "shard_file"]
 

@@ -26,24 +26,24 @@ def render_compatibility(found: Any, console: Console) -> None:
     for name in ("kept tokens", "perplexity", "95 % interval", "places"):
         table.add_column(name, justify="right")
     for row in found.subsets:
-        size = "all" if row["size"] is None else str(row["size"])
-        between = f"{row['low']:,.1f} … {row['high']:,.1f}"
-        table.add_row(size, f"{row['perplexity']:,.1f}", between, str(row["count"]))
+        size = "all" if row.size is None else str(row.size)
+        between = f"{row.low:,.1f} … {row.high:,.1f}"
+        table.add_row(size, f"{row.perplexity:,.1f}", between, str(row.count))
     table.add_row("none", f"{found.guess:,.1f}", "frequencies alone", "")
     console.print()
     console.print(table)
     if found.repetition:
         first, last = found.repetition[0], found.repetition[-1]
-        most = max(row["beside_another"] or 0.0 for row in found.repetition)
+        most = max(row.beside_another or 0.0 for row in found.repetition)
         console.print()
         console.print(
-            f"a word after itself: {first['alone']:.3f} at the start, {last['alone']:.3f} alone at position "
-            f"{last['position']}, {most:.3f} at most beside another word"
+            f"a word after itself: {first.alone:.3f} at the start, {last.alone:.3f} alone at position "
+            f"{last.position}, {most:.3f} at most beside another word"
         )
-    asked = [row for row in found.truth if row["kind"] == "likeliest"]
+    asked = [row for row in found.truth if row.kind == "likeliest"]
     if asked:
-        apart = sum(abs(row["true"] - row["masked"]) for row in asked) / len(asked)
-        covered = sum(row["covered"] for row in asked) / len(asked)
+        apart = sum(abs(row.true - row.masked) for row in asked) / len(asked)
+        covered = sum(row.covered for row in asked) / len(asked)
         console.print(
             f"a token left out against marginalised out: {apart:.3f} apart on average "
             f"({len(asked)} contexts; {covered:.0%} of the mass summed over)"
@@ -73,27 +73,25 @@ def draw_compatibility(found: Any, path: str | os.PathLike[str]) -> None:
 def on_subsets(axes: Any, found: Any) -> None:
     rows = found.subsets
     places = range(len(rows))
-    axes.fill_between(
-        places, [r["low"] for r in rows], [r["high"] for r in rows], color=HUES[0], alpha=0.15, linewidth=0
-    )
-    axes.plot(places, [r["perplexity"] for r in rows], "o-", color=HUES[0], markersize=3, linewidth=1.4)
+    axes.fill_between(places, [r.low for r in rows], [r.high for r in rows], color=HUES[0], alpha=0.15, linewidth=0)
+    axes.plot(places, [r.perplexity for r in rows], "o-", color=HUES[0], markersize=3, linewidth=1.4)
     axes.axhline(found.guess, color=QUIET, linestyle="--", linewidth=0.8)
     axes.annotate(
         "frequencies alone", (len(rows) - 1, found.guess), ha="right", va="bottom", color=QUIET, fontsize="small"
     )
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")  # powers would be typeset as formulas
-    axes.set_xticks(list(places), ["all" if r["size"] is None else str(r["size"]) for r in rows])
+    axes.set_xticks(list(places), ["all" if r.size is None else str(r.size) for r in rows])
     axes.set_xlabel("kept tokens")
     axes.set_title("perplexity", loc="left", fontsize="medium")
 
 
 def repeating(axes: Any, found: Any) -> None:
-    where = [row["position"] for row in found.repetition]
-    axes.plot(where, [row["alone"] for row in found.repetition], color=HUES[0], label="alone", linewidth=1.4)
-    beside = [row["beside_another"] for row in found.repetition[1:]]
+    where = [row.position for row in found.repetition]
+    axes.plot(where, [row.alone for row in found.repetition], color=HUES[0], label="alone", linewidth=1.4)
+    beside = [row.beside_another for row in found.repetition[1:]]
     axes.plot(where[1:], beside, color=HUES[1], label="beside another word", linewidth=1.4)
-    axes.set_ylim(0, 1.4 * max(0.01, *(row["alone"] for row in found.repetition), *beside))
+    axes.set_ylim(0, 1.4 * max(0.01, *(row.alone for row in found.repetition), *beside))
     axes.set_xlabel("position of the word")
     axes.set_title("f(the same word again)", loc="left", fontsize="medium")
     axes.legend(frameon=False, fontsize="small")
@@ -101,8 +99,8 @@ def repeating(axes: Any, found: Any) -> None:
 
 def against_truth(axes: Any, found: Any) -> None:
     for kind, colour in (("likeliest", HUES[0]), ("actual", HUES[1])):
-        rows = [row for row in found.truth if row["kind"] == kind]
-        axes.plot([r["true"] for r in rows], [r["masked"] for r in rows], "o", color=colour, markersize=3.5, label=kind)
+        rows = [row for row in found.truth if row.kind == kind]
+        axes.plot([r.true for r in rows], [r.masked for r in rows], "o", color=colour, markersize=3.5, label=kind)
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

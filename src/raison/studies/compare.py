@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from raison.metrics.statistics import (
     superiority,
 )
 
-__all__ = ["Verdict", "compare", "tested"]
+__all__ = ["Pair", "Verdict", "compare", "compare_pairs"]
+
+SIGNIFICANT = 0.05  # corrected p-values below this decide
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The difference of two methods in one number."""
 
@@ -45,66 +47,129 @@ class Verdict:
     better: str  # the method that is better, or "" where that can't be said at 5 %
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two methods that are compared in one number."""
+
+    one: str
+    other: str
+    column: Column
+
+
+@dataclass(frozen=True)
+class PairedCells:
+    """The numbers of two methods on the same texts, and how their difference is tested."""
+
+    pair: Pair
+    first: Cell
+    second: Cell
+    seed: int
+    level: float
+
+    def test(self) -> Comparison:
+        """The paired permutation test."""
+        if self.first.recall_parts is not None:
+            return averaged_f1_permutation_test(averages(self.first), averages(self.second), seed=self.seed)
+        if self.pair.column.pooled:
+            return pooled_permutation_test(*self.shares_of_both(), seed=self.seed)
+        return permutation_test(values_or_nan(self.first), values_or_nan(self.second), seed=self.seed)
+
+    def gap_interval(self) -> Interval:
+        """The interval of the difference."""
+        if self.first.recall_parts is not None:
+            return averaged_f1_gap_interval(
+                averages(self.first), averages(self.second), seed=self.seed, level=self.level
+            )
+        if self.pair.column.pooled:
+            return pooled_gap_interval(*self.shares_of_both(), seed=self.seed, level=self.level)
+        first, second = self.values_of_both()
+        return mean_interval(first - second, seed=self.seed, level=self.level)
+
+    def shares_of_both(self) -> tuple[list[Share], list[Share]]:
+        return shares_of_texts(self.first.parts, self.first.wholes), shares_of_texts(
+            self.second.parts, self.second.wholes
+        )
+
+    def values_of_both(self) -> tuple[np.ndarray, np.ndarray]:
+        """[n] the numbers of both methods, of the texts for which both are defined."""
+        first, second = values_or_nan(self.first), values_or_nan(self.second)
+        known = ~(np.isnan(first) | np.isnan(second))
+        return first[known], second[known]
+
+    def verdict(self, test: Comparison, corrected: float) -> Verdict:
+        """What a test says, with interval and effect sizes."""
+        gap = self.gap_interval()
+        first, second = self.values_of_both()
+        effect = cohens_d(first, second) if len(first) > 1 else np.nan
+        likely = superiority(first, second) if len(first) else np.nan
+        return Verdict(
+            key=self.pair.column.key,
+            one=self.pair.one,
+            other=self.pair.other,
+            difference=number_or_none(test.difference),
+            low=number_or_none(gap.low),
+            high=number_or_none(gap.high),
+            p=float(test.p),
+            corrected=float(corrected),
+            effect=number_or_none(effect),
+            superiority=number_or_none(likely),
+            count=test.count,
+            better=self.better(test.difference, corrected),
+        )
+
+    def better(self, difference: float, corrected: float) -> str:
+        """The method that is better, or "" where that can't be said."""
+        higher_is_better = self.pair.column.higher
+        if higher_is_better is None or corrected >= SIGNIFICANT:
+            return ""
+        one_is_better = (difference > 0) == higher_is_better
+        return self.pair.one if one_is_better else self.pair.other
+
+
 def compare(evaluation: Evaluation, one: str, other: str) -> list[Verdict]:
     """Every number of two methods, tested; p-values are corrected for the number of columns."""
     for name in (one, other):
         if name not in evaluation.methods:
             raise InputError(f"This evaluation has no {name!r}: it has {', '.join(evaluation.methods)}.")
-    return tested(evaluation, [(one, other, column) for column in evaluation.columns])
+    return compare_pairs(evaluation, [Pair(one, other, column) for column in evaluation.columns])
 
 
-def tested(evaluation: Evaluation, pairs: list[tuple[str, str, Column]]) -> list[Verdict]:
+def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict]:
     """Several comparisons, corrected together."""
-    cells = [(evaluation.cell(one, c.key), evaluation.cell(other, c.key)) for one, other, c in pairs]
-    seed = int(evaluation.settings.get("seed", 0))
-    how: dict[str, Any] = {"seed": seed, "level": float(evaluation.settings.get("level", 0.95))}
-    found = [paired(a, b, column, seed) for (a, b), (_, _, column) in zip(cells, pairs, strict=True)]
-    corrected = np.ones(len(found))
-    there = [k for k, each in enumerate(found) if each.count]  # what was not measured is no test
-    corrected[there] = holm([found[k].p for k in there])
-    verdicts = []
-    for (one, other, column), (a, b), test, p in zip(pairs, cells, found, corrected, strict=True):
-        first, second = values(a), values(b)
-        known = ~(np.isnan(first) | np.isnan(second))
-        moved = first[known] - second[known]
-        gap = gap_interval(a, b, column, moved, how)
-        effect = cohens_d(first[known], second[known]) if known.sum() > 1 else np.nan
-        leads = "" if column.higher is None or p >= 0.05 else one if (test.difference > 0) == column.higher else other
-        likely = superiority(first[known], second[known]) if known.any() else np.nan
-        told = (float(test.p), float(p), number(effect), number(likely), test.count, leads)
-        verdicts.append(
-            Verdict(column.key, one, other, number(test.difference), number(gap.low), number(gap.high), *told)
+    compared = []
+    for pair in pairs:
+        cells = PairedCells(
+            pair=pair,
+            first=evaluation.cell(pair.one, pair.column.key),
+            second=evaluation.cell(pair.other, pair.column.key),
+            seed=int(evaluation.settings.get("seed", 0)),
+            level=float(evaluation.settings.get("level", 0.95)),
         )
-    return verdicts
+        compared.append(cells)
+
+    tests = [cells.test() for cells in compared]
+    corrected = np.ones(len(tests))
+    tested = [place for place, test in enumerate(tests) if test.count]  # what was not measured is no test
+    corrected[tested] = holm([tests[place].p for place in tested])
+    return [cells.verdict(test, p) for cells, test, p in zip(compared, tests, corrected, strict=True)]
 
 
-def gap_interval(one: Cell, other: Cell, column: Column, moved: np.ndarray, how: dict[str, Any]) -> Interval:
-    """Of the difference of two numbers."""
-    if one.recall_parts is not None:
-        return averaged_f1_gap_interval(averages(one), averages(other), **how)
-    return pooled_gap_interval(shares(one), shares(other), **how) if column.pooled else mean_interval(moved, **how)
-
-
-def paired(one: Cell, other: Cell, column: Column, seed: int) -> Comparison:
-    if one.recall_parts is not None:
-        return averaged_f1_permutation_test(averages(one), averages(other), seed=seed)
-    if column.pooled:
-        return pooled_permutation_test(shares(one), shares(other), seed=seed)
-    return permutation_test(values(one), values(other), seed=seed)
-
-
-def shares(cell: Cell) -> list[Share]:
-    return [Share(part, whole) for part, whole in zip(cell.parts or (), cell.wholes or (), strict=True)]
+def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
+    """What each text adds to a pooled number."""
+    return [Share(part, whole) for part, whole in zip(parts or (), wholes or (), strict=True)]
 
 
 def averages(cell: Cell) -> list[AveragedF1]:
-    recalls = zip(cell.recall_parts or (), cell.recall_wholes or (), strict=True)
-    return [AveragedF1(one, Share(*other)) for one, other in zip(shares(cell), recalls, strict=True)]
+    """What each text adds to the F1 of averages."""
+    precisions = shares_of_texts(cell.parts, cell.wholes)
+    recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
+    return [AveragedF1(precision, recall) for precision, recall in zip(precisions, recalls, strict=True)]
 
 
-def values(cell: Cell) -> np.ndarray:
+def values_or_nan(cell: Cell) -> np.ndarray:
+    """[n] the number of each text; NaN where it is not defined."""
     return np.array([np.nan if value is None else value for value in cell.each], dtype=np.float64)
 
 
-def number(value: float) -> float | None:
+def number_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

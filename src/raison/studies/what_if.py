@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
-from raison.core.records import Explanation
+from raison.core.json_record import Record
+from raison.core.records import Explanation, Target
 from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
-from raison.models.protocol import Model, Question
+from raison.models.protocol import Model, Question, TextGenerator
 
-__all__ = ["heads_of", "muted", "without"]
+__all__ = ["AnswerWithoutUnits", "HeadsOfAnswer", "answer_without_units", "explain_without_heads", "heads_of_answer"]
+
+Table = tuple[tuple[float, ...], ...]  # [maps heads]
 
 
-def without(model: Any, explanation: Explanation, removed: Sequence[int], removal: str | None = None) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class AnswerWithoutUnits(Record):
+    """What a model says of a target before and after some units are removed."""
+
+    before: float  # of the target: its probability, or its value where there are none
+    after: float
+    same: bool  # the prediction is the same as before
+    instead: str  # what is predicted instead, where it has a name
+    probable: bool  # the values are probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsOfAnswer(Record):
+    """Every head of a model: how much of an answer it carries, and what kind it is, where that was measured."""
+
+    maps: tuple[str, ...]  # names of the attention maps
+    carried: Table  # shares of what all heads carry
+    syntactic: tuple[tuple[float | None, ...], ...] | None = None  # by how much a head beats a fixed position
+    positional: Table | None = None  # the share of queries at one position
+    offsets: tuple[tuple[int, ...], ...] | None = None  # that position
+    corpus: str = ""  # on which heads were measured
+
+
+def answer_without_units(
+    model: Model, explanation: Explanation, removed: Sequence[int], removal: str | None = None
+) -> AnswerWithoutUnits:
     """What the model says when some units are removed: how likely the target is, and what it predicts then."""
     units, encoding = explanation.units, explanation.encoding
     if any(not 0 <= unit < len(units) for unit in removed):
@@ -28,74 +56,104 @@ def without(model: Any, explanation: Explanation, removed: Sequence[int], remova
     target = explanation.target
     if model.probable:
         target = replace(target, output="log_prob")
-    chosen = np.ones((2, len(units)), bool)
-    chosen[1, list(removed)] = False
-    keep = target.visible(units.keep(chosen), encoding)
+
+    kept_units = np.ones((2, len(units)), bool)
+    kept_units[1, list(removed)] = False
+    keep = target.visible(units.keep(kept_units), encoding)
     (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
-    value = scored.value.sum(-1)
-    if model.probable and target.contrast is None:
-        value = np.exp(value)
-    same = bool((scored.predicted[1] == scored.predicted[0]).all())
-    return {
-        "before": float(value[0]),
-        "after": float(value[1]),
-        "same": same,
-        "instead": "" if same else outcome(model, target, scored.predicted[1]),
-        "probable": model.probable and target.contrast is None,
-    }
+
+    tells_probability = model.probable and target.contrast is None
+    values = scored.value.sum(-1)
+    if tells_probability:
+        values = np.exp(values)
+    before, after = scored.predicted
+    same = bool((before == after).all())
+    return AnswerWithoutUnits(
+        before=float(values[0]),
+        after=float(values[1]),
+        same=same,
+        instead="" if same else name_of_outcome(model, target, after),
+        probable=tells_probability,
+    )
 
 
-def outcome(model: Any, target: Any, ids: np.ndarray) -> str:
+def name_of_outcome(model: Model, target: Target, ids: np.ndarray) -> str:
     """The name of what is predicted instead, where it has one."""
-    if target.kind in ("token", "text"):
-        return str(model.codec.text([int(i) for i in ids]))
+    if target.kind in ("token", "text") and isinstance(model, TextGenerator):
+        return model.text_of([int(token) for token in ids])
+    first = int(ids[0])
     if model.problem == "multi_label":  # each label is a choice of its own, yes or no
-        return target.text if int(ids[0]) else f"not {target.text}"
-    if target.kind == "label" and 0 <= int(ids[0]) < len(model.labels):
-        return model.labels[int(ids[0])]
+        return target.text if first else f"not {target.text}"
+    if target.kind == "label" and 0 <= first < len(model.labels):
+        return model.labels[first]
     return ""
 
 
-def heads_of(model: Any, explanation: Explanation) -> dict[str, Any]:
-    """Every head of a model: how much of the answer it carries here, and what kind it is, where that was measured.
+def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
+    """Every head of a model: how much of the answer it carries here, and what kind it is, where that was measured."""
+    kinds, carried = carried_by_heads(model, explanation)
+    total = carried.sum()
+    shares = carried / total if total else carried
+    heads = HeadsOfAnswer(maps=tuple(names_of_maps(kinds)), carried=shares.tolist())
+    if not model.head_statistics:
+        return heads
 
-    A head carries Σ |attention × gradient|, as a share of all heads: how far the answer would move, to first order, if
-    the head looked elsewhere.
+    artifact = Artifact.open(model.head_statistics, "heads")
+    syntactic, positional = head_strengths(artifact)
+    if syntactic.shape != carried.shape:
+        return heads
+    return replace(
+        heads,
+        syntactic=tuple(finite_or_none(row) for row in syntactic),
+        positional=positional.tolist(),
+        offsets=artifact.data["positional"]["offset"],
+        corpus=f"{artifact.about.get('corpus', '')}, {artifact.about.get('sentences', 0)} sentences",
+    )
+
+
+def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str], np.ndarray]:
+    """The kind of each attention map, and [maps heads] Σ |attention × gradient| of each head.
+
+    How far the answer would move, to first order, if the head looked elsewhere.
     """
     if not {"attention", "gradients"} <= model.offers:
         raise Unsupported(f"{model.name} has no attention heads that can be looked at: choose another model.")
     want = frozenset({"attention_gradients"})
     ((_, trace),) = model.trace([explanation.encoding], [explanation.target], want=want)
-    carried = np.array([(each.weights * each.gradient).abs().sum((-2, -1)).double().numpy() for each in trace.maps])
-    total = carried.sum()
-    kinds = [each.kind for each in trace.maps]
-    found: dict[str, Any] = {
-        "maps": [
-            f"{kind} {kinds[:row].count(kind)}" if len(set(kinds)) > 1 else str(row) for row, kind in enumerate(kinds)
-        ],
-        "carried": (carried / total if total else carried).tolist(),
-        "syntactic": None,
-        "positional": None,
-        "corpus": "",
-    }
-    file = model.head_statistics
-    if file:
-        artifact = Artifact.open(file, "heads")
-        synt, pos = head_strengths(artifact)
-        if synt.shape == carried.shape:
-            found["syntactic"] = [[each if np.isfinite(each) else None for each in row] for row in synt.tolist()]
-            found["positional"] = pos.tolist()
-            found["offsets"] = artifact.data["positional"]["offset"]
-            found["corpus"] = f"{artifact.about.get('corpus', '')}, {artifact.about.get('sentences', 0)} sentences"
-    return found
+    kinds = []
+    carried = []
+    for attention in trace.maps:
+        if attention.gradient is None:
+            raise Unsupported(f"{model.name} tells no gradients of its attention: choose another model.")
+        moved = (attention.weights * attention.gradient).abs().sum((-2, -1))
+        carried.append(moved.double().numpy())
+        kinds.append(attention.kind)
+    return kinds, np.array(carried)
 
 
-def muted(model: Model, method: Method, explanation: Explanation, off: Sequence[tuple[int, int]]) -> Explanation:
+def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
+    """JSON has no infinity: what was not measured is None."""
+    return tuple(value if np.isfinite(value) else None for value in values.tolist())
+
+
+def names_of_maps(kinds: Sequence[str]) -> list[str]:
+    """The maps by their numbers; where there are several kinds, each kind is counted by itself."""
+    if len(set(kinds)) <= 1:
+        return [str(row) for row in range(len(kinds))]
+    return [f"{kind} {kinds[:row].count(kind)}" for row, kind in enumerate(kinds)]
+
+
+def explain_without_heads(
+    model: Model, method: Method, explanation: Explanation, off: Sequence[tuple[int, int]]
+) -> Explanation:
     """The same text and target explained without some heads; how the value changes is in the diagnostics."""
-    about = heads_of(model, explanation)["carried"]
-    quiet: Any = Muted(model, off, len(about), len(about[0]))
-    told = [np.array(without(each, explanation, [])["before"]) for each in (model, quiet)]
+    _, carried = carried_by_heads(model, explanation)
+    maps, heads = carried.shape
+    quiet: Any = Muted(model, off, maps, heads)  # answers as a Model does, without being one by type
+    changed = {
+        "heads_off": ", ".join(f"{row}.{head}" for row, head in sorted(off)),
+        "value_before": answer_without_units(model, explanation, []).before,
+        "value_without_heads": answer_without_units(quiet, explanation, []).before,
+    }
     scores = scores_again(quiet, method, explanation)
-    names = ", ".join(f"{row}.{head}" for row, head in sorted(off))
-    said = {"heads_off": names, "value_before": float(told[0]), "value_without_heads": float(told[1])}
-    return replace(explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **said})
+    return replace(explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **changed})

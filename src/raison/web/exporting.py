@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,56 +17,21 @@ from raison.core.records import Encoding, Explanation
 from raison.show import to_figure, to_html
 from raison.web import schemas
 
-__all__ = ["exported"]
+__all__ = ["export_response"]
 
 TYPES = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "png": "image/png"}
-DRAWN, LETTERS = 4000, 20_000  # units, and letters of a text, that one picture may hold; a page may hold more
+DRAWN = 4000  # units that one picture may hold; a page may hold more
+LETTERS = 20_000  # of a text that one picture may hold
+# what can go wrong where the JSON of an explanation holds something else
+DAMAGE = (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
 _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
 
 
-def drawn(body: schemas.Export) -> bytes:
-    found = [Explanation.from_dict(each) for each in with_encodings(body.explanations)]
-    for each in found:
-        inside(each.encoding)
-    if body.kind == "html":
-        return to_html(found, body.title).encode("utf-8", "replace")
-    if sum(len(each.units) for each in found) > DRAWN:
-        raise InputError(f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library.")
-    if any(sum(map(len, each.encoding.texts)) > LETTERS for each in found):
-        raise InputError(f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library.")
-    with tempfile.TemporaryDirectory() as folder, _drawing:
-        progress.check()  # who waited for the pen may have left
-        path = Path(folder) / f"explanation.{body.kind}"
-        to_figure(found, path)
-        return path.read_bytes()
-
-
-def inside(encoding: Encoding) -> None:
-    """Refuse offsets behind the end of their texts: who draws them would make room for all that is between."""
-    ends = np.array([len(text) for text in encoding.texts] or [0])
-    if (encoding.segment < 0).any() or (np.maximum(encoding.start, encoding.end) > ends[encoding.segment]).any():
-        raise ValueError("an offset behind the end of its text")
-
-
-def with_encodings(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records as they came; one whose encoding is a number has that of the record at that place, as a matrix would
-    say its text once for every token."""
-    found: list[dict[str, Any]] = []
-    for each in given:
-        place = each.get("encoding")
-        if isinstance(place, int) and not isinstance(place, bool):
-            if not 0 <= place < len(found):
-                raise ValueError("an encoding that is not there")
-            each = {**each, "encoding": found[place]["encoding"]}
-        found.append(each)
-    return found
-
-
-def exported(body: schemas.Export) -> Response:
+def export_response(body: schemas.Export) -> Response:
     """A file to be saved; should it be opened here all the same, it may run nothing that belongs to this page."""
     try:
-        data = drawn(body)
-    except (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        data = export_file(body)
+    except DAMAGE as error:
         kind = type(error).__name__
         raise InputError(f"These are no explanations of raison ({kind}): send them as they came.") from None
     headers = {
@@ -73,3 +39,50 @@ def exported(body: schemas.Export) -> Response:
         "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
     }
     return Response(data, media_type=TYPES[body.kind], headers=headers)
+
+
+def export_file(body: schemas.Export) -> bytes:
+    """The file that is asked for."""
+    explanations = [Explanation.from_dict(record) for record in with_encodings(body.explanations)]
+    for explanation in explanations:
+        check_offsets(explanation.encoding)
+    if body.kind == "html":
+        return to_html(explanations, body.title).encode("utf-8", "replace")
+
+    check_size_of_picture(explanations)
+    with tempfile.TemporaryDirectory() as folder, _drawing:
+        progress.check()  # who waited for the pen may have left
+        path = Path(folder) / f"explanation.{body.kind}"
+        to_figure(explanations, path)
+        return path.read_bytes()
+
+
+def check_offsets(encoding: Encoding) -> None:
+    """Refuse offsets behind the end of their texts: who draws them would make room for all that is between."""
+    ends = np.array([len(text) for text in encoding.texts] or [0])
+    last = np.maximum(encoding.start, encoding.end)
+    if (encoding.segment < 0).any() or (last > ends[encoding.segment]).any():
+        raise ValueError("an offset behind the end of its text")
+
+
+def check_size_of_picture(explanations: Sequence[Explanation]) -> None:
+    """Refuse what takes too long to draw."""
+    if sum(len(explanation.units) for explanation in explanations) > DRAWN:
+        raise InputError(f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library.")
+    for explanation in explanations:
+        if sum(len(text) for text in explanation.encoding.texts) > LETTERS:
+            raise InputError(f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library.")
+
+
+def with_encodings(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records as they came; one whose encoding is a number has that of the record at that place, as a matrix would
+    say its text once for every token."""
+    complete: list[dict[str, Any]] = []
+    for record in records:
+        place = record.get("encoding")
+        if isinstance(place, int) and not isinstance(place, bool):
+            if not 0 <= place < len(complete):
+                raise ValueError("an encoding that is not there")
+            record = {**record, "encoding": complete[place]["encoding"]}
+        complete.append(record)
+    return complete

@@ -25,9 +25,10 @@ from raison.web.settings import Settings
 
 __all__ = ["CLIENT", "Guard"]
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]  # as ASGI defines it
+Scope = Message
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY = (
@@ -70,7 +71,7 @@ class Guard:
         session = session_of(headers.get("cookie", ""))
         scope[CLIENT] = ((scope.get("client") or ("",))[0], session)
 
-        async def secured(message: MutableMapping[str, Any]) -> None:
+        async def secured(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -88,7 +89,7 @@ class Guard:
                     await self.app(scope, replayed(body, receive), secured)
         except Refused as refused:
             if not begun:
-                await answer(secured, refused.status, {"error": str(refused)})
+                await send_answer(secured, refused.status, {"error": str(refused)})
 
     async def admitted(self, scope: Scope, headers: dict[str, str], send: Send) -> bool:
         """Refuse who may not ask; False where an answer was given already."""
@@ -106,7 +107,7 @@ class Guard:
         if scope["path"] == "/" and "token" in query:
             if not self.same(query["token"][0]):
                 raise Refused(401, "The token is wrong: open the address that the server printed.")
-            await answer(
+            await send_answer(
                 send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))]
             )
             return False
@@ -176,13 +177,13 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     """A body that was read already; what comes after it is that the client leaves."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> MutableMapping[str, Any]:
+    async def again() -> Message:
         return waiting.pop() if waiting else await receive()
 
     return again
 
 
-async def answer(send: Send, status: int, body: Any, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+async def send_answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
     data = json.dumps(body).encode()
     about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
     more = [(b"connection", b"close")] if status in (408, 413) else []

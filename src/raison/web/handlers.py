@@ -1,218 +1,210 @@
-"""Requests into work: each function takes a body and gives back what a worker thread has to do."""
+"""From the body of a request to a call of the library: each handler checks it, and gives what a thread has to do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from raison import api
+from raison.api import build_search, ground
 from raison.core.errors import InputError
-from raison.core.json_record import plain
 from raison.core.records import Example, Explanation
-from raison.core.registry import methods, rules, searches
-from raison.core.spec import Spec
+from raison.core.registry import methods
+from raison.engine import Request, run_methods
+from raison.methods.base import Method, check_needs
 from raison.models.protocol import Model, TargetSpec
-from raison.show.html.explanation import finite
-from raison.studies.trust import method_of, trust
-from raison.studies.what_if import heads_of, muted, without
+from raison.rationales.search import Search
+from raison.studies.method_lists import build_method_or_search
+from raison.studies.trust import trust
+from raison.studies.what_if import (
+    AnswerWithoutUnits,
+    answer_without_units,
+    explain_without_heads,
+    heads_of_answer,
+)
 from raison.web import schemas
+from raison.web.answers import ExplanationAnswer, HeadsAnswer, PredictionAnswer, TrustAnswer
+from raison.web.request_limits import check_texts, checked_spec
 from raison.web.settings import Settings
 from raison.web.snippet import snippet
 
-__all__ = ["Asking"]
-
-Work = Callable[[], dict[str, Any]]
+__all__ = ["Handlers"]
 
 
-class Asking:
+@dataclass(frozen=True)
+class Handlers:
     """The models that were named at the start, and what may be asked about them."""
 
-    def __init__(self, models: Mapping[str, Model], settings: Settings):
-        self.models, self.settings = models, settings
+    models: Mapping[str, Model]
+    settings: Settings
 
-    # -- limits ------------------------------------------------------------------------------------
+    def predict(self, body: schemas.Predict) -> Callable[[], PredictionAnswer]:
+        """What the model says about a text."""
+        model = self.model_named(body.model)
+        check_texts(self.settings, body.text, body.pair)
+        example = Example(body.text, body.pair)
 
-    def model(self, name: str) -> Model:
+        def work() -> PredictionAnswer:
+            (encoding,) = model.encode([example], truncate=True)
+            (prediction,) = model.predict([encoding])
+            text: str = prediction.target.text
+            value: float | None = prediction.value
+            if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
+                _, translation = model.resolve_targets(encoding, TargetSpec(prediction=prediction))[0]
+                text, value = translation.text, None
+            return PredictionAnswer(
+                encoding=encoding,
+                text=text,
+                value=value,
+                kind=prediction.target.kind,
+                top=prediction.top,
+                probable=prediction.probable,
+            )
+
+        return work
+
+    def explain(self, body: schemas.Explain) -> Callable[[], ExplanationAnswer]:
+        """Scores by one method or several."""
+        model = self.checked_model(body)
+        if len(body.methods) > self.settings.methods:
+            raise InputError(f"The server compares {self.settings.methods} methods at most: choose fewer.")
+        named = [checked_spec(self.settings, method) for method in body.methods]
+        specs = list(dict.fromkeys(named))  # each once
+        chosen: list[Method] = [methods.build(spec) for spec in specs]
+        request = request_of(body, seed=body.seed)
+
+        def work() -> ExplanationAnswer:
+            explanations = explanations_of(model, body, chosen, request)
+            keywords = {**keywords_of(body, explanations, units="word"), "seed": body.seed or None}
+            code = [snippet("explain", body.model, (text_of(body), spec), keywords) for spec in specs]
+            return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
+
+        return work
+
+    def rationalize(self, body: schemas.Rationalize) -> Callable[[], ExplanationAnswer]:
+        """The smallest part of the text that is enough."""
+        model = self.checked_model(body)
+        spec = checked_spec(self.settings, body.search)
+        rule = None if body.sufficient is None else checked_spec(self.settings, body.sufficient)
+        search = build_search(spec, rule)
+        request = request_of(body, generate=body.generate)
+
+        def work() -> ExplanationAnswer:
+            explanations = explanations_of(model, body, [search], request)
+            keywords = {
+                "sufficient": rule,
+                **keywords_of(body, explanations, units=None),
+                "generate": body.generate or None,
+            }
+            code = snippet("rationalize", body.model, (text_of(body), spec), keywords)
+            return ExplanationAnswer(explanations=tuple(explanations), python=(code,))
+
+        return work
+
+    def ground(self, body: schemas.Ground) -> Callable[[], ExplanationAnswer]:
+        """An answer over passages, and what it rests on."""
+        model = self.model_named(body.model)
+        check_texts(self.settings, body.question, body.answer, *body.passages, *body.passages.values())
+        search = build_search(checked_spec(self.settings, body.search))
+
+        def work() -> ExplanationAnswer:
+            explanation = ground(model, body.question, body.passages, search, answer=body.answer)
+            keywords = {"search": None if body.search == "hierarchical" else body.search, "answer": body.answer}
+            code = snippet("ground", body.model, (body.question, dict(body.passages)), keywords)
+            return ExplanationAnswer(explanations=(explanation,), python=(code,))
+
+        return work
+
+    def trust(self, body: schemas.Trusted) -> Callable[[], TrustAnswer]:
+        """How far one explanation can be trusted."""
+        model = self.checked_model(body)
+        method = build_method_or_search(checked_spec(self.settings, body.method))
+
+        def work() -> TrustAnswer:
+            seed = 0 if isinstance(method, Search) else body.seed  # as in the library, where rationalize takes none
+            explanation = one_explanation(model, body, method, request_of(body, seed=seed))
+            return TrustAnswer(trust=trust(model, explanation, body.seed, body.removal), method=explanation.method)
+
+        return work
+
+    def remove(self, body: schemas.Remove) -> Callable[[], AnswerWithoutUnits]:
+        """What the model says when some units are removed."""
+        model = self.checked_model(body)
+        method = methods.build("uniform")  # any will do: only its units and target count
+
+        def work() -> AnswerWithoutUnits:
+            explanation = one_explanation(model, body, method, request_of(body))
+            return answer_without_units(model, explanation, body.removed, body.removal)
+
+        return work
+
+    def heads(self, body: schemas.Heads) -> Callable[[], HeadsAnswer]:
+        """Attention heads, and the explanation with some of them switched off."""
+        model = self.checked_model(body)
+        method = build_method_or_search(checked_spec(self.settings, body.method))
+
+        def work() -> HeadsAnswer:
+            explanation = one_explanation(model, body, method, request_of(body))
+            heads = heads_of_answer(model, explanation)
+            muted = explain_without_heads(model, method, explanation, body.off) if body.off else None
+            return HeadsAnswer(heads=heads, explanation=explanation, muted=muted)
+
+        return work
+
+    def checked_model(self, body: schemas.Asked) -> Model:
+        """The model of a request whose texts are short enough."""
+        model = self.model_named(body.model)
+        check_texts(self.settings, body.text, body.pair, str(body.target), str(body.contrast))
+        return model
+
+    def model_named(self, name: str) -> Model:
         if name not in self.models:
             raise InputError(f"There is no model called {name[:80]!r} here: use one of {', '.join(self.models)}.")
         return self.models[name]
 
-    def example(self, *texts: str | None) -> None:
-        size = sum(len(text) for text in texts if text is not None)
-        if size > self.settings.characters:
-            raise InputError(
-                f"The text has {size} characters, and the server reads {self.settings.characters}: give a shorter one."
-            )
 
-    def spec(self, text: str) -> str:
-        """A spec whose numbers are within the limits, and that reads no files of this machine."""
-        parsed = Spec.parse(text)
-        self.look(parsed)
-        return str(parsed)
-
-    def look(self, value: Any) -> None:
-        if isinstance(value, Spec):
-            entry = next((shelf[value.name] for shelf in (methods, searches, rules) if value.name in shelf), None)
-            known = getattr(entry, "__dataclass_fields__", {})
-            for key, inner in value.params.items():
-                if key in known and known[key].metadata.get("file"):
-                    raise InputError(f"{key} names a file, and the server reads none for a request: use the library.")
-                self.look(inner)
-        elif isinstance(value, (tuple, list)):
-            for each in value:
-                self.look(each)
-        elif isinstance(value, str):  # a method inside a search may be written as text
-            try:
-                inner = Spec.parse(value)
-            except InputError:
-                return
-            if inner.params:
-                self.look(inner)
-        elif isinstance(value, (int, float)) and abs(value) > self.settings.steps:
-            raise InputError(f"{value} is more than the {self.settings.steps} that the server allows: take fewer.")
-
-    def subject(self, body: schemas.Asked) -> tuple[Model, Example, dict[str, Any]]:
-        model = self.model(body.model)
-        self.example(body.text, body.pair, *(str(each) for each in (body.target, body.contrast)))
-        request = {"target": body.target, "contrast": body.contrast, "units": body.units, "removal": body.removal}
-        # of a text that is too long the page shows what was read, and the rest in grey
-        return model, Example(body.text, body.pair), {**request, "truncate": True}
-
-    # -- questions ---------------------------------------------------------------------------------
-
-    def predict(self, body: schemas.Predict) -> Work:
-        model = self.model(body.model)
-        self.example(body.text, body.pair)
-        example = Example(body.text, body.pair)
-
-        def work() -> dict[str, Any]:
-            (encoding,) = model.encode([example], truncate=True)
-            (said,) = model.predict([encoding])
-            text, value = said.target.text, finite(said.value)
-            if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
-                text, value = model.resolve_targets(encoding, TargetSpec(prediction=said))[0][1].text, None
-            return {
-                "encoding": encoding.to_dict(),
-                "text": text,
-                "value": value,
-                "kind": said.target.kind,
-                "top": [[name, finite(value)] for name, value in said.top],
-                "probable": said.probable,
-            }
-
-        return work
-
-    def explain(self, body: schemas.Explain) -> Work:
-        model, example, request = self.subject(body)
-        if len(body.methods) > self.settings.methods:
-            raise InputError(f"The server compares {self.settings.methods} methods at most: choose fewer.")
-        specs = list(dict.fromkeys(self.spec(each) for each in body.methods))
-        built = [methods.build(each) for each in specs]
-        request = {**request, "seed": body.seed}
-
-        def work() -> dict[str, Any]:
-            found: list[Explanation] = []
-            for each in built:
-                told = api.explain(model, example, each, **request)
-                found += told if isinstance(told, list) else [told]
-            return answer(found, [python("explain", body, (spec,), request, found) for spec in specs])
-
-        return work
-
-    def rationalize(self, body: schemas.Rationalize) -> Work:
-        model, example, request = self.subject(body)
-        search = self.spec(body.search)
-        rule = None if body.sufficient is None else self.spec(body.sufficient)
-        chosen = api.build_search(search, rule)
-        request = {**request, "generate": body.generate}
-
-        def work() -> dict[str, Any]:
-            told = api.rationalize(model, example, chosen, **request)
-            asked = {"sufficient": rule, **request}
-            found = told if isinstance(told, list) else [told]
-            return answer(found, [python("rationalize", body, (search,), asked, found)])
-
-        return work
-
-    def ground(self, body: schemas.Ground) -> Work:
-        model = self.model(body.model)
-        self.example(body.question, body.answer, *body.passages, *body.passages.values())
-        chosen = api.build_search(self.spec(body.search))
-
-        def work() -> dict[str, Any]:
-            found = api.ground(model, body.question, body.passages, chosen, answer=body.answer)
-            code = snippet(
-                "ground", body.model, (body.question, dict(body.passages)),
-                {"search": None if body.search == "hierarchical" else body.search, "answer": body.answer},
-            )  # fmt: skip
-            return answer([found], [code])
-
-        return work
-
-    def trust(self, body: schemas.Trusted) -> Work:
-        model, example, request = self.subject(body)
-        spec = self.spec(body.method)
-
-        def work() -> dict[str, Any]:
-            found = self.explained(model, example, spec, request, body.seed)
-            told = trust(model, found, body.seed, body.removal)
-            return {"trust": told.to_dict(), "method": found.method}
-
-        return work
-
-    def remove(self, body: schemas.Remove) -> Work:
-        model, example, request = self.subject(body)
-
-        def work() -> dict[str, Any]:
-            found = self.explained(model, example, "uniform", request)
-            return without(model, found, body.removed, body.removal)
-
-        return work
-
-    def heads(self, body: schemas.Heads) -> Work:
-        model, example, request = self.subject(body)
-        spec = self.spec(body.method)
-
-        def work() -> dict[str, Any]:
-            found = self.explained(model, example, spec, request)
-            told: dict[str, Any] = {"heads": heads_of(model, found), "explanation": record(found), "muted": None}
-            if body.off:
-                told["muted"] = record(muted(model, method_of(found), found, body.off))
-            return told
-
-        return work
-
-    @staticmethod
-    def explained(model: Model, example: Example, spec: str, request: dict[str, Any], seed: int = 0) -> Explanation:
-        """One explanation, by a method or a search."""
-        if Spec.parse(spec).name in searches:
-            found = api.rationalize(model, example, spec, **request)
-        else:
-            found = api.explain(model, example, spec, **request, seed=seed)
-        if isinstance(found, list):
-            if len(found) != 1:
-                raise InputError("This is about one target: choose one.")
-            found = found[0]
-        first: Explanation = found
-        return first
+def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Request:
+    """What is asked of the engine; of a text that is too long the page shows what was read, and the rest in grey."""
+    return Request(
+        target=body.target,
+        contrast=body.contrast,
+        units=body.units,
+        removal=body.removal,
+        seed=seed,
+        generate=generate,
+        truncate=True,
+    )
 
 
-def record(explanation: Explanation) -> dict[str, Any]:
-    found: dict[str, Any] = finite(plain(explanation.to_dict()))
-    return found
+def explanations_of(model: Model, body: schemas.Asked, chosen: Sequence[Method], request: Request) -> list[Explanation]:
+    """Explanations of the text by one method after the other, of all its targets."""
+    for method in chosen:
+        check_needs(method, model)
+    explanations = []
+    for run in run_methods(model, [Example(body.text, body.pair)], chosen, request):
+        explanations += run.explanations
+    return explanations
 
 
-def answer(found: list[Explanation], code: list[str]) -> dict[str, Any]:
-    return {"explanations": [record(each) for each in found], "python": code}
+def one_explanation(model: Model, body: schemas.Asked, method: Method, request: Request) -> Explanation:
+    """The explanation of a text with one target."""
+    explanations = explanations_of(model, body, [method], request)
+    if len(explanations) != 1:
+        raise InputError("This is about one target: choose one.")
+    return explanations[0]
 
 
-def python(
-    verb: str, body: schemas.Asked, more: tuple[Any, ...], request: Mapping[str, Any], found: list[Explanation]
-) -> str:
-    """The same call in the library."""
-    text: Any = body.text if body.pair is None else (body.text, body.pair)
-    usual = {"units": "word" if verb == "explain" else None, "seed": 0, "generate": 0}
-    if not any(each.encoding.truncated for each in found):
-        usual["truncate"] = True
-    asked = {key: value for key, value in request.items() if key not in usual or usual[key] != value}
-    return snippet(verb, body.model, (text, *more), asked)
+def text_of(body: schemas.Asked) -> str | tuple[str, str]:
+    """The text or the pair, as the library takes it."""
+    return body.text if body.pair is None else (body.text, body.pair)
+
+
+def keywords_of(body: schemas.Asked, explanations: Sequence[Explanation], *, units: str | None) -> dict[str, object]:
+    """What the library has to be told besides the text; `units` are those that it takes if nothing is said."""
+    truncated = any(explanation.encoding.truncated for explanation in explanations)
+    return {
+        "target": body.target,
+        "contrast": body.contrast,
+        "units": None if body.units == units else body.units,
+        "removal": body.removal,
+        "truncate": True if truncated else None,
+    }

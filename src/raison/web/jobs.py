@@ -4,8 +4,8 @@ Fair means: who has least running is next, and in turn; one thread more than one
 that has nothing running; and where one client fills the queue, there are places for the others behind it.
 
 Threads share the models; what a call records or changes travels in context variables of its thread
-(models/attention/hook.py), so
-requests can't meet. A job looks before every batch of the model whether anybody still waits for it.
+(models/attention/hook.py), so requests can't meet. A job looks before every batch of the model whether anybody still
+waits for it.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from raison.core import progress
 from raison.core.errors import RaisonError
 
-__all__ = ["Busy", "Client", "Gone", "Job", "Overdue", "Workers"]
+__all__ = ["Busy", "Client", "Event", "Failure", "Gone", "Job", "Overdue", "Progress", "Result", "Work", "Workers"]
 
-Client = tuple[str, str]  # address and session
+Client: TypeAlias = "tuple[str, str]"  # address and session
+Work: TypeAlias = "Callable[[], object]"  # what a thread has to do; gives what the client gets
 
 OFTEN = 0.1  # seconds between two reports of progress
 
 
-class Gone(Exception):
-    """Nobody waits for this work any more."""
+class Gone(BaseException):
+    """Nobody waits for this work any more; like Ctrl-C it is no failure of the code that it ends."""
 
 
 class Overdue(RaisonError):
@@ -42,18 +44,44 @@ class Busy(RaisonError):
         self.seconds = seconds
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is."""
+
+    done: int
+    total: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a job has given; its last event."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a job has ended with instead of a result."""
+
+    error: BaseException
+
+
+Event: TypeAlias = "Progress | Result | Failure"
+
+
 class Job:
     """One piece of work, the thread that does it and the coroutine that waits for it."""
 
-    def __init__(self, work: Callable[[], Any], seconds: float, client: Client):
+    def __init__(self, work: Work, seconds: float, client: Client):
         self.work = work
         self.seconds = seconds
         self.client = client
         self.loop = asyncio.get_running_loop()
-        self.events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        self.events: asyncio.Queue[Event] = asyncio.Queue()
         self.left = threading.Event()
         self.deadline = float("inf")
-        self.told = 0.0
+        self.last_report = 0.0
 
     # -- in the thread that works ------------------------------------------------------------------
 
@@ -62,11 +90,11 @@ class Job:
         try:
             with progress.stoppable(self.check), progress.listen(self.report):
                 self.check()
-                self.tell("result", self.work())
+                self.send(Result(self.work()))
         except Gone:
             return
         except BaseException as error:
-            self.tell("error", error)
+            self.send(Failure(error))
 
     def check(self) -> None:
         if self.left.is_set():
@@ -79,13 +107,14 @@ class Job:
 
     def report(self, done: int, total: int, what: str) -> None:
         now = time.monotonic()
-        if now - self.told >= OFTEN:
-            self.told = now
-            self.tell("progress", {"done": done, "total": total, "what": what})
+        if now - self.last_report >= OFTEN:
+            self.last_report = now
+            self.send(Progress(done, total, what))
 
-    def tell(self, kind: str, what: Any) -> None:
+    def send(self, event: Event) -> None:
+        """Hand an event over to the coroutine that waits."""
         if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.events.put_nowait, (kind, what))
+            self.loop.call_soon_threadsafe(self.events.put_nowait, event)
 
 
 class Workers:
@@ -105,7 +134,7 @@ class Workers:
         for thread in self.threads:
             thread.start()
 
-    def submit(self, work: Callable[[], Any], client: Client = ("", "")) -> Job:
+    def submit(self, work: Work, client: Client = ("", "")) -> Job:
         """Have some work done; refused where too much waits already."""
         job = Job(work, self.seconds, client)
         with self.changed:
@@ -134,15 +163,21 @@ class Workers:
 
     def next(self) -> Job | None:
         """The job that is to be done now; None if none is, or only a client's that has its threads already."""
-
-        def turn(job: Job) -> tuple[int, int]:
-            return sum(other.client == job.client for other in self.running), self.turns.get(job.client, 0)
-
         if not self.waiting:
             return None
-        job = min(self.waiting, key=turn)  # of equals the first
-        spare = len(self.running) >= self.workers
-        return None if spare and turn(job)[0] else job
+        job = min(self.waiting, key=self.turn_of)  # of equals the first
+        only_spare_thread = len(self.running) >= self.workers
+        if only_spare_thread and self.running_of(job.client):
+            return None
+        return job
+
+    def turn_of(self, job: Job) -> tuple[int, int]:
+        """What jobs are sorted by: how much of the client runs, then when it had its last turn."""
+        return self.running_of(job.client), self.turns.get(job.client, 0)
+
+    def running_of(self, client: Client) -> int:
+        """How many jobs of a client run."""
+        return sum(job.client == client for job in self.running)
 
     def leave(self, job: Job) -> None:
         """Nobody waits for a job any more: it goes out of the queue, or ends before its next batch."""
@@ -158,17 +193,8 @@ class Workers:
             self.turns.pop(client, None)
 
     def serve(self) -> None:
-        while True:
-            with self.changed:
-                while not self.closed and (job := self.next()) is None:
-                    self.changed.wait()
-                if self.closed:
-                    return
-                assert job is not None
-                self.waiting.remove(job)
-                self.running.add(job)
-                self.turn += 1
-                self.turns[job.client] = self.turn
+        """What each thread does: one job after the other, until the workers are closed."""
+        while (job := self.take()) is not None:
             start = time.monotonic()
             try:
                 job.run()
@@ -178,6 +204,21 @@ class Workers:
                     self.forget(job.client)
                     self.spent += 0.2 * (time.monotonic() - start - self.spent)
                     self.changed.notify_all()
+
+    def take(self) -> Job | None:
+        """Wait for the next job and begin with it; None when the workers are closed."""
+        with self.changed:
+            job = self.next()
+            while job is None and not self.closed:
+                self.changed.wait()
+                job = self.next()
+            if job is None or self.closed:
+                return None
+            self.waiting.remove(job)
+            self.running.add(job)
+            self.turn += 1
+            self.turns[job.client] = self.turn
+        return job
 
     def close(self) -> None:
         with self.changed:

@@ -3,108 +3,220 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.runs.rows import rows_of
+from raison.runs.records import StoredNumbers
+from raison.runs.rows import ExplanationRow, rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of
 
-__all__ = ["Shelf"]
+__all__ = ["PageRequest", "RunFolders"]
 
 MOST = 200_000  # rows that are kept in memory; who has more asks them in SQL
 SHORT = 240  # characters of a text in the list
-PLAIN = ("index", "probability", "text", "label", "target", "method")
+LONGEST_PAGE = 500  # rows
+SORTED_BY = ("index", "probability", "text", "label", "target", "method")
 
 
 @dataclass(frozen=True)
-class Opened:
+class RunRow:
+    """One explanation of a run, as the list shows it."""
+
+    index: int
+    id: str
+    text: str  # its beginning
+    label: str | None
+    method: str
+    target: str | None
+    predicted: str | None
+    probability: float | None
+    failed: str | None
+    numbers: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RunTable:
     """A run as a list of light rows."""
 
-    rows: list[dict[str, Any]]
+    model: str
+    data: str
     numbers: list[str]  # names of its metrics
     methods: list[str]
-    about: dict[str, Any]
+    rows: list[RunRow]
+    searched: list[str]  # the text of each row in small letters
 
 
-class Shelf:
+@dataclass(frozen=True, kw_only=True)
+class PageRequest:
+    """A part of the list: of one method or all, with some words in the text, by any column."""
+
+    method: str = ""
+    sort: str = "index"
+    down: bool = False
+    find: str = ""
+    start: int = 0
+    count: int = 50
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """A part of the list, with what the page says above it."""
+
+    model: str
+    data: str
+    numbers: list[str]
+    methods: list[str]
+    found: int
+    rows: list[RunRow]
+
+
+class RunFolders:
     """Runs by name; each is read when it is first asked for."""
 
     def __init__(self, places: Mapping[str, str] | None = None):
         self.places: dict[str, Place] = {name: place_of(path) for name, path in (places or {}).items()}
         for place in self.places.values():
             spec_of(place)  # a folder that is no run is refused at the start
-        self.opened: dict[str, Opened] = {}
+        self.tables: dict[str, RunTable] = {}
         self.lock = threading.Lock()
 
     def names(self) -> list[str]:
         return list(self.places)
 
-    def run(self, name: str) -> Opened:
+    def place_named(self, name: str) -> Place:
         if name not in self.places:
             raise InputError(f"There is no run called {name[:80]!r} here: name it when the server starts (--run).")
-        with self.lock:
-            if name not in self.opened:
-                self.opened[name] = opened(self.places[name])
-            return self.opened[name]
+        return self.places[name]
 
-    def page(self, name: str, method: str, sort: str, down: bool, find: str, start: int, count: int) -> dict[str, Any]:
-        """A part of the list: of one method or all, with some words in the text, by any column."""
-        run = self.run(name)
-        if sort not in (*PLAIN, *run.numbers):
-            raise InputError(f"A run is sorted by {', '.join((*PLAIN, *run.numbers))}, not by {sort[:80]!r}.")
-        if not 0 <= start <= MOST or not 1 <= count <= 500:
+    def table(self, name: str) -> RunTable:
+        """The rows of a run, which are read once."""
+        place = self.place_named(name)
+        with self.lock:
+            if name not in self.tables:
+                self.tables[name] = read_table(place)
+            return self.tables[name]
+
+    def page(self, name: str, request: PageRequest) -> dict[str, Any]:
+        """A part of the list."""
+        table = self.table(name)
+        if request.sort not in (*SORTED_BY, *table.numbers):
+            known = ", ".join((*SORTED_BY, *table.numbers))
+            raise InputError(f"A run is sorted by {known}, not by {request.sort[:80]!r}.")
+        if not 0 <= request.start <= MOST or not 1 <= request.count <= LONGEST_PAGE:
             raise InputError("A part of a list begins at 0 or later and has 1 to 500 rows.")
-        wanted = find.casefold()
-        rows = [row for row in run.rows if (not method or row["method"] == method) and wanted in row["search"]]
-        value = (lambda row: row["numbers"].get(sort)) if sort in run.numbers else (lambda row: row[sort])
-        known = [row for row in rows if value(row) is not None]
-        known.sort(key=lambda row: (value(row), row["index"]), reverse=down)
-        ordered = known + [row for row in rows if value(row) is None]  # what is not known comes last
-        part = [{key: each for key, each in row.items() if key != "search"} for row in ordered[start : start + count]]
-        return {**run.about, "numbers": run.numbers, "methods": run.methods, "found": len(rows), "rows": part}
+        rows = sorted_rows(matching_rows(table, request), table, request)
+        page = RunPage(
+            model=table.model,
+            data=table.data,
+            numbers=table.numbers,
+            methods=table.methods,
+            found=len(rows),
+            rows=rows[request.start : request.start + request.count],
+        )
+        return asdict(page)
 
     def example(self, name: str, index: int) -> dict[str, Any]:
         """All explanations of one text, as records that the page draws."""
-        self.run(name)
-        model = spec_of(self.places[name]).model
-        found = []
-        for record in records(self.places[name]):
+        place = self.place_named(name)
+        model = spec_of(place).model
+        explanations = []
+        for record in records(place):
             if record.index != index:
                 continue
             if record.failure is not None:
                 raise InputError(f"This text could not be explained: {record.failure.reason}")
-            for each in record.explanations:
-                encoding = {**record.encodings[each["encoding"]], "id": record.example.id}
-                found.append({**each, "encoding": encoding, "model": model, "cost": {}})
-        if not found:
+            for stored in record.explanations:
+                encoding = {**record.encodings[stored["encoding"]], "id": record.example.id}
+                explanations.append({**stored, "encoding": encoding, "model": model, "cost": {}})
+        if not explanations:
             raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
-        return {"explanations": found, "python": []}
+        return {"explanations": explanations, "python": []}
 
 
-def opened(place: Place) -> Opened:
+def matching_rows(table: RunTable, request: PageRequest) -> list[RunRow]:
+    """The rows of a method, or of all, with the words that are looked for."""
+    words = request.find.casefold()
+    matching = []
+    for row, searched in zip(table.rows, table.searched, strict=True):
+        if words in searched and request.method in ("", row.method):
+            matching.append(row)
+    return matching
+
+
+def sorted_rows(rows: list[RunRow], table: RunTable, request: PageRequest) -> list[RunRow]:
+    """The rows by a column; what is not known comes last."""
+    value_of: Callable[[RunRow], Any] = attrgetter(request.sort)
+    if request.sort in table.numbers:
+        value_of = number_named(request.sort)
+    known = [row for row in rows if value_of(row) is not None]
+    known.sort(key=lambda row: (value_of(row), row.index), reverse=request.down)
+    return known + [row for row in rows if value_of(row) is None]
+
+
+def number_named(key: str) -> Callable[[RunRow], float | None]:
+    """What reads one number of a row."""
+
+    def number_of(row: RunRow) -> float | None:
+        return row.numbers.get(key)
+
+    return number_of
+
+
+def read_table(place: Place) -> RunTable:
+    """All rows of a run."""
     spec = spec_of(place)
-    rows: list[dict[str, Any]] = []
+    rows: list[RunRow] = []
+    searched: list[str] = []
     numbers: dict[str, None] = {}
     for record in records(place):
-        for row in rows_of(record):
+        for stored in rows_of(record):
             if len(rows) >= MOST:
                 raise InputError(
                     f"This run has more than {MOST} explanations: ask it in SQL instead (raison store query)."
                 )
-            told = {key: value for key, value in row.numbers.items() if isinstance(value, float)}
-            told |= {k: v[0] / v[1] for k, v in row.numbers.items() if isinstance(v, list) and v[1]}
-            numbers |= dict.fromkeys(told)
-            text = row.text if row.pair is None else f"{row.text} ‖ {row.pair}"
-            rows.append(
-                {
-                    "index": row.index, "id": row.id, "text": text[:SHORT], "label": row.label,
-                    "method": row.method, "target": row.target, "predicted": row.predicted,
-                    "probability": row.probability, "failed": row.failed, "numbers": told,
-                    "search": text.casefold(),
-                }
-            )  # fmt: skip
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    return Opened(rows, list(numbers), methods, {"model": spec.model, "data": spec.data})
+            text = stored.text if stored.pair is None else f"{stored.text} ‖ {stored.pair}"
+            row = light_row(stored, text[:SHORT])
+            rows.append(row)
+            searched.append(text.casefold())
+            numbers.update(dict.fromkeys(row.numbers))
+    methods = dict.fromkeys(row.method for row in rows)
+    return RunTable(
+        model=spec.model,
+        data=spec.data,
+        numbers=list(numbers),
+        methods=list(methods),
+        rows=rows,
+        searched=searched,
+    )
+
+
+def light_row(stored: ExplanationRow, text: str) -> RunRow:
+    """What the list shows of an explanation."""
+    return RunRow(
+        index=stored.index,
+        id=stored.id,
+        text=text,
+        label=stored.label,
+        method=stored.method,
+        target=stored.target,
+        predicted=stored.predicted,
+        probability=stored.probability,
+        failed=stored.failed,
+        numbers=single_numbers(stored.numbers),
+    )
+
+
+def single_numbers(stored: StoredNumbers) -> dict[str, float]:
+    """The numbers of a row that are no curves; of a share the ratio, where there is one."""
+    numbers = {}
+    for key, value in stored.items():
+        if isinstance(value, float):
+            numbers[key] = value
+    for key, value in stored.items():
+        if isinstance(value, list) and value[1]:
+            numbers[key] = value[0] / value[1]
+    return numbers

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from raison import __version__
 from raison.core.errors import RaisonError
 from raison.models.protocol import Model
-from raison.show.html.explanation import finite
 from raison.web import schemas
-from raison.web.catalogue import about_model, catalogue
-from raison.web.exporting import exported
+from raison.web.catalogue import describe_model, read_catalogue
+from raison.web.exporting import export_response
 from raison.web.guard import CLIENT, Guard
-from raison.web.handlers import Asking
-from raison.web.jobs import Busy, Job, Overdue, Workers
-from raison.web.runs import Shelf
+from raison.web.handlers import Handlers
+from raison.web.jobs import Work, Workers
+from raison.web.responses import answer_when_ready, failure_response
+from raison.web.runs import PageRequest, RunFolders
 from raison.web.settings import Settings
 
 __all__ = ["application"]
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
-SOON = 0.4  # seconds in which an answer may come in one piece, with a status of its own
-BEAT = 0.25  # seconds between two looks whether the client is still there
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"description": "What was asked for can't be had: one sentence says why."},
     401: {"description": "A token is needed."},
@@ -43,13 +40,9 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -> Guard:
+def application(models: Mapping[str, Model], settings: Settings, runs: RunFolders) -> Guard:
     """The whole server as one ASGI application."""
-    asking = Asking(models, settings)
     workers = Workers(settings.workers, settings.waiting, settings.seconds)
-    assets = {path.name: path.read_bytes() for path in (files("raison") / "page").iterdir() if path.is_file()}
-    known = {"version": __version__, **catalogue(), "models": [about_model(each) for each in models.values()]}
-    limits = {name: getattr(settings, name) for name in ("characters", "steps", "methods", "seconds")}
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -61,25 +54,42 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
         openapi_url="/api/openapi.json", responses=FAILURES,
     )  # fmt: skip
     app.state.workers = workers
+    add_error_handlers(app)
+    add_page(app)
+    add_about(app, models, settings, runs)
+    routes = Routes(workers, Handlers(models, settings), runs)
+    routes.add_questions(app)
+    routes.add_runs(app)
+    return Guard(app, settings)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Every error is one sentence with a status."""
 
     @app.exception_handler(RaisonError)
     async def refused(_: Request, error: RaisonError) -> JSONResponse:
-        return failure(error)
+        return failure_response(error)
 
     @app.exception_handler(Exception)
-    async def mistaken(_: Request, error: Exception) -> JSONResponse:
-        return failure(error)
+    async def own_mistake(_: Request, error: Exception) -> JSONResponse:
+        return failure_response(error)
 
     @app.exception_handler(RequestValidationError)
-    async def misshapen(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def wrong_shape(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        named = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
-        told = "is not of the right shape" if len(error.errors()) > 1 else f"is refused ({first['msg']})"
-        return JSONResponse({"error": f"{named[0] if named else 'The request'} {told}."[:500]}, 422)
+        names = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+        name = names[0] if names else "The request"
+        reason = "is not of the right shape" if len(error.errors()) > 1 else f"is refused ({first['msg']})"
+        return JSONResponse({"error": f"{name} {reason}."[:500]}, 422)
 
     @app.exception_handler(HTTPException)
-    async def elsewhere(_: Request, error: HTTPException) -> JSONResponse:
+    async def no_such_route(_: Request, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+def add_page(app: FastAPI) -> None:
+    """The page and the files that it is made of."""
+    assets = {path.name: path.read_bytes() for path in (files("raison") / "page").iterdir() if path.is_file()}
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -92,143 +102,96 @@ def application(models: Mapping[str, Model], settings: Settings, shelf: Shelf) -
             raise HTTPException(404, "There is no such file.")
         return Response(assets[name], media_type=TYPES[ending], headers={"cache-control": "no-cache"})
 
+
+def add_about(app: FastAPI, models: Mapping[str, Model], settings: Settings, runs: RunFolders) -> None:
+    """What can be asked for; read once, when the server starts."""
+    known = {
+        "version": __version__,
+        **asdict(read_catalogue()),
+        "models": [asdict(describe_model(model)) for model in models.values()],
+        "limits": {
+            "characters": settings.characters,
+            "steps": settings.steps,
+            "methods": settings.methods,
+            "seconds": settings.seconds,
+        },
+    }
+
     @app.get("/api/about")
     async def about() -> dict[str, Any]:
         """Models, methods, searches, rules, runs and limits."""
-        return {**known, "limits": limits, "runs": shelf.names()}
-
-    async def asked(request: Request, work: Callable[[], Any]) -> Response:
-        return await told(request, workers, work)
-
-    @app.post("/api/predict")
-    async def predict(request: Request, body: schemas.Predict) -> Any:
-        """What a model says about a text, and the tokens of the text."""
-        return await asked(request, asking.predict(body))
-
-    @app.post("/api/explain")
-    async def explain(request: Request, body: schemas.Explain) -> Any:
-        """Scores by one method or several."""
-        return await asked(request, asking.explain(body))
-
-    @app.post("/api/rationalize")
-    async def rationalize(request: Request, body: schemas.Rationalize) -> Any:
-        """The smallest part of the text that is enough."""
-        return await asked(request, asking.rationalize(body))
-
-    @app.post("/api/ground")
-    async def ground(request: Request, body: schemas.Ground) -> Any:
-        """An answer over passages, and what it rests on."""
-        return await asked(request, asking.ground(body))
-
-    @app.post("/api/trust")
-    async def trusted(request: Request, body: schemas.Trusted) -> Any:
-        """How far one explanation can be trusted."""
-        return await asked(request, asking.trust(body))
-
-    @app.post("/api/remove")
-    async def remove(request: Request, body: schemas.Remove) -> Any:
-        """What the model says when some units are removed."""
-        return await asked(request, asking.remove(body))
-
-    @app.post("/api/heads")
-    async def heads(request: Request, body: schemas.Heads) -> Any:
-        """Attention heads, and the explanation with some of them switched off."""
-        return await asked(request, asking.heads(body))
-
-    @app.post("/api/export")
-    async def export(request: Request, body: schemas.Export) -> Any:
-        """Explanations as one HTML file, SVG or PNG."""
-        return await asked(request, lambda: exported(body))
-
-    @app.get("/api/runs/{name}")
-    async def run(
-        request: Request, name: str, method: str = "", sort: str = "index", down: bool = False, find: str = "",
-        start: int = 0, count: int = 50,
-    ) -> Any:  # fmt: skip
-        """Examples of a run, sorted and filtered."""
-        return await asked(request, lambda: shelf.page(name, method, sort, down, find, start, count))
-
-    @app.get("/api/runs/{name}/{index}")
-    async def example(request: Request, name: str, index: int) -> Any:
-        """All explanations of one example of a run."""
-        return await asked(request, lambda: shelf.example(name, index))
-
-    return Guard(app, settings)
+        return {**known, "runs": runs.names()}
 
 
-def failure(error: BaseException) -> JSONResponse:
-    """A sentence with the status that fits."""
-    if isinstance(error, Busy):
-        return JSONResponse({"error": str(error)}, 429, {"retry-after": str(error.seconds)})
-    if isinstance(error, RaisonError):
-        return JSONResponse({"error": str(error)}, 408 if isinstance(error, Overdue) else 400)
-    return JSONResponse({"error": f"raison made a mistake of its own ({type(error).__name__}): report it."}, 500)
+@dataclass(frozen=True)
+class Routes:
+    """The questions that the page asks; each is work for a thread."""
 
+    workers: Workers
+    handlers: Handlers
+    runs: RunFolders
 
-async def told(request: Request, workers: Workers, work: Callable[[], Any]) -> Response:
-    """The result of some work: in one piece if it comes soon, else lines of progress with the result at the end."""
-    job = workers.submit(work, request.scope[CLIENT])
-    begun = False
-    try:
-        deadline = asyncio.get_running_loop().time() + SOON
-        while (left := deadline - asyncio.get_running_loop().time()) > 0:
-            event = await soon(job, min(left, BEAT))
-            if event is None and await request.is_disconnected():
-                return Response(status_code=499)
-            if event is not None and event[0] == "result":
-                done = event[1]
-                return done if isinstance(done, Response) else Response(written(done), media_type="application/json")
-            if event is not None and event[0] == "error":
-                return failure(event[1])
-        begun = True
-        return StreamingResponse(lines(request, workers, job), media_type="application/x-ndjson")
-    finally:
-        if not begun:
-            workers.leave(job)
+    async def answer(self, request: Request, work: Work) -> Response:
+        return await answer_when_ready(request, self.workers, work, request.scope[CLIENT])
 
+    def add_questions(self, app: FastAPI) -> None:
+        """Questions about a text, and files of what was answered."""
+        answer, handlers = self.answer, self.handlers
 
-async def lines(request: Request, workers: Workers, job: Job) -> AsyncIterator[bytes]:
-    """Progress and the result, a JSON object in each line; the work ends when the client leaves."""
-    try:
-        yield line({"progress": {"done": 0, "total": 0, "what": "waiting"}})
-        while True:
-            event = await soon(job, BEAT)
-            if event is None:
-                if await request.is_disconnected():
-                    return
-                continue
-            kind, what = event
-            if kind == "progress":
-                yield line({"progress": what})
-            elif kind == "result":
-                yield line({"result": what}) if not isinstance(what, Response) else line({"file": as_file(what)})
-                return
-            else:
-                answer = failure(what)
-                yield line({**json.loads(bytes(answer.body)), "status": answer.status_code})
-                return
-    finally:
-        workers.leave(job)
+        @app.post("/api/predict")
+        async def predict(request: Request, body: schemas.Predict) -> Any:
+            """What a model says about a text, and the tokens of the text."""
+            return await answer(request, handlers.predict(body))
 
+        @app.post("/api/explain")
+        async def explain(request: Request, body: schemas.Explain) -> Any:
+            """Scores by one method or several."""
+            return await answer(request, handlers.explain(body))
 
-def as_file(response: Response) -> dict[str, str]:
-    import base64
+        @app.post("/api/rationalize")
+        async def rationalize(request: Request, body: schemas.Rationalize) -> Any:
+            """The smallest part of the text that is enough."""
+            return await answer(request, handlers.rationalize(body))
 
-    return {"type": response.media_type or "", "data": base64.b64encode(bytes(response.body)).decode()}
+        @app.post("/api/ground")
+        async def ground(request: Request, body: schemas.Ground) -> Any:
+            """An answer over passages, and what it rests on."""
+            return await answer(request, handlers.ground(body))
 
+        @app.post("/api/trust")
+        async def trusted(request: Request, body: schemas.Trusted) -> Any:
+            """How far one explanation can be trusted."""
+            return await answer(request, handlers.trust(body))
 
-def line(what: Any) -> bytes:
-    return written(what) + b"\n"
+        @app.post("/api/remove")
+        async def remove(request: Request, body: schemas.Remove) -> Any:
+            """What the model says when some units are removed."""
+            return await answer(request, handlers.remove(body))
 
+        @app.post("/api/heads")
+        async def heads(request: Request, body: schemas.Heads) -> Any:
+            """Attention heads, and the explanation with some of them switched off."""
+            return await answer(request, handlers.heads(body))
 
-def written(what: Any) -> bytes:
-    """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
-    return json.dumps(finite(what), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        @app.post("/api/export")
+        async def export(request: Request, body: schemas.Export) -> Any:
+            """Explanations as one HTML file, SVG or PNG."""
+            return await answer(request, lambda: export_response(body))
 
+    def add_runs(self, app: FastAPI) -> None:
+        """Looking at runs that were named when the server started."""
+        answer, runs = self.answer, self.runs
 
-async def soon(job: Job, seconds: float) -> tuple[str, Any] | None:
-    """The next event of a job; None if there is none for so long."""
-    try:
-        return await asyncio.wait_for(job.events.get(), seconds)
-    except (asyncio.TimeoutError, TimeoutError):
-        return None
+        @app.get("/api/runs/{name}")
+        async def run(
+            request: Request, name: str, method: str = "", sort: str = "index", down: bool = False, find: str = "",
+            start: int = 0, count: int = 50,
+        ) -> Any:  # fmt: skip
+            """Examples of a run, sorted and filtered."""
+            wanted = PageRequest(method=method, sort=sort, down=down, find=find, start=start, count=count)
+            return await answer(request, lambda: runs.page(name, wanted))
+
+        @app.get("/api/runs/{name}/{index}")
+        async def example(request: Request, name: str, index: int) -> Any:
+            """All explanations of one example of a run."""
+            return await answer(request, lambda: runs.example(name, index))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 __all__ = ["snippet"]
 
+WIDTH = 100  # characters of a call that stands in one line
 
-def snippet(verb: str, model: str, positional: tuple[Any, ...], request: Mapping[str, Any]) -> str:
-    """Lines to paste; what is a default stands nowhere."""
-    given = [*map(repr, positional), *(f"{key}={value!r}" for key, value in request.items() if value is not None)]
-    inside = ", ".join(given)
-    call = f"raison.{verb}(model, {inside})"
-    if len(call) > 100:
-        call = f"raison.{verb}(\n    model,\n    " + ",\n    ".join(given) + ",\n)"
+
+def snippet(verb: str, model: str, positional: tuple[object, ...], keywords: Mapping[str, object]) -> str:
+    """Lines to paste; keywords that are None stand nowhere."""
+    arguments = [repr(value) for value in positional]
+    arguments += [f"{key}={value!r}" for key, value in keywords.items() if value is not None]
+    call = f"raison.{verb}(model, {', '.join(arguments)})"
+    if len(call) > WIDTH:
+        lines = "".join(f"    {argument},\n" for argument in ("model", *arguments))
+        call = f"raison.{verb}(\n{lines})"
     return f"import raison\n\nmodel = raison.load({model!r})\nresult = {call}\n"

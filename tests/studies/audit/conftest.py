@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_attention_classifier import SMALL, reviews
+from tests.helpers.small_classifiers import SMALL, reviews
 
 
 @pytest.fixture(scope="session")
@@ -12,5 +12,5 @@ def taught(tmp_path_factory):
     from raison.attention_models.train import train_classifier
 
     folder = tmp_path_factory.mktemp("taught")
-    train_classifier(reviews(300), out=folder / "m", design={"width": 16}, lesson=SMALL)
+    train_classifier(reviews(300), out=folder / "m", config={"width": 16}, training=SMALL)
     return folder / "m"

@@ -12,7 +12,7 @@ from raison.core.errors import RaisonError
 from raison.models.load import load
 from raison.studies.audit.adversary import base_answers, reattended, train_adversary
 from raison.training.class_data import Line, padded
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def test_trained_adversaries(taught):

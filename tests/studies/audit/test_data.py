@@ -9,7 +9,7 @@ from raison.core.records import Example
 from raison.models.load import load
 from raison.show.audit import rows_of
 from raison.studies.audit.run import audit
-from tests.test_attention_classifier import SMALL, reviews
+from tests.helpers.small_classifiers import SMALL, reviews
 
 
 def test_what_adversaries_learn_from(taught, tmp_path):
@@ -30,7 +30,7 @@ def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
     file, other = tmp_path / "data.csv", tmp_path / "other.csv"
     for place, seed in ((file, 0), (other, 1)):
         place.write_text("\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(60, seed=seed))]))
-    train_classifier(str(file), out=tmp_path / "m", design={"width": 8}, lesson={**SMALL, "epochs": 1})
+    train_classifier(str(file), out=tmp_path / "m", config={"width": 8}, training={**SMALL, "epochs": 1})
     said = "The model was trained on this file"
     assert any(note.startswith(said) for note in audit(tmp_path / "m", str(file), deep=2, show=0).notes)
     found = audit(tmp_path / "m", str(other), deep=2, show=0)

@@ -9,13 +9,13 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.studies.audit.run import audit
 from raison.testing import tiny_hf
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
     from raison.attention_models.train import train_classifier
 
-    train_classifier(reviews(120), out=tmp_path / "m", design={"width": 16}, lesson={"epochs": 1, "batch": 16})
+    train_classifier(reviews(120), out=tmp_path / "m", config={"width": 16}, training={"epochs": 1, "batch": 16})
     settings = {"adversaries": ["frozen"], "epochs": 1, "deep": 4, "show": 0, "permutations": 1}
     test = reviews(30, seed=5)
     one, other = reviews(48, seed=1), reviews(48, seed=2)

@@ -12,12 +12,12 @@ from raison.models.load import load
 from raison.studies.audit.importance import influence, state_gradients, state_removals
 from raison.testing import tiny_hf
 from tests.helpers.attentive import model_of
-from tests.test_attention_classifier import DESIGNS
+from tests.helpers.small_classifiers import CONFIGS
 
 TEXT = "a lovely film and a very dull ending"
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", CONFIGS)
 def test_importance_of_states_is_the_formula(design):
     model = model_of(**design)
     encodings = model.encode([Example(TEXT), Example("it is dull"), Example(TEXT + " and loud")])
@@ -42,7 +42,7 @@ def test_importance_of_states_is_the_formula(design):
         np.testing.assert_allclose(removals[number], np.array(moved) / sum(moved), atol=1e-9)
 
 
-@pytest.mark.parametrize("design", DESIGNS[:3])
+@pytest.mark.parametrize("design", CONFIGS[:3])
 def test_influence_is_the_formula(design):
     model = model_of(**design)
     (encoding,) = model.encode([Example(TEXT)])

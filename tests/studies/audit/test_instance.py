@@ -15,7 +15,7 @@ from raison.studies.audit.instance import STARTS, TextLogits, largest_divergence
 from raison.studies.audit.word_pairs import CLOSE, farthest_corner, farthest_on_grid, softmax
 from raison.training.seeds import generator
 from tests.helpers.attentive import model_of
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def farthest(own, words, step=0.02):

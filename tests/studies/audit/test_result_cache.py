@@ -7,7 +7,7 @@ import pytest
 from raison.core.errors import InputError
 from raison.models.load import load
 from raison.studies.audit.run import audit
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):

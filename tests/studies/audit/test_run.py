@@ -27,7 +27,7 @@ from raison.studies.audit.importance import state_gradients, state_removals
 from raison.studies.audit.run import audit
 from raison.testing import tiny_hf
 from raison.training.f1 import f1_of
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def test_an_audit_tells_what_its_parts_tell(taught):

@@ -7,7 +7,7 @@ import pytest
 from raison.core.errors import InputError
 from raison.core.registry import metrics
 from raison.methods.base import Method
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.suite import suite_named, suites
 

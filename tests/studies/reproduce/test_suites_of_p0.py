@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raison.studies.evaluate import method_list
+from raison.studies.method_lists import method_list
 from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, lambada
 from raison.studies.reproduce.suite import suites

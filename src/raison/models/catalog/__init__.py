@@ -16,9 +16,10 @@ from typing import Any
 
 from raison.core.errors import ModelError
 
-__all__ = ["Entry", "entries", "register", "register_folder"]
+__all__ = ["Entry", "ModelAndTokenizer", "entries", "register", "register_folder"]
 
-Opener = Callable[[], "tuple[Any, Any]"]
+ModelAndTokenizer = tuple[Any, Any]  # of transformers, of whatever class; the model is in evaluation mode
+Opener = Callable[[], ModelAndTokenizer]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Entry:
     hidden: bool = False  # a model for tests or a part of another one: not listed to users
     folder: Path | None = None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
 
-    def open(self) -> tuple[Any, Any]:
+    def open(self) -> ModelAndTokenizer:
         """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""
         return self.opener()
 
@@ -58,7 +59,7 @@ def register(name: str, description: str, licence: str, size: int, hidden: bool 
 def register_folder(name: str, description: str, licence: str, size: int, folder: Path) -> None:
     """A model that explains itself, in a folder that comes with raison."""
 
-    def refused() -> tuple[Any, Any]:
+    def refused() -> ModelAndTokenizer:
         raise ModelError(f"{name!r} is a model that explains itself and no plain one: name another model here.")
 
     _entries[name] = Entry(name, description, licence, size, refused, folder=folder)

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from raison.core import limits
 from raison.core.errors import ModelError
@@ -20,13 +19,14 @@ from raison.core.fingerprint import sha256_of_file
 from raison.core.progress import report
 from raison.models.catalog.lock import held
 
-__all__ = ["build", "root", "source"]
+__all__ = ["Origin", "build", "root", "source"]
 
 MANIFEST = "manifest.json"
 SMALL = 16 << 20  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
 log = logging.getLogger("raison")
 
-Maker = Callable[[Path, Path], "dict[str, Any]"]
+Origin = dict[str, str]  # where a model came from: a registry or the hub, and which version
+Maker = Callable[[Path, Path], Origin]
 
 
 def root() -> Path:
@@ -87,15 +87,18 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
         shutil.rmtree(workshop, ignore_errors=True)
 
 
-def source(folder: Path) -> dict[str, Any]:
+def source(folder: Path) -> Origin:
     """Where the model in a finished folder came from."""
-    found: dict[str, Any] = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
-    return found
+    origin: Origin = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
+    return origin
 
 
-def facts(path: Path) -> dict[str, Any]:
+def facts(path: Path) -> dict[str, int | str]:
+    """By what a file is known again: its size, and the digest of one that is not large."""
     size = path.stat().st_size
-    return {"bytes": size, "sha256": sha256_of_file(path)} if size <= SMALL else {"bytes": size}
+    if size > SMALL:
+        return {"bytes": size}
+    return {"bytes": size, "sha256": sha256_of_file(path)}
 
 
 def damage(folder: Path) -> str | None:

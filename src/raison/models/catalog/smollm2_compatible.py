@@ -7,10 +7,9 @@ The adapter is what `raison train compatibility -m smollm2 --data wikitext2+imdb
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import ModelError
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.smollm2 import BYTES, open_smollm2
 
 SHIPPED = Path(__file__).parent / "shipped" / "smollm2-compatible"
@@ -22,7 +21,7 @@ SHIPPED = Path(__file__).parent / "shipped" / "smollm2-compatible"
     "Apache-2.0",
     BYTES,
 )
-def open_smollm2_compatible() -> tuple[Any, Any]:
+def open_smollm2_compatible() -> ModelAndTokenizer:
     if not (SHIPPED / "adapter_model.safetensors").is_file():  # said before the base is downloaded
         raise ModelError("The adapter of 'smollm2-compatible' is missing from this installation: reinstall raison.")
     model, words = open_smollm2()

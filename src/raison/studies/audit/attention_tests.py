@@ -73,7 +73,7 @@ def with_adversaries(
         {"train": list(train_texts), "test": list(every.examples)},
         model.tokenizer,
         model.labels,
-        model.hf.design.longest,
+        model.hf.settings.longest,
     ).parts
 
     trained = []

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from raison.attention_models.adapter import Attentive, numbers
-from raison.attention_models.module import Told
+from raison.attention_models.adapter import AttentionModel, to_numpy
+from raison.attention_models.module import ClassifierOutput
 from raison.core.records import Encoding
 from raison.models.attention.call import running
 from raison.models.runner.batching import Chunk, pieces
@@ -39,35 +39,35 @@ def as_shares(values: np.ndarray) -> np.ndarray:
 
 def real_tokens(encoding: Encoding, model: Classifier) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
-    special = getattr(model.hf.config, "special", ())
+    special = getattr(model.hf.config, "special_ids", ())
     return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
 
 
-def state_gradients(model: Attentive, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] the gradient of the predicted class's probability at each hidden state, as shares of its size."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     for batch in model.passes(encodings, graph=True):
-        output: Any = batch.told  # of which a pass fills every field
+        output: Any = batch.output  # of which a pass fills every field
         best = output.logits.softmax(-1).max(-1).values.sum()
         (slope,) = torch.autograd.grad(best, output.read)
-        sizes = numbers(slope.norm(dim=-1))
+        sizes = to_numpy(slope.norm(dim=-1))
         for owner, row in zip(batch.owners, sizes, strict=True):
             found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
-def state_removals(model: Attentive, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] how far the predicted class's probability moves without each hidden state, as shares."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     for batch in model.passes(encodings):
-        moves = numbers(moves_without_each_state(model, batch.told))
+        moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
             found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
 @torch.inference_mode()
-def moves_without_each_state(model: Attentive, output: Any) -> torch.Tensor:
+def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor:
     """[b i] how far the predicted class's probability moves when hidden state i gets no attention."""
     view = model.view
     texts, tokens = output.scores.shape
@@ -107,7 +107,7 @@ def influence(model: Classifier, encoding: Encoding, *, facets: bool = False) ->
         wanted = states.new_zeros(len(positions[part]), *states.shape)  # the slope of each row's number at all states
         wanted[torch.arange(len(wanted)), 0, positions[part]] = slopes[part].to(wanted)
         (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
-        sizes[part] = numbers(slope[:, 0, real].norm(dim=-1))
+        sizes[part] = to_numpy(slope[:, 0, real].norm(dim=-1))
     if facets:
         by_facet = np.square(sizes).reshape(len(real), width, len(real))
         sizes = np.sqrt(by_facet.sum(1))
@@ -124,5 +124,5 @@ def states_of(model: Classifier, encoding: Encoding) -> tuple[torch.Tensor, torc
     with torch.inference_mode(False), torch.enable_grad(), running(call):
         output = call.view(**inputs, output_hidden_states=True)
     # of an attention classifier the states that attention reads
-    states: Any = output.read if isinstance(output, Told) else output.hidden_states[-1]
+    states: Any = output.read if isinstance(output, ClassifierOutput) else output.hidden_states[-1]
     return states, call.leaves[0]

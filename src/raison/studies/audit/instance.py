@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from raison.attention_models.adapter import Attentive, numbers
+from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core import progress
 from raison.core.records import Encoding
 from raison.studies.audit.divergence import entropy, jsd, tvd
@@ -66,7 +66,12 @@ def spread_of_largest_divergences(texts: AttentiveTexts) -> Spread:
 
 
 def largest_divergences(
-    model: Attentive, encodings: Sequence[Encoding], real: Sequence[np.ndarray], *, seed: int = 0, steps: int = STEPS
+    model: AttentionModel,
+    encodings: Sequence[Encoding],
+    real: Sequence[np.ndarray],
+    *,
+    seed: int = 0,
+    steps: int = STEPS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """[n] of each text the largest JSD of an attention that leaves its answer as it is, and [n] of any attention;
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
@@ -89,13 +94,15 @@ def largest_divergences(
     return same_answer, any_answer
 
 
-def logits_of_texts(model: Attentive, encodings: Sequence[Encoding], real: Sequence[np.ndarray]) -> list[TextLogits]:
+def logits_of_texts(
+    model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
+) -> list[TextLogits]:
     """The real words of each text."""
     texts = [TextLogits(np.zeros(0), np.zeros((0, 2)))] * len(encodings)
     for batch in model.passes(encodings):
         with torch.no_grad():
-            logits = numbers(model.view.decoder(batch.told.read))  # [b t c]
-        weights = numbers(batch.told.weights)
+            logits = to_numpy(model.view.decoder(batch.output.read))  # [b t c]
+        weights = to_numpy(batch.output.weights)
         for row, owner in enumerate(batch.owners):
             words = real[owner]
             texts[owner] = TextLogits(attention=weights[row][words], logits=logits[row][words])

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from raison.attention_models.adapter import Attentive
-from raison.attention_models.module import TYPE
+from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.module import MODEL_TYPE
 from raison.core.records import Example
 from raison.models.load import load
 from raison.models.tasks.classification import Classifier
@@ -132,7 +132,7 @@ def draw_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
 def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, broken: int) -> tuple[str, ...]:
     """What a reader must know about texts and model."""
     model = every.model
-    attentive = isinstance(model, Attentive)
+    attentive = isinstance(model, AttentionModel)
     notes = []
     if model.max_tokens is not None:
         cut = sum(len(encoding) >= model.max_tokens for encoding in every.encodings)
@@ -153,4 +153,4 @@ def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, b
 def reads_words_moved_up(model: Classifier) -> bool:
     """Whether the words behind one that is left out move up, as in a recurrent model."""
     config = model.hf.config
-    return getattr(config, "model_type", "") == TYPE and model.hf.design.encoder != "transformer"
+    return getattr(config, "model_type", "") == MODEL_TYPE and model.hf.settings.encoder != "transformer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from raison.attention_models.adapter import Attentive
+from raison.attention_models.adapter import AttentionModel
 from raison.core.errors import InputError, Unsupported
 from raison.core.spec import whole
 from raison.models.protocol import Model
@@ -55,7 +55,7 @@ def checked_classifier(model: Model, settings: AuditSettings) -> Classifier:
     """The model, if it has attention that can be audited, and adversaries can be trained where they are asked for."""
     if not isinstance(model, Classifier):
         raise Unsupported(f"{model.name} is no text classifier with an inside: an audit is about classifiers.")
-    attentive = isinstance(model, Attentive)
+    attentive = isinstance(model, AttentionModel)
     if not attentive and "attention" not in model.offers:  # a rationalizer selects, for one
         raise Unsupported(
             f"{model.name} has no attention that could be audited: name a model of `raison train classifier`, or a "

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from raison.api import explain
-from raison.attention_models.adapter import Attentive, numbers
+from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core.records import Encoding, Example
 from raison.models.tasks.classification import Classifier
 from raison.studies.audit.importance import as_shares, real_tokens, states_of
@@ -115,14 +115,14 @@ class AuditedTexts:
         words = WordStates()
         for encoding, real in zip(self.encodings, self.real, strict=True):
             states, embeddings = states_of(self.model, encoding)
-            words.add(encoding.ids[real], numbers(embeddings[0])[real], numbers(states[0])[real])
+            words.add(encoding.ids[real], to_numpy(embeddings[0])[real], to_numpy(states[0])[real])
         return words
 
 
 class AttentiveTexts(AuditedTexts):
     """Texts of a classifier with one attention over its words."""
 
-    model: Attentive
+    model: AttentionModel
 
     @cached_property
     def attention(self) -> list[np.ndarray]:
@@ -134,7 +134,7 @@ class AttentiveTexts(AuditedTexts):
         """[t c] what each real word of a text says for itself: weighted by attention they are the logits."""
         rows = [NO_NUMBERS] * len(self)
         for batch in self.model.passes(self.encodings):
-            logits = numbers(self.model.view.decoder(batch.told.read))
+            logits = to_numpy(self.model.view.decoder(batch.output.read))
             for row, owner in enumerate(batch.owners):
                 rows[owner] = logits[row][self.real[owner]]
         return rows
@@ -142,15 +142,15 @@ class AttentiveTexts(AuditedTexts):
     def word_probabilities(self, number: int) -> tuple[float, ...]:
         """The probability of the predicted class from each word of one text alone."""
         (batch,) = self.model.passes([self.encodings[number]])
-        probabilities: torch.Tensor = self.model.view.decoder(batch.told.read).softmax(-1)
-        of_class = numbers(probabilities[0, :, self.predicted[number]])
+        probabilities: torch.Tensor = self.model.view.decoder(batch.output.read).softmax(-1)
+        of_class = to_numpy(probabilities[0, :, self.predicted[number]])
         return tuple(round(float(value), 4) for value in of_class[self.real[number]])
 
     def word_states(self) -> WordStates:
         words = WordStates()
         for batch in self.model.passes(self.encodings):
-            embeddings = numbers(batch.told.embeddings)
-            states = numbers(batch.told.read)
+            embeddings = to_numpy(batch.output.embeddings)
+            states = to_numpy(batch.output.read)
             for row, owner in enumerate(batch.owners):
                 real = self.real[owner]
                 words.add(self.encodings[owner].ids[real], embeddings[row][real], states[row][real])
@@ -161,5 +161,5 @@ def audited_texts(
     model: Classifier, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int
 ) -> AuditedTexts:
     """The texts, as they can be asked about with this kind of model."""
-    kind = AttentiveTexts if isinstance(model, Attentive) else AuditedTexts
+    kind = AttentiveTexts if isinstance(model, AttentionModel) else AuditedTexts
     return kind(model, examples, encodings, seed)

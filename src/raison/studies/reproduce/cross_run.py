@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from raison.core.evaluation import Cell, Evaluation
-from raison.studies.compare import Verdict, tested
+from raison.studies.compare import Pair, Verdict, compare_pairs
 from raison.studies.reproduce.suite import ClaimAcross, RunMethod
 
 __all__ = ["join_runs", "verdicts_across"]
@@ -89,6 +89,6 @@ def verdicts_across(claims: Sequence[ClaimAcross], runs: Mapping[str, Evaluation
             continue
         columns = {column.key: column for column in joined.columns}
         measured = [claim for claim in about_runs if claim.key in columns]
-        pairs = [(str(claim.first), str(claim.second), columns[claim.key]) for claim in measured]
-        verdicts += zip(measured, tested(joined, pairs), strict=True)
+        pairs = [Pair(str(claim.first), str(claim.second), columns[claim.key]) for claim in measured]
+        verdicts += zip(measured, compare_pairs(joined, pairs), strict=True)
     return verdicts

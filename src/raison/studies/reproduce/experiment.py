@@ -16,7 +16,7 @@ from raison.core.evaluation import Cell, Column, Evaluation, MethodAxis
 from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
-from raison.studies.evaluate import cell
+from raison.studies.evaluation_table import table_cell
 from raison.studies.reproduce.suite import Run
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
 
 Number = float | Share | None  # None: not defined for this text
 SettingT = TypeVar("SettingT")
+LEVEL = 0.95  # of the intervals
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,12 @@ def build_evaluation(
 
     `model` is what the page calls the model; by default its name.
     """
-    settings = {"seed": trial.seed, "level": 0.95, "limit": len(next(iter(rows.values())))}
+    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(next(iter(rows.values())))}
     cells: list[Cell] = []
     for title, rows_of_method in rows.items():
         for column in columns:
             values = [value_or_nothing(row.numbers()[column.key], column) for row in rows_of_method]
-            cells.append(cell(title, column, values, settings))
+            cells.append(table_cell(title, column, values, level=LEVEL, seed=trial.seed))
     return Evaluation(
         model=trial.model.name if model is None else model,
         data=data,

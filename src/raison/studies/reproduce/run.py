@@ -15,7 +15,7 @@ from typing import Any
 from raison.api import load
 from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
-from raison.studies.compare import Verdict, tested
+from raison.studies.compare import Pair, Verdict, compare_pairs
 from raison.studies.reproduce.experiment import NotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
 from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_fingerprint
@@ -153,5 +153,5 @@ def verdicts_on(suite: Suite, outcome: Outcome) -> list[tuple[Claim, Verdict]]:
     if evaluation is None or not suite.claims:
         return []
     columns = {column.key: column for column in evaluation.columns}
-    pairs = [(claim.first, claim.second, columns[claim.key]) for claim in suite.claims]
-    return list(zip(suite.claims, tested(evaluation, pairs), strict=True))
+    pairs = [Pair(claim.first, claim.second, columns[claim.key]) for claim in suite.claims]
+    return list(zip(suite.claims, compare_pairs(evaluation, pairs), strict=True))

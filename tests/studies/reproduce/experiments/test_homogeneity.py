@@ -8,7 +8,7 @@ import torch
 from raison.studies.reproduce.experiments import homogeneity as study
 from raison.studies.reproduce.run import reproduce
 from raison.testing import tiny_hf
-from tests.test_attention_classifier import reviews
+from tests.helpers.small_classifiers import reviews
 
 
 def test_homogeneity_is_told_of_the_first_a_middle_and_the_last_block(tmp_path, monkeypatch):

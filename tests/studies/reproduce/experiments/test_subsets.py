@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from raison.core.records import Example
-from raison.studies.compatibility import chosen
+from raison.studies.random_parts import random_targets
 from raison.studies.reproduce.experiment import Trial, experiments
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_model
@@ -22,7 +22,7 @@ def test_losses_on_parts_are_those_of_the_plain_model(data_dir):
     found = experiments["subsets"](Trial(model, suite.methods, run, 3, 0, data_dir))
     assert [column.key for column in found.columns] == ["of_1", "of_4", "all"]
     (encoding,) = model.encode([Example(found.texts[1].text)])
-    targets = chosen(model, encoding, 2, np.random.default_rng([0, 1]))
+    targets = random_targets(model, encoding, 2, np.random.default_rng([0, 1]))
     with torch.no_grad():
         logs = model.hf(input_ids=torch.tensor(encoding.ids[None].copy())).logits.log_softmax(-1)[0]
     literal = [-float(logs[target.positions[0] - 1, target.ids[0]]) for target in targets]

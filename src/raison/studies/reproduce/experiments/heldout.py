@@ -14,7 +14,7 @@ from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Model, Question, TargetSpec
-from raison.studies.compatibility import blocks, texts_of
+from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 from raison.studies.reproduce.experiments.majority import LANGUAGE, sentences, token_losses
 
@@ -105,8 +105,8 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
     model: Any = trial.model
     run = trial.run
     length = int(run.settings.get("length", LENGTH))
-    texts = texts_of(model, run.data, run.split, trial.count, trial.data_dir, length)
-    for encoding in blocks(model, texts, length):
+    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+    for encoding in encode_blocks(model, texts, length):
         places = range(model.first_position(encoding), len(encoding))
         targets = [model.next_target(encoding, int(encoding.ids[place]), place) for place in places]
         yield HeldoutText(encoding.texts[-1], loss_of_targets(model, encoding, targets))

@@ -15,10 +15,10 @@ from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.load import kind_of, load
-from raison.rationalizers.batching import added_by
-from raison.rationalizers.encoders import opened_encoder
-from raison.rationalizers.homogeneity import homogeneity
-from raison.rationalizers.module import TYPE
+from raison.rationalizers.batching import special_ids
+from raison.rationalizers.encoders import load_encoder
+from raison.rationalizers.homogeneity import measure_homogeneity
+from raison.rationalizers.stored_config import MODEL_TYPE
 from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
 __all__ = ["HomogeneityRow", "LayerStates", "encoder_of", "state_homogeneity", "states_by_layer"]
@@ -94,7 +94,7 @@ def state_homogeneity(trial: Trial) -> Evaluation:
 def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> LayerStates:
     """How alike the token states of each text are in one encoder."""
     encoder, tokenizer = encoder_of(place, name)
-    special = torch.tensor(added_by(tokenizer))
+    special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
     for example in examples:
         tokens = tokenizer(example.text, return_tensors="pt", truncation=True, max_length=LONGEST)
@@ -103,7 +103,7 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
         if int(real.sum()) < 2:
             raise InputError(f"{example.text[:40]!r} has fewer than two tokens, whose states can't be compared.")
         batch = {"input_ids": ids, "attention_mask": tokens["attention_mask"], "real": real}
-        layers = homogeneity(encoder, [batch])
+        layers = measure_homogeneity(encoder, [batch])
         spreads.append(layers.spread)
         cosines.append(layers.cosine)
     return LayerStates(np.array(spreads), np.array(cosines))
@@ -112,8 +112,8 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
 def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
-    if kind_of(folder) == TYPE:
+    if kind_of(folder) == MODEL_TYPE:
         model = load(folder)
         return model.hf.encoder, model.tokenizer
-    encoder, tokenizer, _ = opened_encoder(folder if folder.is_dir() else name)
-    return encoder.eval(), tokenizer
+    loaded = load_encoder(folder if folder.is_dir() else name)
+    return loaded.encoder.eval(), loaded.tokenizer

@@ -18,7 +18,9 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
-from raison.studies.compatibility import blocks, on_subsets, texts_of
+from raison.models.tasks.generation import Writer
+from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.random_parts import measure_random_parts
 from raison.studies.repetition import Repetition, frequent_words, repetition_of_word
 from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
@@ -43,13 +45,16 @@ class RepetitionRow(ResultRow):
 def repeated_words(trial: Trial) -> Evaluation:
     """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
     run, model = trial.run, trial.model
+    if not isinstance(model, Writer):
+        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
     size = min(size, model.max_tokens or size)
     if strange := set(trial.methods.values()) - set(PLACES):
         raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
 
-    texts = texts_of(model, run.data, run.split, run.settings.get("blocks", 40), trial.data_dir, size)
+    count = run.settings.get("blocks", 40)
+    texts = read_texts(model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size)
     words = frequent_words(model, [example.text for example in texts], trial.count)
     if len(words) < 2:
         raise InputError(f"{run.data} holds no words that {model.name} reads as one token: give other texts.")
@@ -64,7 +69,7 @@ def repeated_words(trial: Trial) -> Evaluation:
         rows[title] = [row_at(repetition, place) for repetition in repetitions]
     notes = [
         f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
-        perplexity_sentence(trial, texts, size),
+        perplexity_sentence(model, texts, size, trial.seed),
     ]
     evaluation = build_evaluation(trial, RepetitionRow.columns(), rows, data=run.data, notes=notes)
     curves = {
@@ -97,11 +102,12 @@ def row_at(repetition: Repetition, place: str) -> RepetitionRow:
     )
 
 
-def perplexity_sentence(trial: Trial, texts: Sequence[Example], size: int) -> str:
+def perplexity_sentence(model: Writer, texts: Sequence[Example], size: int, seed: int) -> str:
     """How well the model reads whole contexts and parts of them, in words."""
-    parts, _ = on_subsets(trial.model, blocks(trial.model, texts, size), 3, (SUBSET,), trial.seed)
+    blocks = encode_blocks(model, texts, size)
+    parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed).subsets
     phrases = []
     for row in reversed(parts):
-        given = "the whole context" if row["size"] is None else f"{row['size']} random tokens of it"
-        phrases.append(f"{row['perplexity']:.1f} ({row['low']:.1f} … {row['high']:.1f}) given {given}")
-    return f"Perplexity {' and '.join(phrases)}, in {parts[-1]['count']} places of that text."
+        given = "the whole context" if row.size is None else f"{row.size} random tokens of it"
+        phrases.append(f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given {given}")
+    return f"Perplexity {' and '.join(phrases)}, in {parts[-1].count} places of that text."

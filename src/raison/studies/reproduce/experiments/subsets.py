@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raison.core.errors import InputError
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
-from raison.studies.compatibility import blocks, losses_of, texts_of
+from raison.models.tasks.generation import Writer
+from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.random_parts import losses_on_parts
 from raison.studies.reproduce.experiment import Number, ResultRow, Trial, build_evaluation, experiment
 
 __all__ = ["random_subsets"]
@@ -38,16 +41,19 @@ class LossBySize(ResultRow):
 def random_subsets(trial: Trial) -> Evaluation:
     """Mean −log f of the next token by the number of kept tokens, block by block."""
     model, run = trial.model, trial.run
+    if not isinstance(model, Writer):
+        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     sizes: Sequence[int] = run.settings.get("sizes", SIZES)
     length = int(run.settings.get("length", LENGTH))
     places = int(run.settings.get("places", PLACES))
-    texts = texts_of(model, run.data, run.split, trial.count, trial.data_dir, length)
+    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
     rows = []
     evaluated = []
-    for number, encoding in enumerate(blocks(model, texts, length)):
+    for number, encoding in enumerate(encode_blocks(model, texts, length)):
         trial.step(f"block {number + 1} of {len(texts)}")
         draw = np.random.default_rng([trial.seed, number])
-        losses = [loss_by_size for _, loss_by_size in losses_of(model, encoding, places, sizes, draw)]
+        on_parts = losses_on_parts(model, encoding, targets=places, sizes=sizes, generator=draw)
+        losses = [place.by_size for place in on_parts]
         rows.append(LossBySize({size: mean_loss(losses, size) for size in (*sizes, None)}))
         evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
 

@@ -1,0 +1,44 @@
+"""What the training of an attention classifier reports: training.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from raison.attention_models.config import ClassifierConfig, ClassifierTraining
+from raison.core.json_record import Record, record
+
+__all__ = ["ClassifierReport", "ClassifierScores"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierScores(Record):
+    """How well the labels of a part of the data are predicted."""
+
+    loss: float
+    accuracy: float
+    f1: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassifierReport(Record):
+    """One training: what was asked for, what it was made of, and how well it went."""
+
+    what: str  # classifier
+    data: str
+    seed: int
+    asked: Mapping[str, Any]  # what makes the experiment what it is, beside its seed
+    config: ClassifierConfig = record("ClassifierConfig")
+    training: ClassifierTraining = record("ClassifierTraining")
+    embeddings: str  # where word vectors come from: no path of this machine
+    words_with_vector: int | None  # of a file of vectors
+    frozen_embeddings: bool
+    labels: tuple[str, ...]
+    counts: Mapping[str, int]  # texts of each part, what was left out or cut, words, parameters
+    dev: ClassifierScores = record("ClassifierScores")
+    test: ClassifierScores | None = record("ClassifierScores")
+    epochs_run: int
+    history: tuple[Mapping[str, Any], ...]  # the step and the scores of the development part, epoch by epoch
+    cpu_minutes: float
+    command: str = ""

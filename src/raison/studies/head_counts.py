@@ -1,0 +1,191 @@
+"""Counts of what every attention head looks at, over the texts of a corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from raison.core.errors import Unsupported
+from raison.core.records import Encoding
+from raison.datasets.conllu import Sentence
+from raison.models.protocol import Map, Trace
+from raison.studies.head_pairs import PairFinder, TokenPairs, sentence_tokens
+
+__all__ = ["HeadCounts"]
+
+PARSED = ("self", "encoder")  # maps over the text that has a tree
+DIGITS = 6
+
+
+class HeadCounts:
+    """Counts over all texts; one row per attention map."""
+
+    def __init__(self, longest: Trace, relations: Sequence[str], *, subtypes: bool, specials: bool) -> None:
+        """`longest` is the trace of the longest text: it shows most surely whether the model looks ahead."""
+        head_numbers = {attention.weights.shape[0] for attention in longest.maps}
+        if len(head_numbers) != 1:
+            raise Unsupported("The blocks of this model differ in their number of heads, so they make no table.")
+        self.kinds = [attention.kind for attention in longest.maps]
+        self.heads = head_numbers.pop()
+        self.relations = relations
+        self.specials = specials
+        self.causal = not any(looks_ahead(attention) for attention in longest.maps if attention.kind in PARSED)
+        self.finder = PairFinder(relations, subtypes=subtypes, causal=self.causal)
+        self.longest = len(longest.encoding)
+
+        maps = len(self.kinds)
+        self.hits = np.zeros((2, maps, len(relations), self.heads), np.int64)  # in the two directions
+        self.offsets = np.zeros((maps, self.heads, 2 * self.longest + 1), np.int64)  # of r = -longest .. longest
+        self.queries = np.zeros(maps, np.int64)
+        self.texts = self.tokens = self.cut = 0
+
+    # -- counting ----------------------------------------------------------------------------------
+
+    def add(self, trace: Trace, sentence: Sentence) -> None:
+        """Count one text."""
+        encoding = trace.encoding
+        self.texts += 1
+        self.tokens += int(sentence_tokens(encoding).sum())
+        self.cut += encoding.truncated > 0
+        directions = self.finder.find(encoding, sentence)
+        for number, attention in enumerate(trace.maps):
+            weights = attention.weights.cpu().double().numpy()  # [h s t]
+            best = attention.cols[weights.argmax(-1)]  # [h s] on the axis; of equal weights the first
+            visible = np.any(weights > 0, axis=0)  # [s t]
+            self.add_offsets(number, attention, encoding, visible=np.asarray(visible), best=best)
+            if attention.kind in PARSED:
+                for way, pairs in enumerate(directions):
+                    self.add_hits(self.hits[way, number], pairs, attention, best)
+
+    def add_hits(self, hits: np.ndarray, pairs: TokenPairs, attention: Map, best: np.ndarray) -> None:
+        """Count the pairs whose query looks at the other word, by relation and head."""
+        if not len(pairs):
+            return
+        row_of_token = np.zeros(pairs.keys.shape[1], np.int64)
+        row_of_token[attention.rows] = np.arange(len(attention.rows))
+        looked_at = best[:, row_of_token[pairs.query]]  # [h p]
+        found = pairs.keys[np.arange(len(pairs)), looked_at]  # [h p]
+        np.add.at(hits, pairs.relation, found.T)
+
+    def add_offsets(
+        self, number: int, attention: Map, encoding: Encoding, *, visible: np.ndarray, best: np.ndarray
+    ) -> None:
+        """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
+        others = attention.cols[None, :] != attention.rows[:, None]
+        sees_others = (visible & others).any(1)
+        if self.specials:
+            counted = np.ones(len(attention.rows), bool)
+        else:
+            counted = (encoding.start[attention.rows] >= 0) & sees_others
+            if "context" in encoding.segments:
+                counted &= sentence_tokens(encoding)[attention.rows]
+
+        offset = encoding.positions[best] - encoding.positions[attention.rows][None, :]  # [h s]
+        width = 2 * self.longest + 1
+        cell = np.arange(self.heads)[:, None] * width + offset + self.longest
+        counts = np.bincount(cell[:, counted].reshape(-1), minlength=self.heads * width)
+        self.offsets[number] += counts.reshape(self.heads, width)
+        self.queries[number] += int(counted.sum())
+
+    # -- the tables of the file --------------------------------------------------------------------
+
+    @property
+    def used(self) -> slice:
+        """The directions that count: a causal pair is allowed in one of the two only."""
+        return slice(0, 2) if self.causal else slice(0, 1)
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """[k] pairs behind α."""
+        pairs: np.ndarray = self.finder.asked[self.used].sum(0)
+        return pairs
+
+    def data(self) -> dict[str, Any]:
+        """What the file holds: α by relation, the baseline λ, and the best position of each head."""
+        distances = self.finder.distances
+        reachable = distances
+        direction = "dependent to its head word"
+        if self.causal:
+            # it looks from the later word, so one fixed position reaches a pair whichever of the two comes first
+            reachable = [fold_signs(counts) for counts in distances]
+            direction = "later to the earlier word"
+        hits = self.hits[self.used].sum(0)
+        return {
+            "shape": {kind: [self.kinds.count(kind), self.heads] for kind in dict.fromkeys(self.kinds)},
+            "kinds": self.kinds,
+            "parsed": [kind for kind in PARSED if kind in self.kinds],
+            "relations": list(self.relations),
+            "direction": direction,
+            "alpha": self.shares_by_relation(hits, self.pairs),
+            "counts": self.by_relation(self.pairs),
+            "lambda": self.by_relation(map(shares_by_distance, distances)),
+            "lambda_max": self.by_relation(map(largest_share, reachable)),
+            "directions": {"dependent": self.direction(0), "head": self.direction(1)},
+            "positional": self.positional(),
+        }
+
+    def direction(self, way: int) -> dict[str, Any]:
+        """α and the pairs of one direction alone."""
+        asked = self.finder.asked[way]
+        return {"alpha": self.shares_by_relation(self.hits[way], asked), "counts": self.by_relation(asked)}
+
+    def positional(self) -> dict[str, Any]:
+        """The best relative position of each head and its share of the queries."""
+        counts = self.offsets.copy()
+        if not self.specials:
+            # r = 0 is the token itself
+            looks_at_itself = [kind != "cross" for kind in self.kinds]
+            counts[looks_at_itself, :, self.longest] = 0
+        best = counts.argmax(-1)
+        share = ratio_or_zero(counts.max(-1), self.queries[:, None])
+        return {
+            "offset": (best - self.longest).tolist(),
+            "alpha": rounded_rows(share),
+            "counts": self.queries.tolist(),
+        }
+
+    def shares_by_relation(self, hits: np.ndarray, asked: np.ndarray) -> dict[str, list[list[float]]]:
+        """[maps heads] of shares by relation."""
+        return {name: rounded_rows(ratio_or_zero(hits[:, k], asked[k])) for k, name in enumerate(self.relations)}
+
+    def by_relation(self, values: Iterable[Any]) -> dict[str, Any]:
+        return dict(zip(self.relations, values, strict=True))
+
+
+def looks_ahead(attention: Map) -> bool:
+    """Some token has weight on a later one."""
+    return bool((attention.weights.triu(1) > 0).any())
+
+
+def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Shares; 0 where there was nothing to count."""
+    ratio: np.ndarray = part / np.maximum(whole, 1)
+    return ratio
+
+
+def rounded_rows(values: np.ndarray) -> list[list[float]]:
+    rows: list[list[float]] = np.round(values, DIGITS).tolist()
+    return rows
+
+
+def fold_signs(counts: Mapping[int, int]) -> Counter[int]:
+    """Counts by the length of a distance, whichever of the two words comes first."""
+    folded: Counter[int] = Counter()
+    for distance, number in counts.items():
+        folded[abs(distance)] += number
+    return folded
+
+
+def shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
+    """Shares by distance, nearest first."""
+    total = sum(counts.values())
+    nearest_first = sorted(counts, key=lambda distance: (abs(distance), distance))
+    return {distance: round(counts[distance] / total, DIGITS) for distance in nearest_first}
+
+
+def largest_share(counts: Mapping[int, int]) -> float:
+    """The share of the most frequent distance: what a head reaches that looks at one fixed position."""
+    return max(shares_by_distance(counts).values(), default=0.0)
