@@ -35,6 +35,17 @@ from raison.datasets.open import open_dataset
 
 # old key -> new key, at any depth
 RENAMED: dict[str, str] = {
+    # of an audit
+    "accuracy drop": "accuracy_drop",
+    "f1 drop": "f1_drop",
+    "gradient of words": "gradient_of_words",
+    "leaving words out": "leaving_words_out",
+    "gradient of states": "gradient_of_states",
+    "leaving states out": "leaving_states_out",
+    "influence, by facet": "influence_by_facet",
+    "influence, same texts": "influence_same_texts",
+    "frequent words": "frequent_words",
+    "drawn words": "drawn_words",
     "head.norm.weight": "selector.norm.weight",
     "head.norm.bias": "selector.norm.bias",
     "head.linear.weight": "selector.linear.weight",

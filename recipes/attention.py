@@ -22,10 +22,10 @@ from parts import run_parts
 
 from raison.attention_models.train import train_classifier
 from raison.models.load import load
-from raison.studies.audit.run import audit
+from raison.studies.audit.run import Audit, audit
 from raison.studies.evaluate import evaluate
-from raison.studies.reproduce.experiments.audits import line_of
-from raison.studies.reproduce.experiments.lines import add_line, read_lines
+from raison.studies.reproduce.audit_lines import line_of_audit
+from raison.studies.reproduce.recipe_lines import add_line, read_lines
 from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
@@ -35,6 +35,7 @@ DEEP = {"sst": 300, "imdb": 60, "20news": 60, "ag": 150}  # texts of an audit fo
 LONGEST = 202  # two hundred words between [CLS] and [SEP]
 LAMBDAS = (-100, -30, -10, -3, -1, -0.3, 0, 0.3, 0.6, 0.9)
 ENDS = ("sparsegen-100", "sparsegen0.9")
+OF_FEW_TEXTS = ("tau_", "entropy_", "instance_")  # numbers of an audit that are measured on `DEEP` texts
 SWEPT = (0.1, 0.3, 1.0, 3.0, 10.0)  # λ of the adversaries of P3's Figure 1
 # tied and masked models learn slowly, and three epochs without gain end them too soon; so all of P3's have them all
 LONG = {"patience": 15}
@@ -154,7 +155,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         with saved(folder / "audit.json") as half:
             half.write_text(found.to_json() + "\n", encoding="utf-8")
         told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
-        drop = found.replaced["permuted"]["f1 drop"]
+        drop = found.replaced.permuted.f1_drop
         print(
             f"{job.data} {job.name} {seed}: F1 {found.f1:.3f}, permuted −{drop:.3f}, "
             f"{told['cpu_minutes']:.1f} min of training",
@@ -162,7 +163,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         )
 
 
-def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def judged_attention(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """How the attention of a model of SST does as an explanation: words that people marked, and removing words."""
     if job.data != "sst":
         return {}
@@ -182,13 +183,13 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         print(f"{job.data} {job.name} {seed}: left out, since it wants --{job.vectors}", flush=True)
         return
     made(job, seed, arguments)
-    told = json.loads((arguments.out / job.data / job.name / f"seed-{seed}" / "audit.json").read_text(encoding="utf-8"))
-    told["judged"] = judged(job, seed, arguments)
-    line = line_of(told, job.data, job.name, seed)
-    if job.deep:
-        line["numbers"] = {
-            k: v for k, v in line["numbers"].items() if not k.startswith(("tau_", "entropy_", "instance_"))
-        }
+    report = arguments.out / job.data / job.name / f"seed-{seed}" / "audit.json"
+    audited = Audit.from_json(report.read_text(encoding="utf-8"))
+    line = line_of_audit(
+        audited, data=job.data, name=job.name, seed=seed, **judged_attention(job, seed, arguments)
+    ).to_dict()
+    if job.deep:  # so few texts that no number of the line may come from them
+        line["numbers"] = {key: value for key, value in line["numbers"].items() if not key.startswith(OF_FEW_TEXTS)}
     add_line(arguments.out, line)
 
 

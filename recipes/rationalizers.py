@@ -34,8 +34,8 @@ from raison.models.load import load
 from raison.rationalizers.config import VARIANTS
 from raison.rationalizers.train import train_rationalizer
 from raison.rationalizers.training_config import LossWeights, RationalizerTraining
-from raison.studies.reproduce.experiments.lines import add_line, read_lines
-from raison.studies.reproduce.experiments.rationalizers import pooled_f1
+from raison.studies.reproduce.rationalizer_lines import OWN, OtherAnswers, RationalizerLine, TokenCounts, pooled_f1
+from raison.studies.reproduce.recipe_lines import add_line, read_lines
 from raison.training.class_data import marked
 
 BASE = "minilm"
@@ -69,6 +69,15 @@ class Job:
     training: dict[str, Any] = field(default_factory=dict)
     weights: dict[str, Any] = field(default_factory=dict)
     seeds: int = SEEDS
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a model says of every test text and selects in it; see `RationalizerLine`."""
+
+    said: list[Any]
+    picked: dict[str, TokenCounts] = field(default_factory=dict)
+    more: OtherAnswers = OtherAnswers()
 
 
 def lengthy(data: str) -> list[Job]:
@@ -148,7 +157,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     return folder
 
 
-def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> dict[str, list[int]]:
+def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> TokenCounts:
     """Counts of every text: tokens, tokens kept, marked by people, and both."""
     encodings = model.encode([Example(e.text, e.pair) for e in examples], truncate=True)
     rows: list[dict[str, int]] = []
@@ -171,10 +180,10 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
                 "second_kept": int((own & (encoding.segment == 1)).sum()),
             }
         )
-    return {key: [row[key] for row in rows] for key in rows[0]}
+    return TokenCounts(**{key: [row[key] for row in rows] for key in rows[0]})
 
 
-def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     """What the model says and selects of every test text."""
     folder = made(job, seed, arguments)
     _, examples, _ = material(job.data, arguments.data)
@@ -183,20 +192,21 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]
     encodings = model.encode(plain, truncate=True)
     own = model.selections(encodings)
     picked = kept_of(model, examples, lambda encoding, number: own[number].kept)
-    picked["empty"] = [int(choice.empty) for choice in own]
+    picked = replace(picked, empty=[int(choice.empty) for choice in own])
     answers = model.predict(encodings)
     if job.data == "scores":
         train = material(job.data, arguments.data)[0]
         mean = float(np.mean([float(e.label) for e in train]))
         errors = [round((p.value - float(e.label)) ** 2, 6) for p, e in zip(answers, examples, strict=True)]
         of_mean = [round((mean - float(e.label)) ** 2, 6) for e in examples]
-        return {"said": errors, "picked": {"own": picked}, "more": {"of_mean": of_mean}}
-    more = {"every_token": every_token(model, encodings, examples)}
+        return Judgement(errors, {OWN: picked}, OtherAnswers(of_mean=of_mean))
+    more = OtherAnswers()
     if job.data == "sst" and job.name in DISTURBED:
-        more |= robust(model, examples, arguments.data, seed)
+        more = robust(model, examples, arguments.data, seed)
+    more = replace(more, every_token=every_token(model, encodings, examples))
     said = right(answers, examples)
     print(f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1(picked):.3f}", flush=True)
-    return {"said": said, "picked": {"own": picked}, "more": more}
+    return Judgement(said, {OWN: picked}, more)
 
 
 def right(answers: Sequence[Any], examples: Sequence[Example]) -> list[int]:
@@ -250,16 +260,16 @@ def words_of(example: Example) -> list[tuple[str, bool]]:
     return found
 
 
-def robust(model: Any, examples: Sequence[Example], data_dir: Path, seed: int) -> dict[str, list[int]]:
+def robust(model: Any, examples: Sequence[Example], data_dir: Path, seed: int) -> OtherAnswers:
     """1 where the model is right, text by text, of each kind of disturbed texts."""
     found = {}
     for kind, changed in disturbed(examples, data_dir, seed).items():
         encodings = model.encode([Example(e.text) for e in changed], truncate=True)
         found[kind] = right(model.predict(encodings), changed)
-    return found
+    return OtherAnswers(**found)
 
 
-def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     """Rationales of the ordinary model by methods of attribution, as long as a rationalizer's."""
     lengths = lengths_of(arguments.out, job.data, seed)
     folder = made(job, seed, arguments)
@@ -287,10 +297,10 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, An
             model, chosen, lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n])
         )
         print(f"ordinary {name} {seed}: F1 {pooled_f1(picked[name]):.3f}", flush=True)
-    return {"said": said, "picked": picked, "more": robust(model, examples, arguments.data, seed)}
+    return Judgement(said, picked, robust(model, examples, arguments.data, seed))
 
 
-def short(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def short(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     """What the blocks of PLMR's predictor say when they are trained on all tokens: are they its limit?"""
     folder = made(job, seed, arguments)
     from ordinary import open_ordinary
@@ -299,7 +309,7 @@ def short(job: Job, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     model = open_ordinary(folder)
     said = right(model.predict(model.encode([Example(e.text) for e in examples], truncate=True)), examples)
     print(f"short {seed}: accuracy {np.mean(said):.3f}", flush=True)
-    return {"said": said, "picked": {}, "more": {}}
+    return Judgement(said)
 
 
 def lengths_of(place: Path, data: str, seed: int) -> list[int]:
@@ -334,12 +344,21 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
     if seed in read_lines(arguments.out).get((job.data, job.name), {}):
         return
-    told = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(job, seed, arguments)
+    judgement = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(job, seed, arguments)
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
     counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
     left = counts.get("train, left out: in dev or test as well", 0) + material(job.data, arguments.data)[2]
-    line = {"data": job.data, "name": job.name, "seed": seed, "regression": job.data == "scores", "left": left}
-    add_line(arguments.out, {**line, **told})
+    line = RationalizerLine(
+        data=job.data,
+        name=job.name,
+        seed=seed,
+        regression=job.data == "scores",
+        left=left,
+        said=judgement.said,
+        picked=judgement.picked,
+        more=judgement.more,
+    )
+    add_line(arguments.out, line.to_dict())
 
 
 def main() -> int:

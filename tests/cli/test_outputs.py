@@ -20,7 +20,7 @@ from raison.runs.driver import run
 from raison.runs.export import check_dataset, export
 from raison.runs.spec import RunSpec
 from raison.runs.storage import place_of
-from raison.studies.reproduce.run import PART
+from raison.studies.reproduce.part_store import PART
 from raison.testing import tiny_hf
 from raison.training.fit import BEST, CHECKPOINT, prepared
 from raison.training.multi_seed import repeated

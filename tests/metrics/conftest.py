@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from raison.testing.precision import Float64
@@ -11,3 +12,8 @@ from raison.testing.precision import Float64
 def precise():
     with Float64():
         yield
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(0)

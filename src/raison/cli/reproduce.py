@@ -76,15 +76,15 @@ def reproduce(
 def check_places(name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
-    from raison.studies.reproduce.page import sections_of
-    from raison.studies.reproduce.run import PART
+    from raison.studies.reproduce.page import read_page
+    from raison.studies.reproduce.part_store import PART
     from raison.studies.reproduce.suite import suites
 
     if keep is not None:
         check_folder(keep, lambda file: PART.fullmatch(file) is not None, "parts of reproductions")
     if page is None:
         return
-    known = set(sections_of(page)[1]) if page.is_file() else set()
+    known = set(read_page(page).sections) if page.is_file() else set()
     check_outputs([page], force=force or known <= set(suites()), inputs=inputs)
     pictures = sorted((page.parent / "figures").glob(f"{name}[-.]*svg"))
     check_outputs(pictures, force=force or name in known, inputs=inputs)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 __all__ = ["AdversaryResult", "AuditReport", "AuditRow", "AuditedText", "SpreadOfTexts", "rows_of"]
+
+PartT = TypeVar("PartT", covariant=True)
 
 
 class SpreadOfTexts(Protocol):
@@ -63,6 +65,40 @@ class AuditedText(Protocol):
     def label(self) -> str: ...
 
 
+class ReplacedResult(Protocol):
+    """Accuracy and F1 with other attention, and how far they fall."""
+
+    @property
+    def accuracy(self) -> float: ...
+    @property
+    def f1(self) -> float: ...
+    @property
+    def accuracy_drop(self) -> float: ...
+    @property
+    def f1_drop(self) -> float: ...
+    @property
+    def versions(self) -> int: ...
+
+
+class InformationResult(Protocol):
+    """How much hidden states tell about words."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def bias(self) -> float: ...
+    @property
+    def pairs(self) -> int: ...
+    @property
+    def k(self) -> int: ...
+
+
+class Titled(Protocol[PartT]):
+    """Several results of one kind, by what people call them."""
+
+    def by_title(self) -> Mapping[str, PartT]: ...
+
+
 class AuditReport(Protocol):
     """What an audit found."""
 
@@ -79,15 +115,15 @@ class AuditReport(Protocol):
     @property
     def f1_of(self) -> str: ...
     @property
-    def replaced(self) -> Mapping[str, Any]: ...
+    def replaced(self) -> Titled[ReplacedResult]: ...
     @property
-    def agreement(self) -> Mapping[str, SpreadOfTexts]: ...
+    def agreement(self) -> Titled[SpreadOfTexts]: ...
     @property
-    def entropy(self) -> Mapping[str, SpreadOfTexts]: ...
+    def entropy(self) -> Titled[SpreadOfTexts]: ...
     @property
     def token_probability(self) -> SpreadOfTexts | None: ...
     @property
-    def information(self) -> Mapping[str, Any]: ...
+    def information(self) -> Titled[InformationResult]: ...
     @property
     def instance(self) -> SpreadOfTexts | None: ...
     @property
@@ -116,15 +152,15 @@ class AuditRow:
 def rows_of(audit: AuditReport) -> Iterator[AuditRow]:
     """All that was measured."""
     yield from rows_of_accuracy(audit)
-    for name, spread in audit.agreement.items():
+    for name, spread in audit.agreement.by_title().items():
         yield AuditRow.of_spread(f"τ-b with {name}", spread)
-    for name, spread in audit.entropy.items():
+    for name, spread in audit.entropy.by_title().items():
         yield AuditRow.of_spread(f"entropy of {name}", spread)
     if audit.token_probability is not None:
         yield AuditRow.of_spread("probability of the answer from a word alone", audit.token_probability)
-    for name, measured in audit.information.items():
-        chance = f"{measured['bias']:.2f} if shuffled; {measured['pairs']} pairs, {measured['k']} clusters"
-        yield AuditRow(f"information of states about words, {name}", f"{measured['value']:.2f} nats", chance)
+    for name, measured in audit.information.by_title().items():
+        chance = f"{measured.bias:.2f} if shuffled; {measured.pairs} pairs, {measured.k} clusters"
+        yield AuditRow(f"information of states about words, {name}", f"{measured.value:.2f} nats", chance)
     if audit.instance is not None:
         yield AuditRow.of_spread("largest JSD with the same answer", audit.instance)
     for adversary in audit.adversaries:
@@ -140,13 +176,13 @@ def rows_of_accuracy(audit: AuditReport) -> Iterator[AuditRow]:
         yield AuditRow("F1", f"{audit.f1:.3f}", f"of {audit.f1_of}" if audit.f1_of else "")
     else:
         yield AuditRow("F1", "–", f"not defined: no text is {audit.f1_of}")
-    for name, measured in audit.replaced.items():
-        times = f", mean of {measured['versions']}" if measured["versions"] > 1 else ""
+    for name, measured in audit.replaced.by_title().items():
+        times = f", mean of {measured.versions}" if measured.versions > 1 else ""
         if has_f1:
-            drop = describe_drop(measured["f1 drop"])
-            yield AuditRow(f"F1 with {name} attention", f"{measured['f1']:.3f}", drop + times)
-        drop = describe_drop(measured["accuracy drop"])
-        yield AuditRow(f"accuracy with {name} attention", f"{measured['accuracy']:.3f}", drop + times)
+            drop = describe_drop(measured.f1_drop)
+            yield AuditRow(f"F1 with {name} attention", f"{measured.f1:.3f}", drop + times)
+        drop = describe_drop(measured.accuracy_drop)
+        yield AuditRow(f"accuracy with {name} attention", f"{measured.accuracy:.3f}", drop + times)
 
 
 def describe_drop(drop: float) -> str:

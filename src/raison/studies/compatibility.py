@@ -30,7 +30,7 @@ from raison.studies.compatibility_report import Compatibility, RepeatedAtPositio
 from raison.studies.context_blocks import encode_blocks
 from raison.studies.marginalised import compare_with_marginalised
 from raison.studies.random_parts import measure_random_parts
-from raison.studies.repetition import frequent_words, of_word
+from raison.studies.repetition import frequent_words, repetition_of_word
 
 __all__ = ["Compatibility", "check_compatibility", "measure_repetition"]
 
@@ -82,7 +82,7 @@ def measure_repetition(model: Writer, blocks: Sequence[Encoding], furthest: int)
     by_word = []
     for number, (word, other) in enumerate(zip(words, others, strict=True)):
         progress.report(number, len(words), "words repeated")
-        by_word.append(of_word(model, word, other, furthest))
+        by_word.append(repetition_of_word(model, word, other, furthest))
 
     alone = np.mean([repeated.alone for repeated in by_word], axis=0).tolist()
     beside = np.mean([repeated.beside for repeated in by_word], axis=0).tolist()

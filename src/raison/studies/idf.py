@@ -27,11 +27,14 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"A text must be a string, not {type(text).__name__}.")
-        if found := {entry(text[a:b]) for a, b in split_words(text)}:
+        words = {entry(text[start:end]) for start, end in split_words(text)}
+        if words:
             documents += 1
-            counts.update(found)
+            counts.update(words)
     if not documents:
         raise InputError("There are no words to count: give at least one text.")
-    kept = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:largest]
-    about = {"corpus": corpus, "words": len(kept), "different words": len(counts)}
-    return Artifact("idf", {"documents": documents, "counts": dict(kept)}, about=about)
+
+    by_count = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    largest_counts = dict(by_count[:largest])
+    about = {"corpus": corpus, "words": len(largest_counts), "different words": len(counts)}
+    return Artifact("idf", {"documents": documents, "counts": largest_counts}, about=about)

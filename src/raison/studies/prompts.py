@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 
+from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.metrics.answers import answer_f1, exact_match
 from raison.models.protocol import Model
 from raison.models.tasks.generation import Writer
 
-__all__ = ["answered", "marks", "prompted"]
+__all__ = ["answer_quality", "prompt_of", "with_written_answer"]
 
 LONGEST = 24  # tokens of a written answer
 
 
-def prompted(example: Example, template: str) -> Example:
+def prompt_of(example: Example, template: str) -> Example:
     """A question and its context as a prompt; the gold span moves with the context, and only these two may be removed.
 
-    What the model answers is not known yet: see `answered`.
+    What the model answers is not known yet: see `with_written_answer`.
     """
-    assert example.pair is not None
-    made = Example.from_template(template, question=example.text, context=example.pair)
-    begin = next(slot.start for slot in made.slots if slot.name == "context")
+    if example.pair is None:
+        raise InputError(f"The question {example.text[:40]!r} has no context: a prompt needs both.")
+    prompt = Example.from_template(template, question=example.text, context=example.pair)
+    begin = next(slot.start for slot in prompt.slots if slot.name == "context")
     gold = tuple(Span(span.start + begin, span.end + begin) for span in example.gold)
-    return replace(made, id=example.id, label=example.label, gold=gold, meta=example.meta | {"context": example.pair})
+    meta = example.meta | {"context": example.pair}
+    return replace(prompt, id=example.id, label=example.label, gold=gold, meta=meta)
 
 
-def answered(model: Model, example: Example) -> Example:
+def with_written_answer(model: Model, example: Example) -> Example:
     """The example with what a language model writes behind it as target: greedily, up to the end of the line."""
+    if not isinstance(model, Writer):
+        raise InputError(f"{model.name} does not write answers: use a language model.")
     encoding = model.encode([example])[0]
-    assert isinstance(model, Writer)
     ids = torch.from_numpy(encoding.ids.copy())[None].to(model.device)
     with torch.inference_mode():
-        out = model.hf.generate(
+        output = model.hf.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST, do_sample=False
         )
-    said = model.tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
-    line = said.lstrip("\n").split("\n")[0].rstrip()
+    written = model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True)
+    line = written.lstrip("\n").split("\n")[0].rstrip()
     return replace(example, target=line or None)
 
 
-def marks(said: Sequence[str], examples: Sequence[Example]) -> str:
+def answer_quality(answers: Sequence[str], examples: Sequence[Example]) -> str:
     """Exact match and F1 of the answers to these questions, in per cent."""
-    gold = []
-    for example in examples:
-        context = str(example.meta.get("context", example.pair))
-        spans = [context[start:end] for start, end in example.meta.get("answers", [])]
-        gold.append(spans or [str(example.label)])
-    exact, near = (100 * sum(map(score, said, gold)) / len(gold) for score in (exact_match, answer_f1))
+    gold = [gold_answers(example) for example in examples]
+    exact = mean_per_cent(exact_match, answers, gold)
+    near = mean_per_cent(answer_f1, answers, gold)
     return f"Its answers to these questions: exact match {exact:.1f} %, F1 {near:.1f} %."
+
+
+def gold_answers(example: Example) -> list[str]:
+    """The marked answers, or else the label."""
+    context = str(example.meta.get("context", example.pair))
+    spans = [context[start:end] for start, end in example.meta.get("answers", [])]
+    return spans or [str(example.label)]
+
+
+def mean_per_cent(
+    score: Callable[[str, Sequence[str]], float], answers: Sequence[str], gold: Sequence[Sequence[str]]
+) -> float:
+    return 100 * sum(map(score, answers, gold)) / len(gold)

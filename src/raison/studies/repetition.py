@@ -24,13 +24,14 @@ from raison.core.records import Example
 from raison.models.protocol import Question
 from raison.models.runner.score_cache import Memory
 
-__all__ = ["Repeated", "frequent_words", "of_word"]
+__all__ = ["Repetition", "frequent_words", "repetition_of_word"]
 
 BEFORE = "a"  # so that a word is read as it is within a text
+WORD = re.compile(r"(?<!\S)[^\W\d_]+(?!\S)")
 
 
 @dataclass(frozen=True)
-class Repeated:
+class Repetition:
     """What a model says behind one word: [t] for each position of it."""
 
     alone: np.ndarray  # f(w | w), positions from the first on
@@ -41,11 +42,14 @@ class Repeated:
 
 def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     """The most frequent words of texts that are one token with the space before them, most frequent first; with it."""
-    counts = Counter(word for text in texts for word in re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", text))
-    before = len(ids_of(model, BEFORE))
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(WORD.findall(text))
+
+    before = len(free_ids(model, BEFORE))
     words: list[str] = []
     for word, _ in counts.most_common():
-        ids = ids_of(model, f"{BEFORE} {word} {word}")
+        ids = free_ids(model, f"{BEFORE} {word} {word}")
         if len(ids) == before + 2 and ids[-1] == ids[-2]:
             words.append(f" {word}")
         if len(words) == count:
@@ -53,37 +57,40 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     return words
 
 
-def ids_of(model: Any, text: str) -> np.ndarray:
+def free_ids(model: Any, text: str) -> np.ndarray:
+    """The ids of a text's own tokens."""
     (encoding,) = model.encode([Example(text)])
     return np.asarray(encoding.ids[~encoding.fixed])
 
 
-def of_word(model: Any, word: str, other: str, size: int) -> Repeated:
+def repetition_of_word(model: Any, word: str, other: str, size: int) -> Repetition:
     """Every position of a word up to `size` − 1, alone and with `other` at the first position."""
-    alone, alone_top = asked(model, word * size, 0)
-    beside, beside_top = asked(model, other + word * (size - 1), 1)
-    return Repeated(alone, alone_top, beside, beside_top)
+    alone, alone_top = repeated_after(model, word * size, others=0)
+    beside, beside_top = repeated_after(model, other + word * (size - 1), others=1)
+    return Repetition(alone, alone_top, beside, beside_top)
 
 
-def asked(model: Any, text: str, others: int) -> tuple[np.ndarray, np.ndarray]:
+def repeated_after(model: Any, text: str, *, others: int) -> tuple[np.ndarray, np.ndarray]:
     """[t] probability of the word again, and whether it is the first choice, when only the `others` and it are there.
 
     The text is the word over and over behind the others; what stands around the word that is asked about is deleted.
     """
     (encoding,) = model.encode([Example(text)], truncate=True)
-    place = np.flatnonzero(~encoding.fixed)
-    word = int(encoding.ids[place[-1]])
-    differ = np.flatnonzero(encoding.ids[place] != word)
-    begin = int(differ[-1]) + 1 if len(differ) else 0  # some tokenizers put a lone space before everything
-    if not others <= begin <= len(place) - 2:
+    places = np.flatnonzero(~encoding.fixed)
+    word = int(encoding.ids[places[-1]])
+    different = np.flatnonzero(encoding.ids[places] != word)
+    begin = int(different[-1]) + 1 if len(different) else 0  # some tokenizers put a lone space before everything
+    if not others <= begin <= len(places) - 2:
         raise InputError(f"{model.name} does not read {text.split()[-1]!r} as one token: choose other words.")
+
     keep = np.zeros((1, len(encoding)), bool)
-    keep[0, place[begin - others : begin]] = True  # the word itself stays: it is what the target is read from
-    questions = [
-        Question(encoding, replace(model.next_target(encoding, word, int(last) + 1), output="prob"), keep)
-        for last in place[begin:-1]
-    ]
+    keep[0, places[begin - others : begin]] = True  # the word itself stays: it is what the target is read from
+    questions = []
+    for place in places[begin:-1]:
+        target = replace(model.next_target(encoding, word, int(place) + 1), output="prob")
+        questions.append(Question(encoding, target, keep))
     with progress.silence():
         answers = model.score(questions, removal="delete", memory=Memory(limit=0))
-    value = np.array([answer.value[0, 0] for answer in answers])
-    return value, np.array([answer.rank[0, 0] == 0 for answer in answers], dtype=float)
+    probabilities = np.array([answer.value[0, 0] for answer in answers])
+    is_first_choice = np.array([answer.rank[0, 0] == 0 for answer in answers], dtype=float)
+    return probabilities, is_first_choice

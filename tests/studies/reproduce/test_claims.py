@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from raison.studies.compare import compare
-from raison.studies.reproduce.page import held, section
+from raison.studies.reproduce.page import claim_result, section
 from raison.studies.reproduce.run import Outcome
-from raison.studies.reproduce.suite import Across, Claim, Run, Suite
+from raison.studies.reproduce.suite import Claim, ClaimAcross, Run, RunMethod, Suite
 from tests.helpers.evaluations import SIX, table
 
 CLAIM = Claim("A does well", "a", "b", "one")
@@ -25,7 +25,7 @@ CLAIM = Claim("A does well", "a", "b", "one")
 def test_what_a_page_says_of_a_claim(numbers, higher, told):
     evaluation = table(one=(*numbers, higher))
     (verdict,) = compare(evaluation, "a", "b")
-    assert held(CLAIM, verdict) == told
+    assert claim_result(CLAIM, verdict) == told
     suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, (Run("r", "m", "d"),), claims=(CLAIM,))
     outcome = Outcome(suite.runs[0], evaluation, [(CLAIM, verdict)])
     page = section(suite, [outcome], "raison reproduce S")
@@ -38,7 +38,7 @@ def test_what_a_page_says_of_a_claim(numbers, higher, told):
 
 @pytest.mark.parametrize(("first", "second", "told"), [("a", "b", "holds"), ("b", "a", "**the contrary holds**")])
 def test_what_a_page_says_of_two_runs(first, second, told):
-    claim = Across("One model does better", ("r", first), ("s", second), "one")
+    claim = ClaimAcross("One model does better", RunMethod("r", first), RunMethod("s", second), "one")
     runs = (Run("r", "m", "d"), Run("s", "n", "d"))
     suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, runs, across=(claim,))
     outcomes = [Outcome(run, table(one=(*SIX, True))) for run in runs]

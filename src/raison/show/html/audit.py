@@ -34,8 +34,8 @@ def audit_page(audit: AuditReport) -> str:
     body = [
         *verdict_section(audit, title),
         *table_section(audit),
-        *histograms_section(AGREEMENT, audit.agreement, low=-1.0),
-        *histograms_section(ENTROPY, audit.entropy, low=0.0),
+        *histograms_section(AGREEMENT, audit.agreement.by_title(), low=-1.0),
+        *histograms_section(ENTROPY, audit.entropy.by_title(), low=0.0),
         *other_attention_section(audit.instance),
     ]
     if audit.adversaries:

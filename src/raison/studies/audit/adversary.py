@@ -24,15 +24,17 @@ from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
 from raison.models.load import placed
 from raison.studies.audit.divergence import jsd, tvd
+from raison.studies.audit.json_numbers import AuditRecord
 from raison.training.class_data import Line, padded
+from raison.training.course import Course
 from raison.training.feed import Feed
-from raison.training.fit import Course, Stopped, fit
+from raison.training.fit import Stopped, fit
 
-__all__ = ["Adversary", "trained_adversary"]
+__all__ = ["Adversary", "train_adversary"]
 
 
-@dataclass(frozen=True)
-class Adversary:
+@dataclass(frozen=True, eq=False)
+class Adversary(AuditRecord):
     """What a trained adversary reaches on texts that it was not trained on."""
 
     kind: str  # frozen or unfrozen
@@ -43,7 +45,17 @@ class Adversary:
     f1: float
 
 
-def trained_adversary(
+@dataclass(frozen=True)
+class BaseAnswer:
+    """What the base model says about one line; its states only where an adversary needs them."""
+
+    probabilities: torch.Tensor  # [c]
+    attention: torch.Tensor  # [t]
+    states: torch.Tensor | None = None  # [t d]
+    real: torch.Tensor | None = None  # [t] the words among them
+
+
+def train_adversary(
     model: AttentionModel,
     train: Sequence[Line],
     test: Sequence[Line],
@@ -60,45 +72,22 @@ def trained_adversary(
 
     Checkpoints are in the `folder` while it learns; where there is none, a run that is stopped is lost.
     """
-    batch = min(batch, len(train))
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
     base: AttentionClassifier = model.hf
-    new = placed(
-        new_classifier(base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1), base.device
-    )
-    if kind == "frozen":
-        other = copy.deepcopy(base)
-        # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
-        other.scorer = new.scorer
-        moving = list(other.scorer.parameters())
-    else:
-        other = new
-        other.words.weight.requires_grad_(False)
-        moving = [p for name, p in other.named_parameters() if name != "words.weight"]
-    other.requires_grad_(False)
-    for parameter in moving:
-        parameter.requires_grad_()
+    adversary, moving = untrained_adversary(model, kind, seed)
+    loss = frozen_loss if kind == "frozen" else unfrozen_loss
+    answers = base_answers(base, train, states=kind == "frozen")
 
-    known = answers(base, train, states=kind == "frozen")
+    def mean_loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
+        return loss(learner, lines, [answers[id(line)] for line in lines], lam)
 
-    def loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
-        rows = zip(*(known[id(line)] for line in lines), strict=True)
-        said, own, *states = (pad_sequence(list(row), batch_first=True) for row in rows)
-        if kind == "frozen":  # its states are the base's
-            logits, weights = reattended(learner, *states)
-        else:
-            ids, there, _ = padded(lines, device=base.device)
-            mine = learner(ids, attention_mask=there)
-            logits, weights = mine.logits, mine.weights
-        return (tvd(logits.softmax(-1), said) - lam * jsd(weights, own)).mean()
-
-    steps = epochs * (len(train) // batch)
-    feed = Feed(train, batch, seed)  # type: ignore[arg-type]
+    batch = min(batch, len(train))
+    feed = Feed(train, batch, seed)
     with tempfile.TemporaryDirectory() as nowhere:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         course = Course(
             out=Path(nowhere) if folder is None else folder,
-            steps=steps,
+            steps=epochs * (len(train) // batch),
             seed=seed,
             schedule="constant",
             warm=0.0,
@@ -107,16 +96,79 @@ def trained_adversary(
             save_every=1e9 if folder is None else 60.0,
         )
         try:
-            fit(other, [{"params": moving, "peak": lr}], feed, loss, course)
+            fit(adversary, [{"params": moving, "peak": lr}], feed, mean_loss, course)
         except Stopped as error:
             if folder is None:
                 raise Stopped("Stopped; nothing of this audit is kept: with --keep FOLDER it could go on.") from error
             raise
-    apart, moved = compared(base, other, test)
-    said = evaluate_classifier(other, test)
+
+    attention_divergence, answer_distance = mean_divergences(base, adversary, test)
+    quality = evaluate_classifier(adversary, test)
     if folder is not None:
         shutil.rmtree(folder)
-    return Adversary(kind, lam, apart, moved, said.accuracy, said.f1)
+    return Adversary(
+        kind=kind,
+        lam=lam,
+        jsd=attention_divergence,
+        tvd=answer_distance,
+        accuracy=quality.accuracy,
+        f1=quality.f1,
+    )
+
+
+def untrained_adversary(
+    model: AttentionModel, kind: str, seed: int
+) -> tuple[AttentionClassifier, list[torch.nn.Parameter]]:
+    """An adversary before its first step, and the weights of it that move."""
+    base: AttentionClassifier = model.hf
+    new = new_classifier(base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1)
+    new = placed(new, base.device)
+    if kind == "frozen":
+        adversary = copy.deepcopy(base)
+        # from the base's own attention nothing would ever move: JSD and TVD are both at rest there
+        adversary.scorer = new.scorer
+        moving = list(adversary.scorer.parameters())
+    else:
+        adversary = new
+        moving = [weight for name, weight in adversary.named_parameters() if name != "words.weight"]
+
+    adversary.requires_grad_(False)
+    for parameter in moving:
+        parameter.requires_grad_()
+    return adversary, moving
+
+
+def frozen_loss(
+    learner: AttentionClassifier, lines: Sequence[Line], answers: Sequence[BaseAnswer], lam: float
+) -> torch.Tensor:
+    """TVD − λ · JSD of an adversary whose hidden states are the base's."""
+    states = padded_rows([answer.states for answer in answers])
+    real = padded_rows([answer.real for answer in answers])
+    logits, weights = reattended(learner, states, real)
+    return adversarial_loss(logits, weights, answers, lam)
+
+
+def unfrozen_loss(
+    learner: AttentionClassifier, lines: Sequence[Line], answers: Sequence[BaseAnswer], lam: float
+) -> torch.Tensor:
+    """TVD − λ · JSD of a new model."""
+    ids, present, _ = padded(lines, device=learner.device)
+    output = learner(ids, attention_mask=present)
+    return adversarial_loss(output.logits, output.weights, answers, lam)
+
+
+def adversarial_loss(
+    logits: torch.Tensor, weights: torch.Tensor, answers: Sequence[BaseAnswer], lam: float
+) -> torch.Tensor:
+    """The mean of TVD(ŷ, ŷ') − λ · JSD(α, α') over texts."""
+    probabilities = padded_rows([answer.probabilities for answer in answers])
+    attention = padded_rows([answer.attention for answer in answers])
+    return (tvd(logits.softmax(-1), probabilities) - lam * jsd(weights, attention)).mean()
+
+
+def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
+    """[b ..] rows of several lines, padded with zeros to one length."""
+    return pad_sequence([row for row in rows if row is not None], batch_first=True)
 
 
 def reattended(model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -126,30 +178,38 @@ def reattended(model: AttentionClassifier, read: torch.Tensor, real: torch.Tenso
 
 
 @torch.no_grad()
-def answers(
-    base: Any, lines: Sequence[Line], batch: int = 256, states: bool = False
-) -> dict[int, tuple[torch.Tensor, ...]]:
-    """Line, by its identity -> the base's probabilities [c] and attention [t], and its `states` [t d] with the words
-    [t] among them: asked once, not in every epoch."""
-    found = {}
-    order = sorted(lines, key=lambda line: len(line.ids))
-    for start in range(0, len(order), batch):
-        some = order[start : start + batch]
-        ids, there, _ = padded(some, device=base.device)
-        told = base(ids, attention_mask=there)
-        rows = [told.weights, told.read, told.real] if states else [told.weights]
-        for line, said, *every in zip(some, told.logits.softmax(-1), *rows, strict=True):
-            found[id(line)] = (said, *(each[: len(line.ids)] for each in every))
-    return found
+def base_answers(
+    base: AttentionClassifier, lines: Sequence[Line], batch: int = 256, states: bool = False
+) -> dict[int, BaseAnswer]:
+    """Line, by its identity -> the base's answer: asked once, not in every epoch."""
+    answers = {}
+    by_length = sorted(lines, key=lambda line: len(line.ids))
+    for start in range(0, len(by_length), batch):
+        part = by_length[start : start + batch]
+        ids, present, _ = padded(part, device=base.device)
+        output = base(ids, attention_mask=present)
+        probabilities = output.logits.softmax(-1)
+        for row, line in enumerate(part):
+            tokens = slice(len(line.ids))
+            answers[id(line)] = BaseAnswer(
+                probabilities=probabilities[row],
+                attention=output.weights[row, tokens],
+                states=output.read[row, tokens] if states else None,
+                real=output.real[row, tokens] if states else None,
+            )
+    return answers
 
 
 @torch.inference_mode()
-def compared(base: Any, other: Any, lines: Sequence[Line], batch: int = 256) -> tuple[float, float]:
+def mean_divergences(
+    base: AttentionClassifier, adversary: AttentionClassifier, lines: Sequence[Line], batch: int = 256
+) -> tuple[float, float]:
     """Mean JSD of attentions and mean TVD of answers."""
-    apart, moved = [], []
+    divergences, distances = [], []
     for start in range(0, len(lines), batch):
-        ids, there, _ = padded(lines[start : start + batch], device=base.device)
-        one, two = base(ids, attention_mask=there), other(ids, attention_mask=there)
-        apart.append(jsd(one.weights, two.weights))
-        moved.append(tvd(one.logits.softmax(-1), two.logits.softmax(-1)))
-    return float(torch.cat(apart).mean()), float(torch.cat(moved).mean())
+        ids, present, _ = padded(lines[start : start + batch], device=base.device)
+        own = base(ids, attention_mask=present)
+        other = adversary(ids, attention_mask=present)
+        divergences.append(jsd(own.weights, other.weights))
+        distances.append(tvd(own.logits.softmax(-1), other.logits.softmax(-1)))
+    return float(torch.cat(divergences).mean()), float(torch.cat(distances).mean())

@@ -18,24 +18,26 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from raison.attention_models.adapter import AttentionModel
+from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.attention_models.module import ClassifierOutput
 from raison.core.records import Encoding
-from raison.models.attention.call import Call, running
+from raison.models.attention.call import running
+from raison.models.runner.batching import Chunk, pieces
+from raison.models.tasks.classification import Classifier
 
-__all__ = ["influence", "shares", "state_gradients", "state_removals"]
+__all__ = ["as_shares", "influence", "real_tokens", "state_gradients", "state_removals", "states_of"]
 
 ROWS = 1 << 15  # tokens of a batched pass back, at most
 
 
-def shares(values: np.ndarray) -> np.ndarray:
+def as_shares(values: np.ndarray) -> np.ndarray:
     """Sizes that add up to 1; zeros where there is nothing."""
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
-    return np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
+    return np.asarray(np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0))
 
 
-def real_tokens(encoding: Encoding, model: Any) -> np.ndarray:
+def real_tokens(encoding: Encoding, model: Classifier) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
     special = getattr(model.hf.config, "special_ids", ())
     return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
@@ -44,75 +46,83 @@ def real_tokens(encoding: Encoding, model: Any) -> np.ndarray:
 def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] the gradient of the predicted class's probability at each hidden state, as shares of its size."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
-    for each in model.passes(encodings, graph=True):
-        told: Any = each.output
-        best = told.logits.softmax(-1).max(-1).values.sum()
-        (slope,) = torch.autograd.grad(best, told.read)
-        sizes = slope.norm(dim=-1).cpu().double().numpy()
-        for owner, row in zip(each.owners, sizes, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner], model)])
+    for batch in model.passes(encodings, graph=True):
+        output: Any = batch.output  # of which a pass fills every field
+        best = output.logits.softmax(-1).max(-1).values.sum()
+        (slope,) = torch.autograd.grad(best, output.read)
+        sizes = to_numpy(slope.norm(dim=-1))
+        for owner, row in zip(batch.owners, sizes, strict=True):
+            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
 def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
     """[n] how far the predicted class's probability moves without each hidden state, as shares."""
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
-    view = model.view
-    for each in model.passes(encodings):
-        told: Any = each.output
-        b, t = told.scores.shape
-        said = told.logits.softmax(-1)
-        best = said.argmax(-1)
-        with torch.inference_mode():
-            alone = torch.eye(t, dtype=torch.bool, device=told.real.device)
-            there = told.real[:, None, :] & ~alone  # [b i t] without i
-            weights = view.normalizer(told.scores[:, None, :].expand(b, t, t), there)
-            logits = view.decoder(weights @ told.read)  # [b i c]
-            left = logits.softmax(-1).gather(-1, best[:, None, None].expand(b, t, 1))[..., 0]
-            moved = (said.gather(1, best[:, None]) - left).abs().cpu().double().numpy()
-        for owner, row in zip(each.owners, moved, strict=True):
-            found[owner] = shares(row[real_tokens(encodings[owner], model)])
+    for batch in model.passes(encodings):
+        moves = to_numpy(moves_without_each_state(model, batch.output))
+        for owner, row in zip(batch.owners, moves, strict=True):
+            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
-def influence(model: Any, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
+@torch.inference_mode()
+def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor:
+    """[b i] how far the predicted class's probability moves when hidden state i gets no attention."""
+    view = model.view
+    texts, tokens = output.scores.shape
+    probabilities = output.logits.softmax(-1)
+    predicted = probabilities.argmax(-1)
+
+    itself = torch.eye(tokens, dtype=torch.bool, device=output.real.device)
+    others = output.real[:, None, :] & ~itself  # [b i t] without i
+    scores = output.scores[:, None, :].expand(texts, tokens, tokens)
+    logits = view.decoder(view.normalizer(scores, others) @ output.read)  # [b i c]
+
+    of_predicted = predicted[:, None, None].expand(texts, tokens, 1)
+    without = logits.softmax(-1).gather(-1, of_predicted)[..., 0]
+    moves: torch.Tensor = (probabilities.gather(1, predicted[:, None]) - without).abs()
+    return moves
+
+
+def influence(model: Classifier, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
     """[p i] the share that each word has in each hidden state, of any classifier with word embeddings.
 
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
     real = real_tokens(encoding, model)
     states, leaf = states_of(model, encoding)
-    own = states[0].detach()
-    width = own.shape[-1]
-    asked = [(p, f) for p in real for f in (range(width) if facets else (None,))]
-    sizes = np.zeros((len(asked), len(real)))
-    most = max(1, ROWS // max(1, len(encoding)))
-    for start in range(0, len(asked), most):
-        part = asked[start : start + most]
-        rows = torch.arange(len(part))
-        places = torch.tensor([int(p) for p, _ in part])
-        wanted = own.new_zeros(len(part), *states.shape)  # the slope of each row's number at all states
-        if facets:
-            wanted[rows, 0, places, torch.tensor([int(f) for _, f in part])] = 1.0  # type: ignore[arg-type]
-        else:  # of the length of a state
-            wanted[rows, 0, places] = functional.normalize(own[places], dim=-1)
-        (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
-        sizes[start : start + len(part)] = slope[:, 0, real].norm(dim=-1).cpu().double().numpy()
+    width = states.shape[-1]
+    positions = torch.from_numpy(real)
     if facets:
-        sizes = np.sqrt(np.square(sizes).reshape(len(real), width, len(real)).sum(1))
-    return shares(sizes)
+        positions = positions.repeat_interleave(width)
+        slopes = torch.eye(width, dtype=states.dtype).repeat(len(real), 1)
+    else:  # of the length of a state
+        slopes = functional.normalize(states[0].detach()[positions], dim=-1)
+
+    sizes = np.zeros((len(positions), len(real)))
+    most = max(1, ROWS // max(1, len(encoding)))
+    for start in range(0, len(positions), most):
+        part = slice(start, start + most)
+        wanted = states.new_zeros(len(positions[part]), *states.shape)  # the slope of each row's number at all states
+        wanted[torch.arange(len(wanted)), 0, positions[part]] = slopes[part].to(wanted)
+        (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
+        sizes[part] = to_numpy(slope[:, 0, real].norm(dim=-1))
+    if facets:
+        by_facet = np.square(sizes).reshape(len(real), width, len(real))
+        sizes = np.sqrt(by_facet.sum(1))
+    return as_shares(sizes)
 
 
-def states_of(model: Any, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
+def states_of(model: Classifier, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
     """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
-    from raison.models.runner.batching import Chunk, pieces
-
-    keep = np.ones((1, len(encoding)), bool)
-    (piece,) = pieces(0, encoding, None, keep, False)
+    everything = np.ones((1, len(encoding)), bool)
+    (piece,) = pieces(0, encoding, None, everything, False)
     inputs, call = model.tensors(Chunk([piece], piece.lengths, "exact"), "mask")
-    call.view, call.record = model.view, frozenset({"embeddings"})
-    assert isinstance(call, Call)
+    call.view = model.view
+    call.record = frozenset({"embeddings"})
     with torch.inference_mode(False), torch.enable_grad(), running(call):
         output = call.view(**inputs, output_hidden_states=True)
+    # of an attention classifier the states that attention reads
     states: Any = output.read if isinstance(output, ClassifierOutput) else output.hidden_states[-1]
     return states, call.leaves[0]

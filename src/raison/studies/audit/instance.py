@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,22 +31,41 @@ from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core import progress
 from raison.core.records import Encoding
 from raison.studies.audit.divergence import entropy, jsd, tvd
+from raison.studies.audit.spread import Spread
+from raison.studies.audit.texts import AttentiveTexts
+from raison.studies.audit.word_pairs import CLOSE, divergences_of_one_word, farthest_corner, farthest_on_grid
 from raison.training.seeds import generator
 
-__all__ = ["FAR", "instance_divergence"]
+__all__ = ["FAR", "TextLogits", "largest_divergences", "search_divergences", "spread_of_largest_divergences"]
 
-CLOSE = 0.05  # TVD up to which an answer is the same
 FAR = 0.4  # JSD from which an attention is very different
 STARTS = 5  # attentions that are searched for at once
 STEPS = 500
 POOL = 200  # texts that are searched at once
 RATE = 0.01
 PENALTY, SLACK = 500.0, 0.01
-GRID = np.linspace(0, 1, 41)  # shares of the first of two words
-ROOM = 1 << 22  # numbers of a grid at once
 
 
-def instance_divergence(
+@dataclass(frozen=True)
+class TextLogits:
+    """The words of one text: their attention, and what each says for itself."""
+
+    attention: np.ndarray  # [t]
+    logits: np.ndarray  # [t c]
+
+    def __len__(self) -> int:
+        return len(self.attention)
+
+
+def spread_of_largest_divergences(texts: AttentiveTexts) -> Spread:
+    """The largest JSD of an attention that leaves the answer as it is; of texts whose attention can move far at
+    all, which that of one word can't, nor flat attention over three."""
+    same_answer, any_answer = largest_divergences(texts.model, texts.encodings, texts.real, seed=texts.seed)
+    can_move = np.where(any_answer > FAR, same_answer, np.nan)
+    return Spread.of(can_move.tolist(), texts.seed)
+
+
+def largest_divergences(
     model: AttentionModel,
     encodings: Sequence[Encoding],
     real: Sequence[np.ndarray],
@@ -56,127 +75,91 @@ def instance_divergence(
 ) -> tuple[np.ndarray, np.ndarray]:
     """[n] of each text the largest JSD of an attention that leaves its answer as it is, and [n] of any attention;
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
-    own: list[np.ndarray] = [np.zeros(0)] * len(encodings)
-    words: list[np.ndarray] = [np.zeros((0, 2))] * len(encodings)
-    for each in model.passes(encodings):
-        told: Any = each.output
-        with torch.no_grad():
-            every = to_numpy(model.view.decoder(told.read)).astype(np.float64)  # [b t c] what each word says for itself
-        weights = to_numpy(told.weights).astype(np.float64)
-        for row, owner in enumerate(each.owners):
-            own[owner], words[owner] = weights[row][real[owner]], every[row][real[owner]]
-    there = [k for k in range(len(encodings)) if len(own[k])]
-    found, most = np.zeros(len(encodings)), np.zeros(len(encodings))
-    for start in range(0, len(there), POOL):
-        some = there[start : start + POOL]
+    texts = logits_of_texts(model, encodings, real)
+    with_words = [number for number, text in enumerate(texts) if len(text)]
+    same_answer, any_answer = np.zeros(len(texts)), np.zeros(len(texts))
+    for start in range(0, len(with_words), POOL):
+        part = with_words[start : start + POOL]
         if len(model.labels) == 2:
-            found[some] = [corners(own[k], words[k][:, 1] - words[k][:, 0]) for k in some]
+            same_answer[part] = [farthest_of_two_classes(texts[number]) for number in part]
         else:
-            drawn = [first(encodings[k], len(own[k]), seed) for k in some]
-            by_search = searched([own[k] for k in some], [words[k] for k in some], drawn, steps)
-            found[some] = np.maximum(by_search, [pairs(own[k], words[k]) for k in some])
-        most[some] = [one_word(own[k]).max() for k in some]  # JSD is convex: nothing is farther than one word
-        progress.report(start + len(some), len(encodings), "adversarial attention")
-    return found, most
+            starts = [first_logits(encodings[number], len(texts[number]), seed) for number in part]
+            by_search = search_divergences([texts[number] for number in part], starts, steps)
+            on_grid = [farthest_on_grid(texts[number].attention, texts[number].logits) for number in part]
+            same_answer[part] = np.maximum(by_search, on_grid)
+
+        # JSD is convex: nothing is farther than one word
+        any_answer[part] = [divergences_of_one_word(texts[number].attention).max() for number in part]
+        progress.report(start + len(part), len(encodings), "adversarial attention")
+    return same_answer, any_answer
 
 
-def first(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
+def logits_of_texts(
+    model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
+) -> list[TextLogits]:
+    """The real words of each text."""
+    texts = [TextLogits(np.zeros(0), np.zeros((0, 2)))] * len(encodings)
+    for batch in model.passes(encodings):
+        with torch.no_grad():
+            logits = to_numpy(model.view.decoder(batch.output.read))  # [b t c]
+        weights = to_numpy(batch.output.weights)
+        for row, owner in enumerate(batch.owners):
+            words = real[owner]
+            texts[owner] = TextLogits(attention=weights[row][words], logits=logits[row][words])
+    return texts
+
+
+def farthest_of_two_classes(text: TextLogits) -> float:
+    return farthest_corner(text.attention, text.logits[:, 1] - text.logits[:, 0])
+
+
+def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     """[k t] logits to start from; of the text alone, whatever others stand beside it."""
     random = generator(seed, zlib.crc32(np.asarray(encoding.ids, np.int64).tobytes()))
     return 3 * torch.randn(STARTS, count, generator=random, dtype=torch.float64)
 
 
-def corners(own: np.ndarray, lean: np.ndarray) -> float:
-    """Two classes: [t] how much each word leans to the second one."""
-    said = 1 / (1 + np.exp(-(own @ lean)))
-    edges = [logit(max(0.0, said - CLOSE)), logit(min(1.0, said + CLOSE))]
-    inside = (lean >= edges[0]) & (lean <= edges[1])
-    found = [0.0, *one_word(own)[inside]]
-    apart = lean[:, None] - lean[None, :]
-    for edge in edges:
-        if np.isfinite(edge):
-            first = lean[:, None] > lean[None, :]  # each pair once
-            share = np.divide(edge - lean[None, :], apart, out=np.full_like(apart, -1.0), where=first)
-            able = (share >= 0) & (share <= 1)
-            found += two_words(own, np.where(able, share, 0.0))[able].tolist()
-    return float(max(found))
-
-
-def logit(share: float) -> float:
-    with np.errstate(divide="ignore"):
-        return float(np.log(share) - np.log1p(-share))
-
-
-def parts(x: Any) -> Any:
-    """−x ln x."""
-    return -x * np.log(np.where(x > 0, x, 1.0))
-
-
-def one_word(own: np.ndarray) -> np.ndarray:
-    """[t] JSD of attention and all attention on one word."""
-    half = own / 2
-    found: np.ndarray = parts(half).sum() - parts(half) + parts(half + 0.5) - parts(own).sum() / 2
-    return found
-
-
-def two_words(own: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """[.. t t] JSD of attention and of attention on two words, of which the first has `share` [.. t t]."""
-    half, here = own / 2, parts(own / 2)
-    mixed = parts(half[:, None] + share / 2) + parts(half[None, :] + (1 - share) / 2)
-    middle = here.sum() - here[:, None] - here[None, :] + mixed
-    found: np.ndarray = middle - (parts(own).sum() + parts(share) + parts(1 - share)) / 2
-    return found
-
-
-def pairs(own: np.ndarray, words: np.ndarray) -> float:
-    """The largest JSD on a grid between any two words, where the answer stays."""
-    said = shares_of(own @ words)
-    best = 0.0
-    rows = max(1, ROOM // max(1, words.size * len(GRID)))
-    for start in range(0, len(own), rows):
-        some = words[start : start + rows]
-        mixed = GRID[:, None, None, None] * some[None, :, None] + (1 - GRID[:, None, None, None]) * words[None, None]
-        same = np.abs(shares_of(mixed) - said).sum(-1) / 2 <= CLOSE  # [g i j]
-        which = np.arange(start, start + len(some))
-        same &= which[None, :, None] != np.arange(len(own))[None, None, :]
-        for number in np.flatnonzero(same.any((1, 2))):
-            values = two_words(own, np.full((len(own), len(own)), GRID[number]))[which]
-            best = max(best, float(values[same[number]].max()))
-    return best
-
-
-def shares_of(logits: np.ndarray) -> np.ndarray:
-    raised = np.exp(logits - logits.max(-1, keepdims=True))
-    found: np.ndarray = raised / raised.sum(-1, keepdims=True)
-    return found
-
-
-def searched(
-    owns: Sequence[np.ndarray], words: Sequence[np.ndarray], starts: Sequence[torch.Tensor], steps: int
-) -> np.ndarray:
+def search_divergences(texts: Sequence[TextLogits], starts: Sequence[torch.Tensor], steps: int) -> np.ndarray:
     """[b] by Jain & Wallace's search, all texts at once: a step for one costs as much as one for fifty."""
     with torch.inference_mode(False), torch.enable_grad():
-        own = pad_sequence([torch.from_numpy(row) for row in owns], batch_first=True)[:, None]  # [b 1 t]
-        heard = pad_sequence([torch.from_numpy(row) for row in words], batch_first=True)  # [b t c]
-        hidden = torch.arange(own.shape[-1]) >= torch.tensor([len(row) for row in owns])[:, None]  # [b t]
-        free = pad_sequence([start.T for start in starts], batch_first=True).transpose(1, 2).clone().requires_grad_()
-        optimizer = torch.optim.Adam([free], lr=RATE, amsgrad=True)
-        left, right = (list(side) for side in zip(*combinations(range(STARTS), 2), strict=True))
-        said = (own @ heard).softmax(-1)  # [b 1 c]
+        search = AttentionSearch(texts, starts)
+        search.run(steps)
+    with torch.no_grad():
+        _, divergence, distance = search.measure()
+        allowed = torch.where(distance <= CLOSE, divergence, torch.zeros_like(divergence))
+    return np.asarray(allowed.max(-1).values.numpy())
 
-        def moved() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-            weights = free.masked_fill(hidden[:, None], -torch.inf).softmax(-1)  # [b k t]
-            return weights, jsd(weights, own), tvd((weights @ heard).softmax(-1), said)
 
+class AttentionSearch:
+    """Several attentions of each text, moved by gradients away from its own and from each other."""
+
+    def __init__(self, texts: Sequence[TextLogits], starts: Sequence[torch.Tensor]):
+        lengths = torch.tensor([len(text) for text in texts])
+        attention = pad_sequence([torch.from_numpy(text.attention) for text in texts], batch_first=True)
+        self.own = attention[:, None]  # [b 1 t]
+        self.logits = pad_sequence([torch.from_numpy(text.logits) for text in texts], batch_first=True)  # [b t c]
+        self.answers = (self.own @ self.logits).softmax(-1)  # [b 1 c]
+
+        self.padding = torch.arange(attention.shape[-1]) >= lengths[:, None]  # [b t]
+        free = pad_sequence([start.T for start in starts], batch_first=True).transpose(1, 2)
+        self.free = free.clone().requires_grad_()  # [b k t] logits of the attentions
+        pairs = list(combinations(range(STARTS), 2))
+        self.first_of_pair = [first for first, _ in pairs]
+        self.second_of_pair = [second for _, second in pairs]
+
+    def measure(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The attentions [b k t], how far each is from the text's own [b k], and how far its answer moves [b k]."""
+        weights = self.free.masked_fill(self.padding[:, None], -torch.inf).softmax(-1)
+        return weights, jsd(weights, self.own), tvd((weights @ self.logits).softmax(-1), self.answers)
+
+    def run(self, steps: int) -> None:
+        optimizer = torch.optim.Adam([self.free], lr=RATE, amsgrad=True)
         for _ in range(steps):
-            weights, apart, changed = moved()
-            middle = entropy((weights[:, left] + weights[:, right]) / 2)
-            between = (middle.mean(-1) - entropy(weights).mean(-1)).sum()  # each attention is in as many pairs
-            loss = (PENALTY * (changed - SLACK).relu() - apart).sum() - between
+            weights, divergence, distance = self.measure()
+            middle = entropy((weights[:, self.first_of_pair] + weights[:, self.second_of_pair]) / 2)
+            # the mean JSD over pairs; each attention is in as many pairs
+            between = (middle.mean(-1) - entropy(weights).mean(-1)).sum()
+            loss = (PENALTY * (distance - SLACK).relu() - divergence).sum() - between
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
             optimizer.step()
-        with torch.no_grad():
-            _, apart, changed = moved()
-            best = torch.where(changed <= CLOSE, apart, torch.zeros_like(apart)).max(-1).values
-    return np.asarray(best.numpy())

@@ -3,81 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.json_record import Record
 from raison.core.outputs import check_folder
-from raison.studies.audit.adversary import Adversary
-from raison.studies.audit.report import Shown, Spread
-from raison.training.fit import saved
+from raison.training.checkpoint import saved
 
-__all__ = ["Kept"]
+__all__ = ["AuditIdentity", "ResultCache"]
 
-KINDS = {kind.__name__: kind for kind in (Adversary, Shown, Spread)}
-MARK = "audit.json"  # of which audit the parts are
+IDENTITY = "audit.json"  # of which audit the parts are
+
+R = TypeVar("R", bound=Record)
 
 
-class Kept:
-    """Parts of one audit, which `mark` tells from any other; without a folder nothing is kept."""
+@dataclass(frozen=True)
+class AuditIdentity:
+    """What tells one audit from another."""
 
-    def __init__(self, folder: Path | None, mark: dict[str, Any]):
+    model: str  # a fingerprint of what it says of the texts
+    data: str
+    settings: dict[str, Any]
+
+    def difference(self, stored: Any) -> str | None:
+        """The first thing in which a stored identity is another one."""
+        if not isinstance(stored, dict):
+            stored = {}
+        for name, value in asdict(self).items():
+            if stored.get(name, ...) != value:
+                return name
+        return next((name for name in stored if name not in asdict(self)), None)
+
+
+class ResultCache:
+    """Parts of one audit; without a folder nothing is kept."""
+
+    def __init__(self, folder: Path | None, identity: AuditIdentity):
         self.folder = folder
-        if folder is None:
-            return
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another folder.") from None
-        path = folder / MARK
-        if path.exists():
-            try:
-                before = limits.from_json(path.read_text(encoding="utf-8"))
-            except ValueError:
-                before = {}
-            if other := [key for key in {**mark, **before} if before.get(key, ...) != mark.get(key, ...)]:
-                raise InputError(
-                    f"{str(folder)!r} keeps an audit with another {other[0]}: delete it, or choose another folder."
-                )
-        else:
-            check_folder(folder, lambda name: False, "an audit")
-            with saved(path) as half:
-                half.write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
+        if folder is not None:
+            claim_folder(folder, identity)
 
-    def __call__(self, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` makes, once."""
+    def get(self, name: str, kind: type[R], compute: Callable[[], R]) -> R:
+        """The part that is stored, or computed and stored now."""
+        (result,) = self.get_all(name, kind, lambda: [compute()])
+        return result
+
+    def get_all(self, name: str, kind: type[R], compute: Callable[[], Sequence[R]]) -> tuple[R, ...]:
+        """Likewise of several records under one name."""
         if self.folder is None:
-            return make()
+            return tuple(compute())
         path = self.folder / f"{name}.json"
         if path.exists():
             try:
-                return unpacked(limits.from_json(path.read_text(encoding="utf-8")))
-            except (ValueError, TypeError):
+                stored = limits.from_json(path.read_text(encoding="utf-8"))
+                return tuple(kind.from_dict(part) for part in stored)
+            except (ValueError, TypeError, InputError):
                 pass  # damaged: it is made again
-        made = make()
+        results = tuple(compute())
+        lines = json.dumps([result.to_dict() for result in results])
         with saved(path) as half:
-            half.write_text(json.dumps(packed(made)) + "\n", encoding="utf-8")
-        return made
+            half.write_text(lines + "\n", encoding="utf-8")
+        return results
 
-    def place(self, name: str) -> Path | None:
+    def checkpoints(self, name: str) -> Path | None:
         """A folder for checkpoints of a part."""
         return None if self.folder is None else self.folder / name
 
 
-def packed(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"is a": type(value).__name__, **asdict(value)}
-    if isinstance(value, dict):
-        return {key: packed(item) for key, item in value.items()}
-    return [packed(item) for item in value] if isinstance(value, (list, tuple)) else value
+def claim_folder(folder: Path, identity: AuditIdentity) -> None:
+    """Make the folder one of this audit; refuse one that holds another audit, or something else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another folder.") from None
 
+    path = folder / IDENTITY
+    if not path.exists():
+        check_folder(folder, lambda name: False, "an audit")
+        with saved(path) as half:
+            half.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
+        return
 
-def unpacked(value: Any) -> Any:
-    """Lists become tuples, as in what was packed."""
-    if isinstance(value, dict):
-        made = {key: unpacked(item) for key, item in value.items()}
-        return KINDS[made.pop("is a")](**made) if value.get("is a") in KINDS else made
-    return tuple(unpacked(item) for item in value) if isinstance(value, list) else value
+    try:
+        stored = limits.from_json(path.read_text(encoding="utf-8"))
+    except ValueError:
+        stored = {}
+    if other := identity.difference(stored):
+        raise InputError(f"{str(folder)!r} keeps an audit with another {other}: delete it, or choose another folder.")

@@ -11,27 +11,27 @@ import numpy as np
 
 from raison.attention_models.adapter import AttentionModel
 from raison.attention_models.module import MODEL_TYPE
-from raison.core import limits
-from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
-from raison.core.registry import datasets
-from raison.core.spec import whole
-from raison.datasets.base import DEVELOPMENT
-from raison.datasets.open import open_dataset, parse_data_spec
 from raison.models.load import load
-from raison.studies.audit.diagnostics import Looked, shown, train_part, with_names
-from raison.studies.audit.report import Audit, Shown, Spread
-from raison.studies.audit.result_cache import Kept
-from raison.training.class_data import content_of, data_mark
-from raison.training.fit import SEEDS
-from raison.training.multi_seed import REPORT
+from raison.models.tasks.classification import Classifier
+from raison.studies.audit.attention_tests import (
+    with_adversaries,
+    with_tests_of_any_attention,
+    with_tests_of_one_attention,
+)
+from raison.studies.audit.data import DataSource, Texts, trained_on
+from raison.studies.audit.report import Audit
+from raison.studies.audit.result_cache import AuditIdentity, ResultCache
+from raison.studies.audit.settings import AuditSettings, checked_classifier
+from raison.studies.audit.texts import AttentiveTexts, AuditedTexts, audited_texts
+from raison.training.class_data import data_mark
 
-__all__ = ["Audit", "Shown", "Spread", "audit"]
+__all__ = ["Audit", "audit"]
 
 
 def audit(
     model: Any,
-    data: Any,
+    data: Texts,
     *,
     split: str | None = None,
     limit: int | None = None,
@@ -43,7 +43,7 @@ def audit(
     adversaries: Sequence[str] = (),
     lambdas: Sequence[float] = (1.0,),
     epochs: int = 15,
-    train: Any = None,
+    train: Texts | None = None,
     keep: str | os.PathLike[str] | None = None,
     seed: int = 0,
     skip_broken: bool = False,
@@ -57,108 +57,100 @@ def audit(
     or on the labelled texts of `train`, once for each of the `lambdas`. In the folder `keep` every part is kept as soon
     as it is done, and the same audit goes on from there.
     """
-    whole("permutations", permutations, 1)
-    whole("seed", seed, 0, SEEDS)
-    if deep is not None:
-        whole("deep", deep, 1)
-    if bad := [lam for lam in lambdas if not 0 <= lam < float("inf")]:
-        raise InputError(f"λ of an adversary is a number from 0 up, not {bad[0]}.")
-    opened = load(model)
-    if opened.task != "classification" or not hasattr(opened, "hf"):
-        raise Unsupported(f"{opened.name} is no text classifier with an inside: an audit is about classifiers.")
-    if not isinstance(opened, AttentionModel) and "attention" not in opened.offers:  # a rationalizer selects, for one
-        raise Unsupported(
-            f"{opened.name} has no attention that could be audited: name a model of `raison train classifier`, or a "
-            "Hugging Face encoder."
-        )
-    if adversaries and not isinstance(opened, AttentionModel):
-        raise Unsupported(
-            "Adversaries are trained for raison's own attention classifiers: see raison train classifier."
-        )
-    data = os.fspath(data) if isinstance(data, os.PathLike) else data
-    if wrong := [kind for kind in adversaries if kind not in ("frozen", "unfrozen")]:
-        raise InputError(f"An adversary is frozen or unfrozen, not {wrong[0]!r}.")
-    # whatever is wrong with them is said before the long work
-    taught = train_part(opened, data, train, data_dir, skip_broken) if adversaries else []
+    settings = AuditSettings(
+        deep=deep,
+        permutations=permutations,
+        show=show,
+        texts=tuple(texts),
+        adversaries=tuple(adversaries),
+        lambdas=tuple(lambdas),
+        epochs=epochs,
+        seed=seed,
+    )
+    classifier = checked_classifier(load(model), settings)
+    source = DataSource(
+        texts=os.fspath(data) if isinstance(data, os.PathLike) else data,
+        split=split,
+        limit=limit,
+        folder=data_dir,
+        skip_broken=skip_broken,
+    )
+
+    # whatever is wrong with the texts is said before the long work
+    train_texts = source.read_train(classifier, train) if adversaries else []
     if texts:
-        opened.encode([Example(text) for text in texts], truncate=True)
-    found, broken = labelled(data, split, limit, data_dir, skip_broken)
-    examples = with_names(opened, found)
-    encodings = opened.encode([Example(e.text, e.pair) for e in examples], truncate=True)
-    every = Looked(opened, examples, encodings, seed)
-    few = sorted(np.random.default_rng([seed, 3]).permutation(len(examples))[:deep].tolist())
-    looked = Looked(opened, [examples[k] for k in few], [encodings[k] for k in few], seed)
-    cut = sum(opened.max_tokens is not None and len(encoding) >= opened.max_tokens for encoding in encodings)
-    if cut:
-        looked.notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
-    if broken:
-        looked.notes.append(f"{broken} broken records were left out.")
-    own = isinstance(opened, AttentionModel)
-    if len(few) < len(examples):
-        what = "Importance, influence and other attention" if own else "Importance, influence and information"
-        looked.notes.append(f"{what}: {len(few)} of {len(examples)} texts.")
-    if own and taught_on(opened, data):
-        looked.notes.append("The model was trained on this file: on texts that it has not seen it may do otherwise.")
-    if getattr(opened.hf.config, "model_type", "") != MODEL_TYPE or opened.hf.settings.encoder == "transformer":
-        looked.notes.append("A word is left out by hiding it: the others keep their positions, where P2 moves them up.")
-    kept = Kept(
-        None if keep is None else Path(keep),
-        {
-            "model": every.mark(),
-            "data": data_mark(data),
-            "settings": {
-                "deep": deep, "permutations": permutations, "show": show, "texts": list(texts), "epochs": epochs,
-                "seed": seed, "train": data_mark(taught),
-            },
-        },
-    )  # fmt: skip
+        classifier.encode([Example(text) for text in texts], truncate=True)
+    labelled = source.read(classifier)
+
+    every = read_texts(classifier, labelled.examples, seed)
+    deeply = draw_texts(every, deep)
+    identity = AuditIdentity(
+        model=every.fingerprint(),
+        data=data_mark(source.texts),
+        settings=settings.identity() | {"train": data_mark(train_texts)},
+    )
+    cache = ResultCache(None if keep is None else Path(keep), identity)
+    notes = notes_of(every, deeply, source, broken=labelled.broken)
+    report = report_without_tests(every, source, notes)
+    report = with_tests_of_any_attention(report, every, deeply, settings, cache)
+    if isinstance(every, AttentiveTexts) and isinstance(deeply, AttentiveTexts):
+        report = with_tests_of_one_attention(report, every, deeply, settings, cache)
+        report = with_adversaries(report, every, train_texts, settings, cache)
+    return report
+
+
+def report_without_tests(every: AuditedTexts, source: DataSource, notes: tuple[str, ...]) -> Audit:
+    """How good the model is, on which texts."""
+    labels = every.model.labels
     return Audit(
-        model=opened.name,
-        data=data_mark(data) if isinstance(data, str) else "texts in memory",
-        count=len(examples),
-        accuracy=every.accuracy(every.said),
-        f1=every.f1(every.said),
-        f1_of=opened.labels[1] if len(opened.labels) == 2 else "all classes",
-        commonest=float(np.bincount(every.gold).max() / len(every.gold)),
-        replaced=kept("replaced", lambda: every.replaced(permutations)) if own else {},
-        agreement=kept("agreement", looked.agreement),
-        entropy=kept("entropy", looked.entropy),
-        token_probability=kept("alone", every.token_probability) if own else None,
-        information=kept("information", (every if own else looked).information),
-        instance=kept("instance", looked.instance) if own else None,
-        adversaries=every.adversaries(taught, adversaries, lambdas, epochs, kept) if adversaries else (),
-        texts=kept("texts", lambda: (*shown(opened, texts, seed), *looked.shown(show))),
-        notes=tuple(looked.notes),
+        model=every.model.name,
+        data=data_mark(source.texts) if isinstance(source.texts, str) else "texts in memory",
+        count=len(every),
+        accuracy=every.accuracy(every.predicted),
+        f1=every.f1(every.predicted),
+        f1_of=labels[1] if len(labels) == 2 else "all classes",
+        commonest=every.share_of_commonest_label,
+        notes=notes,
     )
 
 
-def taught_on(model: Any, data: Any) -> bool:
-    """Whether the model was trained on this very file."""
-    path = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
-    try:
-        told = limits.from_json(path.read_text(encoding="utf-8"))
-        return bool(content_of(data)) and told["asked"]["content"] == content_of(data)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+def read_texts(model: Classifier, examples: Sequence[Example], seed: int) -> AuditedTexts:
+    """The texts as the model reads them; one that is too long is cut."""
+    plain = [Example(example.text, example.pair) for example in examples]
+    return audited_texts(model, examples, model.encode(plain, truncate=True), seed)
 
 
-def labelled(
-    data: Any, split: str | None, limit: int | None, data_dir: Any, skip_broken: bool
-) -> tuple[list[Example], int]:
-    """The examples, and how many records are broken."""
-    broken = 0
-    if isinstance(data, str):
-        name, _ = parse_data_spec(data)
-        if split is None and name in datasets:
-            split = next((s for s in ("test", *DEVELOPMENT) if s in datasets[name].splits), None)
-        read = open_dataset(data, split, limit, data_dir, skip_broken)
-        found, broken = read.examples, len(read.broken)
-    else:
-        found = list(data)[:limit]
-    if not found:
-        raise InputError("There are no texts to audit the model on.")
-    if missing := sum(e.label is None for e in found):
-        raise InputError(
-            f"{missing} texts have no label, which an audit needs: name their column, as in (label=stars)."
-        )
-    return found, broken
+def draw_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
+    """So many of the texts, drawn by the seed, in their order."""
+    drawn = np.random.default_rng([every.seed, 3]).permutation(len(every))[:count]
+    numbers = sorted(drawn.tolist())
+    examples = [every.examples[number] for number in numbers]
+    encodings = [every.encodings[number] for number in numbers]
+    return audited_texts(every.model, examples, encodings, every.seed)
+
+
+def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, broken: int) -> tuple[str, ...]:
+    """What a reader must know about texts and model."""
+    model = every.model
+    attentive = isinstance(model, AttentionModel)
+    notes = []
+    if model.max_tokens is not None:
+        cut = sum(len(encoding) >= model.max_tokens for encoding in every.encodings)
+        if cut:
+            notes.append(f"{cut} texts are as long as the model reads, or were cut to that.")
+    if broken:
+        notes.append(f"{broken} broken records were left out.")
+    if len(deeply) < len(every):
+        what = "other attention" if attentive else "information"
+        notes.append(f"Importance, influence and {what}: {len(deeply)} of {len(every)} texts.")
+    if attentive and trained_on(model, source.texts):
+        notes.append("The model was trained on this file: on texts that it has not seen it may do otherwise.")
+    if not reads_words_moved_up(model):
+        notes.append("A word is left out by hiding it: the others keep their positions, where P2 moves them up.")
+    return tuple(notes)
+
+
+def reads_words_moved_up(model: Classifier) -> bool:
+    """Whether the words behind one that is left out move up, as in a recurrent model."""
+    config = model.hf.config
+    return getattr(config, "model_type", "") == MODEL_TYPE and model.hf.settings.encoder != "transformer"

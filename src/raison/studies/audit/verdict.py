@@ -6,115 +6,178 @@ where so few texts were looked at that its interval reaches over both. What is c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from raison.studies.audit.adversary import Adversary
 from raison.studies.audit.instance import FAR
+from raison.studies.audit.replaced_attention import ReplacedScores
+from raison.studies.audit.spread import Spread
 
-__all__ = ["verdict"]
+__all__ = ["AuditFindings", "verdict_sentences"]
 
 FEW = 10  # fewer texts decide nothing
 CHANCE = 0.02  # above the share of the commonest class: from there on a model has learned something
-Told = tuple[str, int]
+LARGE_LOSS, SMALL_LOSS = 5, 2  # points: answers depend on attention from the one on, hardly below the other
+
+FOR, UNDECIDED, AGAINST = 1, 0, -1
 
 
-def verdict(found: Any) -> list[str]:
+@dataclass(frozen=True, kw_only=True)
+class AuditFindings:
+    """The numbers of an audit that its verdict rests on; None where one is not defined."""
+
+    count: int  # texts
+    accuracy: float
+    commonest: float  # share of the commonest label
+    permuted: ReplacedScores | None
+    gradient_agreement: Spread | None
+    influence: Spread | None
+    instance: Spread | None
+    adversaries: Sequence[Adversary]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test says: a sentence, and whether it speaks for attention, against it, or is not decided."""
+
+    sentence: str
+    sign: int
+
+
+def verdict_sentences(findings: AuditFindings) -> list[str]:
     """Sentences about an audit; the last one answers the question."""
-    tests = list(tests_of(found))
-    said = [sentence for sentence, _ in tests]
-    signs = [sign for _, sign in tests]
-    if found.commonest and found.accuracy < found.commonest + CHANCE:
-        said.insert(
-            0,
-            f"It is right on {found.accuracy:.0%} of the texts, and the commonest label would be on "
-            f"{found.commonest:.0%}: there is little to explain.",
+    results = test_results(findings)
+    sentences = [result.sentence for result in results]
+    if findings.commonest and findings.accuracy < findings.commonest + CHANCE:
+        warning = (
+            f"It is right on {findings.accuracy:.0%} of the texts, and the commonest label would be on "
+            f"{findings.commonest:.0%}: there is little to explain."
         )
-    return [*said, conclusion(signs)]
+        sentences.insert(0, warning)
+    return [*sentences, conclusion([result.sign for result in results])]
 
 
-def conclusion(signs: list[int]) -> str:
+def conclusion(signs: Sequence[int]) -> str:
+    """The answer to the question, from what all tests say."""
     if not signs:
         return "Too little is defined for this model and these texts to say whether its attention explains it."
-    for_, against = signs.count(1), signs.count(-1)
-    if for_ >= 2 and not against:
+    speak_for, speak_against = signs.count(FOR), signs.count(AGAINST)
+    if speak_for >= 2 and not speak_against:
         return "Its attention can be read as an explanation of its answers."
-    if against and against >= for_:
+    if speak_against and speak_against >= speak_for:
         return "Its attention should not be read as an explanation of its answers."
-    why = "not all tests agree" if against else "only one test speaks for it" if for_ else "no test decides"
-    return f"Its attention can be read as an explanation with care only: {why}."
+
+    reason = "no test decides"
+    if speak_against:
+        reason = "not all tests agree"
+    elif speak_for:
+        reason = "only one test speaks for it"
+    return f"Its attention can be read as an explanation with care only: {reason}."
 
 
-def tests_of(found: Any) -> Iterator[Told]:
-    if "permuted" in found.replaced:
-        yield shuffled(found.replaced["permuted"], found.count)
-    tau = found.agreement.get("gradient of words")
-    if tau is not None and tau.count:
-        sign = decided(tau, 0.25, 0.5)
-        how = {1: "agrees with", 0: "agrees in part with", -1: "has little to do with"}[sign]
-        yield f"Attention {how} the words' importance by gradients (mean τ-b {tau.mean:.2f}{spanned(tau)}).", sign
-    mixed = found.entropy.get("influence")
-    if mixed is not None and mixed.count:
-        sign = -decided(mixed, 0.4, 0.7)
-        how = {1: "belongs to a few words", 0: "mixes some words", -1: "mixes many words"}[sign]
-        yield (
-            f"A hidden state {how} (entropy of influence {mixed.mean:.2f}{spanned(mixed)}, where 1 is all alike).",
-            sign,
-        )
-    if found.instance is not None and found.instance.count:
-        yield others(found.instance)
-    yield from trained(found)
+def test_results(findings: AuditFindings) -> list[Finding]:
+    """The tests that are defined for this audit."""
+    results = []
+    if findings.permuted is not None:
+        results.append(shuffled_attention(findings.permuted, findings.count))
+    if findings.gradient_agreement is not None and findings.gradient_agreement.count:
+        results.append(agreement_with_gradients(findings.gradient_agreement))
+    if findings.influence is not None and findings.influence.count:
+        results.append(mixed_states(findings.influence))
+    if findings.instance is not None and findings.instance.count:
+        results.append(other_attention(findings.instance))
+    frozen = [adversary for adversary in findings.adversaries if adversary.kind == "frozen"]
+    if frozen:
+        results.append(trained_attention(frozen, findings.accuracy))
+    return results
 
 
-def shuffled(row: Any, count: int) -> Told:
+def shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
     """Shuffled attention; where a class is missing F1 is not defined, and accuracy is."""
-    name = "f1" if np.isfinite(row["f1 drop"]) else "accuracy"
-    lost = round(100 * row[f"{name} drop"], 1) + 0.0  # no −0
-    title = "F1" if name == "f1" else "accuracy"
-    change = f"falls by {lost:.1f} points" if lost > 0 else f"rises by {-lost:.1f} points" if lost else "does not fall"
-    sign = (int(lost >= 5) - int(lost < 2)) if count >= FEW else 0
-    how = {1: "depend", 0: "depend somewhat", -1: "hardly depend"}[sign]
-    return (
+    has_f1 = bool(np.isfinite(scores.f1_drop))
+    title = "F1" if has_f1 else "accuracy"
+    lost = points(scores.f1_drop if has_f1 else scores.accuracy_drop)
+    change = "does not fall"
+    if lost > 0:
+        change = f"falls by {lost:.1f} points"
+    elif lost < 0:
+        change = f"rises by {-lost:.1f} points"
+
+    sign = sign_of_loss(lost) if count >= FEW else UNDECIDED
+    how = {FOR: "depend", UNDECIDED: "depend somewhat", AGAINST: "hardly depend"}[sign]
+    return Finding(
         f"With its attention weights shuffled among the words {title} {change}: answers {how} on where attention "
         "looks.",
         sign,
     )
 
 
-def others(instance: Any) -> Told:
+def agreement_with_gradients(tau: Spread) -> Finding:
+    sign = side_of(tau, weak=0.25, strong=0.5)
+    how = {FOR: "agrees with", UNDECIDED: "agrees in part with", AGAINST: "has little to do with"}[sign]
+    number = f"mean τ-b {tau.mean:.2f}{interval_of_few(tau)}"
+    return Finding(f"Attention {how} the words' importance by gradients ({number}).", sign)
+
+
+def mixed_states(influence: Spread) -> Finding:
+    sign = -side_of(influence, weak=0.4, strong=0.7)
+    how = {FOR: "belongs to a few words", UNDECIDED: "mixes some words", AGAINST: "mixes many words"}[sign]
+    number = f"entropy of influence {influence.mean:.2f}{interval_of_few(influence)}"
+    return Finding(f"A hidden state {how} ({number}, where 1 is all alike).", sign)
+
+
+def other_attention(instance: Spread) -> Finding:
     """Single texts: another attention with the same answer. Solved exactly that exists for nine texts in ten of every
     kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
     far = round(100 * float(np.mean(np.array(instance.values) > FAR)))
-    sign = int(far < 50 and instance.count >= FEW)
+    sign = FOR if far < 50 and instance.count >= FEW else UNDECIDED
     usual = "" if far < 50 else ", as it is with nearly every model"
-    return (
+    return Finding(
         f"For {far}% of {instance.count} texts there is an attention that is very different (JSD above {FAR:g} of at "
         f"most 0.69) and gives the same answer{usual}.",
         sign,
     )
 
 
-def trained(found: Any) -> Iterator[Told]:
+def trained_attention(frozen: Sequence[Adversary], accuracy: float) -> Finding:
     """The frozen adversary that moved attention farthest; an unfrozen one is another model and says nothing here."""
-    frozen = [each for each in found.adversaries if each.kind == "frozen"]
-    if not frozen:
-        return
-    best = max(frozen, key=lambda each: each.jsd)
-    lost = round(100 * (found.accuracy - best.accuracy), 1) + 0.0
-    sign = (int(lost >= 5) - int(lost < 2)) if best.jsd > FAR else 0
+    farthest = max(frozen, key=lambda adversary: adversary.jsd)
+    lost = points(accuracy - farthest.accuracy)
+    sign = sign_of_loss(lost) if farthest.jsd > FAR else UNDECIDED
     cost = f"costs {lost:.1f} points of accuracy" if lost > 0 else "costs no accuracy"
-    yield f"A trained attention that is as different as it can be (JSD {best.jsd:.2f}) {cost}.", sign
+    return Finding(
+        f"A trained attention that is as different as it can be (JSD {farthest.jsd:.2f}) {cost}.",
+        sign,
+    )
 
 
-def decided(spread: Any, weak: float, strong: float) -> int:
+def points(drop: float) -> float:
+    """A drop in per cent, as it is printed; never −0."""
+    return round(100 * drop, 1) + 0.0
+
+
+def sign_of_loss(lost: float) -> int:
+    """What a loss of points says: other attention that costs answers speaks for the model's own."""
+    if lost >= LARGE_LOSS:
+        return FOR
+    return AGAINST if lost < SMALL_LOSS else UNDECIDED
+
+
+def side_of(spread: Spread, *, weak: float, strong: float) -> int:
     """1 at `strong` or above, −1 below `weak`; 0 between, and where the interval reaches over both."""
     mean = round(spread.mean, 2)
-    if mean >= strong:
-        return int(spread.low >= weak)
-    return -int(spread.high < strong) if mean < weak else 0
+    if mean >= strong and spread.low >= weak:
+        return 1
+    if mean < weak and spread.high < strong:
+        return -1
+    return 0
 
 
-def spanned(spread: Any) -> str:
+def interval_of_few(spread: Spread) -> str:
     """The interval, of few texts, where it matters."""
-    return f", {spread.low:.2f} to {spread.high:.2f} on {spread.count} texts" if 1 < spread.count < 50 else ""
+    if not 1 < spread.count < 50:
+        return ""
+    return f", {spread.low:.2f} to {spread.high:.2f} on {spread.count} texts"

@@ -1,27 +1,41 @@
 """What an experiment is: numbers of methods, text by text, where a paper's table is more than methods × metrics.
 
 An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
-It is called with a `Trial` and returns what it found as an `Evaluation` (`found`), so that intervals, tests of claims,
-the page and the pictures are those of every other suite.
+It is called with a `Trial` and returns what it found as an `Evaluation` (`build_evaluation`), so that intervals, tests
+of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, Evaluation, MethodAxis
+from raison.core.evaluation import Cell, Column, Evaluation, MethodAxis
 from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
 from raison.studies.evaluation_table import table_cell
 from raison.studies.reproduce.suite import Run
 
-__all__ = ["Experiment", "NotMade", "Trial", "experiment", "experiments", "found"]
+__all__ = [
+    "Experiment",
+    "NotMade",
+    "Number",
+    "ResultRow",
+    "Trial",
+    "build_evaluation",
+    "check_task",
+    "column_field",
+    "experiment",
+    "experiments",
+    "run_setting",
+]
 
 Number = float | Share | None  # None: not defined for this text
+SettingT = TypeVar("SettingT")
+LEVEL = 0.95  # of the intervals
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Trial:
     count: int  # texts at most
     seed: int = 0
     data_dir: Any = None
-    step: Callable[[str], None] = lambda said: None  # tells a person what is being done
+    step: Callable[[str], None] = lambda sentence: None  # tells a person what is being done
     axis: MethodAxis | None = None  # of the suite's pictures
 
 
@@ -51,32 +65,75 @@ class NotMade(InputError):
     """The models of a run are not there yet: its recipe makes them."""
 
 
-def found(
+def run_setting(trial: Trial, name: str, default: SettingT) -> SettingT:
+    """A setting of the run, of the same kind as its default."""
+    value = trial.run.settings.get(name, default)
+    if not isinstance(value, type(default)):
+        raise InputError(f"The setting {name!r} of the run {trial.run.name!r} is like {default!r}, not {value!r}.")
+    return value
+
+
+def check_task(trial: Trial, task: str, kind: str) -> None:
+    """Refuse a model of another task; `kind` names it in words."""
+    if trial.model.task != task:
+        raise InputError(f"{trial.run.name} needs {kind}, and {trial.model.name} is none: pass another model.")
+
+
+def column_field(about: str, *, higher: bool | None, pooled: bool = False, **default: Any) -> Any:
+    """A field of a row: a number, what it is, and whether more is better; `pooled` numbers are `Share`s."""
+    return field(metadata={"about": about, "higher": higher, "pooled": pooled}, **default)
+
+
+class ResultRow:
+    """The numbers of one text: a dataclass whose fields are made by `column_field`."""
+
+    @classmethod
+    def columns(cls) -> tuple[Column, ...]:
+        """A column for each field."""
+        columns = []
+        for item in fields(cls):  # type: ignore[arg-type]
+            about = item.metadata
+            columns.append(Column(item.name, about["about"], higher=about["higher"], pooled=about["pooled"]))
+        return tuple(columns)
+
+    def numbers(self) -> Mapping[str, Number]:
+        """The numbers by the keys of their columns."""
+        return vars(self)
+
+
+def build_evaluation(
     trial: Trial,
     columns: Sequence[Column],
-    numbers: Mapping[str, Sequence[Mapping[str, Number]]],
+    rows: Mapping[str, Sequence[ResultRow]],
     *,
     data: str,
-    about: Sequence[str] = (),
+    model: str | None = None,
+    notes: Sequence[str] = (),
 ) -> Evaluation:
-    """Numbers by title, text by text, as an evaluation; `about` are sentences for the page."""
-    settings = {"seed": trial.seed, "level": 0.95, "limit": len(next(iter(numbers.values())))}
-    cells = [
-        table_cell(
-            title,
-            column,
-            [known_or(row[column.key], column) for row in rows],
-            level=0.95,
-            seed=trial.seed,
-        )
-        for title, rows in numbers.items()
-        for column in columns
-    ]
+    """The rows of each method, by its title and text by text, as an evaluation; `notes` are sentences for the page.
+
+    `model` is what the page calls the model; by default its name.
+    """
+    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(next(iter(rows.values())))}
+    cells: list[Cell] = []
+    for title, rows_of_method in rows.items():
+        for column in columns:
+            values = [value_or_nothing(row.numbers()[column.key], column) for row in rows_of_method]
+            cells.append(table_cell(title, column, values, level=LEVEL, seed=trial.seed))
     return Evaluation(
-        trial.model.name, data, tuple(numbers), tuple(columns), tuple(cells), (), {}, settings, tuple(about)
+        model=trial.model.name if model is None else model,
+        data=data,
+        methods=tuple(rows),
+        columns=tuple(columns),
+        cells=tuple(cells),
+        texts=(),
+        settings=settings,
+        notes=tuple(notes),
     )
 
 
-def known_or(value: Number, column: Column) -> float | Share:
+def value_or_nothing(number: Number, column: Column) -> float | Share:
     """What is not defined for a text: NaN, or nothing of nothing."""
-    return value if value is not None else Share(0, 0) if column.pooled else float("nan")
+    if number is not None:
+        return number
+    return Share(0, 0) if column.pooled else float("nan")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -10,7 +11,12 @@ from raison.core.errors import InputError
 from raison.core.evaluation import MethodAxis
 from raison.core.registry import suggest
 
-__all__ = ["Across", "Claim", "Run", "Suite", "suite_named", "suites"]
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Claim", "ClaimAcross", "Run", "RunMethod", "Suite", "suite_named", "suites"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,23 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Across:
+class RunMethod:
+    """A method in one run of a suite."""
+
+    run: str  # name of the run
+    method: str  # title of the method
+
+    def __str__(self) -> str:
+        return f"{self.run}: {self.method}"
+
+
+@dataclass(frozen=True)
+class ClaimAcross:
     """A claim about two runs: a method of the first is better than a method of the second, on the texts of both."""
 
     text: str
-    first: tuple[str, str]  # name of a run, title of a method
-    second: tuple[str, str]
+    first: RunMethod
+    second: RunMethod
     key: str
 
 
@@ -66,7 +83,7 @@ class Suite:
     metrics: tuple[str, ...] = ()
     experiment: str = ""  # what is done instead of measuring methods by metrics (studies/experiments)
     claims: tuple[Claim, ...] = ()
-    across: tuple[Across, ...] = ()
+    across: tuple[ClaimAcross, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"
     units: str = "token"
@@ -80,29 +97,39 @@ class Suite:
 
 def suites() -> dict[str, Suite]:
     """All suites by name."""
-    try:
-        import tomllib
-    except ImportError:  # before Python 3.11
-        import tomli as tomllib  # type: ignore[no-redef]
-
     found = {}
-    for file in sorted(files("raison.studies.reproduce").joinpath("suites").iterdir(), key=lambda f: f.name):
+    for file in sorted(files("raison.studies.reproduce").joinpath("suites").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
-            runs = tuple(Run(**run) for run in data.pop("run"))
-            claims = tuple(Claim(**claim) for claim in data.pop("claim", []))
-            across = tuple(
-                Across(**{**claim, "first": tuple(claim["first"]), "second": tuple(claim["second"])})
-                for claim in data.pop("across", [])
-            )
-            axis = MethodAxis(**data.pop("axis")) if "axis" in data else None
-            lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-            suite = Suite(runs=runs, claims=claims, across=across, axis=axis, **{**data, **lists})
+            suite = suite_of_toml(tomllib.loads(file.read_text(encoding="utf-8")))
             found[suite.name] = suite
     return found
 
 
+def suite_of_toml(table: dict[str, Any]) -> Suite:
+    """The suite of a TOML file."""
+    runs = [Run(**run) for run in table.pop("run")]
+    claims = [Claim(**claim) for claim in table.pop("claim", [])]
+    across = [claim_across(**claim) for claim in table.pop("across", [])]
+    axis = table.pop("axis", None)
+    others: dict[str, Any] = {}
+    for key, value in table.items():
+        others[key] = tuple(value) if isinstance(value, list) else value
+    return Suite(
+        runs=tuple(runs),
+        claims=tuple(claims),
+        across=tuple(across),
+        axis=None if axis is None else MethodAxis(**axis),
+        **others,
+    )
+
+
+def claim_across(text: str, first: list[str], second: list[str], key: str) -> ClaimAcross:
+    """A claim about two runs, whose sides are [run, method] in TOML."""
+    return ClaimAcross(text, RunMethod(*first), RunMethod(*second), key)
+
+
 def suite_named(name: str) -> Suite:
+    """The suite of this name; a misspelt one is refused with the nearest."""
     known = suites()
     if name not in known:
         raise InputError(f"There is no suite {name!r}.{suggest(name, list(known))} There are: {', '.join(known)}.")

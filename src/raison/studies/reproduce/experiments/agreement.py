@@ -3,49 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
+from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.agreement import fill_templates
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model, TargetSpec
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
-
-__all__ = ["Usable", "agreement", "aimed", "usable_examples"]
-
-COLUMNS = (
-    Column("length", "tokens of the rationale, the previous one counted", False),
-    Column("ratio", "length by that of the smallest rationale", False),
-    Column("antecedent", "the rationale has the antecedent", True),
-    Column("no_distractor", "the rationale has nothing from the brackets", True),
-    Column("reached", "the rationale is enough", True),
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    check_task,
+    column_field,
+    experiment,
+    run_setting,
 )
+from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+
+__all__ = ["AgreementRow", "UsableExample", "UsableExamples", "agreement", "find_parts", "usable_examples"]
+
 EXACT = "exact(evaluations=4000)"
 
 
 @dataclass(frozen=True)
-class Usable:
+class AgreementRow(ResultRow):
+    """The numbers of one example."""
+
+    length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
+    ratio: float | None = column_field("length by that of the smallest rationale", higher=False)
+    antecedent: float = column_field("the rationale has the antecedent", higher=True)
+    no_distractor: float = column_field("the rationale has nothing from the brackets", higher=True)
+    reached: float = column_field("the rationale is enough", higher=True)
+
+
+@dataclass(frozen=True)
+class UsableExample:
     """An example whose answer the model gives, and where its parts are on the axis of tokens."""
 
     example: Example
-    aim: Aim
+    target: TargetInText
     antecedent: int
     distractor: frozenset[int]
 
-    def numbers(self, rationale: Rationale, smallest: int | None) -> dict[str, Number]:
-        return {
-            "length": float(len(rationale.order)),
-            "ratio": None if smallest is None else len(rationale.order) / smallest,
-            "antecedent": float(self.antecedent in rationale.kept),
-            "no_distractor": float(not self.distractor & rationale.kept),
-            "reached": float(rationale.reached),
-        }
+    @property
+    def relation(self) -> str:
+        return str(self.example.meta["relation"])
+
+    def evaluated_text(self) -> EvaluatedText:
+        return EvaluatedText(self.example.id, self.example.text, target=self.target.target.text)
+
+    def row(self, rationale: Rationale, smallest: int | None) -> AgreementRow:
+        """The numbers of a rationale; `smallest` is the length of the smallest one, where that is known."""
+        length = len(rationale.order)
+        return AgreementRow(
+            length=float(length),
+            ratio=None if smallest is None else length / smallest,
+            antecedent=float(self.antecedent in rationale.kept),
+            no_distractor=float(not self.distractor & rationale.kept),
+            reached=float(rationale.reached),
+        )
+
+
+@dataclass
+class UsableExamples:
+    """Examples that the model gets right, and of how many that were tried."""
+
+    examples: list[UsableExample] = field(default_factory=list)
+    tried: dict[str, int] = field(default_factory=dict)  # by relation
+    right: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @property
+    def targets(self) -> list[TargetInText]:
+        return [usable.target for usable in self.examples]
+
+    def add(self, usable: UsableExample) -> None:
+        self.examples.append(usable)
+        self.right[usable.relation] += 1
+
+    def sentence(self) -> str:
+        counts = [f"{relation} {self.right[relation]} of {tried}" for relation, tried in self.tried.items()]
+        return f"Usable of the pairs that were tried, by relation: {'; '.join(counts)}."
 
 
 @experiment("agreement")
@@ -55,102 +100,137 @@ def agreement(trial: Trial) -> Evaluation:
     ratio is defined for the examples of a seeded subset (`exact_count`, 0: no such column) whose smallest rationale was
     proved by the setting `exact` within its budget.
     """
-    usable, told = usable_examples(trial)
-    chosen = np.random.default_rng(trial.seed).permutation(len(usable))[: setting(trial, "exact_count", 40)]
-    subset = sorted(int(k) for k in chosen)
-    exact = searched(trial, "exact", setting(trial, "exact", EXACT), [usable[k].aim for k in subset])[0]
-    smallest = {k: len(one.order) for k, one in zip(subset, exact, strict=True) if one.optimal}
-    numbers, costs, notes = {}, {}, [told]
+    usable = usable_examples(trial)
+    notes = [usable.sentence()]
+    subset = drawn_subset(len(usable), run_setting(trial, "exact_count", 40), trial.seed)
+    smallest = smallest_lengths(trial, usable, subset)
     if subset:
         notes.append(f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples.")
+
+    rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        made, spent = searched(trial, title, spec, [each.aim for each in usable])
-        both = enumerate(zip(usable, made, strict=True))
-        numbers[title] = [each.numbers(one, smallest.get(k)) for k, (each, one) in both]
-        costs[title] = summed(spent, len(usable))
-    if "greedy" in numbers:
-        notes.append(f"Greedy's length by relation: {lengths(usable, numbers['greedy'], trial.seed)}.")
-    columns = [column for column in COLUMNS if subset or column.key != "ratio"]
-    evaluation = found(trial, columns, numbers, data="analogies", about=notes)
-    return replace(evaluation, costs=costs, texts=tuple(seen(each) for each in usable))
+        found = find_rationales(trial, title, spec, usable.targets)
+        costs[title] = found.total_cost(len(usable))
+        rows[title] = [
+            example.row(rationale, smallest.get(number))
+            for number, (example, rationale) in enumerate(zip(usable.examples, found.rationales, strict=True))
+        ]
+    if "greedy" in rows:
+        lengths = lengths_by_relation(usable.examples, rows["greedy"], trial.seed)
+        notes.append(f"Greedy's length by relation: {lengths}.")
+
+    columns = [column for column in AgreementRow.columns() if subset or column.key != "ratio"]
+    evaluation = build_evaluation(trial, columns, rows, data="analogies", notes=notes)
+    texts = [example.evaluated_text() for example in usable.examples]
+    return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
-def usable_examples(trial: Trial) -> tuple[list[Usable], str]:
-    """Examples that the model gets right with and without the brackets, relation by relation in turn, and an account.
+def drawn_subset(count: int, size: int, seed: int) -> list[int]:
+    """The numbers of some examples, drawn by the seed, in order."""
+    drawn = np.random.default_rng(seed).permutation(count)[:size]
+    return sorted(int(number) for number in drawn)
+
+
+def smallest_lengths(trial: Trial, usable: UsableExamples, subset: Sequence[int]) -> dict[int, int]:
+    """Number of an example -> the length of its smallest rationale, where the search proved it."""
+    targets = [usable.targets[number] for number in subset]
+    found = find_rationales(trial, "exact", run_setting(trial, "exact", EXACT), targets)
+    lengths = {}
+    for number, rationale in zip(subset, found.rationales, strict=True):
+        if rationale.optimal:
+            lengths[number] = len(rationale.order)
+    return lengths
+
+
+def usable_examples(trial: Trial) -> UsableExamples:
+    """Examples that the model gets right with and without the brackets, relation by relation in turn.
 
     Of each relation pairs are tried in a seeded order, one from each at a time, until there are `trial.count`.
     """
     check_task(trial, "causal", "a causal language model")
     by_relation = fill_templates(open_dataset("analogies", data=trial.data_dir).examples)
     waiting = {relation: shuffled(examples, trial.seed) for relation, examples in by_relation.items()}
-    tried, right = dict.fromkeys(waiting, 0), dict.fromkeys(waiting, 0)
-    usable: list[Usable] = []
+    usable = UsableExamples(tried=dict.fromkeys(waiting, 0), right=dict.fromkeys(waiting, 0))
     while waiting and len(usable) < trial.count:
         trial.step(f"{trial.run.name}: {len(usable)} of {trial.count} usable examples")
-        wave: list[Usable] = []
+        wave: list[UsableExample] = []
         for relation in list(waiting):
-            one = next_single(trial.model, waiting[relation])
-            if one is None:
+            example = next_of_single_tokens(trial.model, waiting[relation])
+            if example is None:
                 del waiting[relation]
             else:
-                wave.append(one)
-                tried[relation] += 1
-        for each in answered(trial.model, wave)[: trial.count - len(usable)]:
-            usable.append(each)
-            right[each.example.meta["relation"]] += 1
-    if not usable:
+                wave.append(example)
+                usable.tried[relation] += 1
+
+        room = trial.count - len(usable)
+        for example in answered_rightly(trial.model, wave)[:room]:
+            usable.add(example)
+    if not len(usable):
         raise InputError(f"{trial.model.name} gives none of the answers, so there is nothing to explain.")
-    counts = "; ".join(f"{relation} {right[relation]} of {tried[relation]}" for relation in tried)
-    return usable, f"Usable of the pairs that were tried, by relation: {counts}."
+    return usable
 
 
 def shuffled(examples: Sequence[Example], seed: int) -> Iterator[Example]:
     order = np.random.default_rng(seed).permutation(len(examples))
-    return iter([examples[k] for k in order])
+    return iter([examples[number] for number in order])
 
 
-def next_single(model: Model, examples: Iterator[Example]) -> Usable | None:
+def next_of_single_tokens(model: Model, examples: Iterator[Example]) -> UsableExample | None:
     """The next example both of whose words are single tokens."""
     for example in examples:
-        if (one := aimed(model, example)) is not None:
-            return one
+        found = find_parts(model, example)
+        if found is not None:
+            return found
     return None
 
 
-def aimed(model: Model, example: Example) -> Usable | None:
+def find_parts(model: Model, example: Example) -> UsableExample | None:
     """Where things are in an example; None where one of its words has several tokens."""
     (encoding,) = model.encode([example])
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
-    span, (start, end) = example.gold[0], example.meta["aside"]
-    inside = np.flatnonzero((encoding.start < span.end) & (encoding.end > span.start))
-    if len(target.ids) > 1 or len(inside) > 1:
+    word = example.gold[0]
+    in_word = np.flatnonzero((encoding.start < word.end) & (encoding.end > word.start))
+    if len(target.ids) > 1 or len(in_word) > 1:
         return None
-    same = np.flatnonzero(encoding.ids == encoding.ids[inside[0]])
-    brackets = np.flatnonzero((encoding.start < end) & (encoding.end > start))
-    return Usable(example, Aim(longer, target), int(same[-1]), frozenset(map(int, brackets)))
+
+    same_word = np.flatnonzero(encoding.ids == encoding.ids[in_word[0]])
+    start, end = example.meta["aside"]
+    in_brackets = np.flatnonzero((encoding.start < end) & (encoding.end > start))
+    return UsableExample(
+        example=example,
+        target=TargetInText(longer, target),
+        antecedent=int(same_word[-1]),
+        distractor=frozenset(map(int, in_brackets)),
+    )
 
 
-def answered(model: Model, wave: Sequence[Usable]) -> list[Usable]:
+def answered_rightly(model: Model, wave: Sequence[UsableExample]) -> list[UsableExample]:
     """Those whose answer is the model's next word with the brackets, and without them."""
-    for text in ("without", "with"):
-        examples = [Example(each.example.meta["without"]) if text == "without" else each.example for each in wave]
-        said = model.predict(model.encode(examples)) if examples else []
-        wave = [each for each, one in zip(wave, said, strict=True) if one.target.ids == each.aim.target.ids]
-    return list(wave)
+    without_brackets = [Example(usable.example.meta["without"]) for usable in wave]
+    right = with_right_answer(model, wave, without_brackets)
+    return with_right_answer(model, right, [usable.example for usable in right])
 
 
-def lengths(usable: Sequence[Usable], rows: Sequence[dict[str, Number]], seed: int) -> str:
+def with_right_answer(model: Model, wave: Sequence[UsableExample], examples: Sequence[Example]) -> list[UsableExample]:
+    """Those whose answer is the model's next word behind these texts."""
+    if not wave:
+        return []
+    predictions = model.predict(model.encode(examples))
+    pairs = zip(wave, predictions, strict=True)
+    return [usable for usable, prediction in pairs if prediction.target.ids == usable.target.target.ids]
+
+
+def lengths_by_relation(examples: Sequence[UsableExample], rows: Sequence[AgreementRow], seed: int) -> str:
     """Mean length with its interval for each relation, in words."""
     by_relation: dict[str, list[float]] = {}
-    for each, row in zip(usable, rows, strict=True):
-        by_relation.setdefault(each.example.meta["relation"], []).append(float(row["length"]))  # type: ignore[arg-type]
-    told = []
-    for relation, values in by_relation.items():
-        mean = mean_interval(np.array(values), seed=seed)
-        sure = f"{mean.low:.1f} … {mean.high:.1f}, {len(values)} examples" if len(values) > 1 else "1 example"
-        told.append(f"{relation} {mean.estimate:.1f} ({sure})")
-    return "; ".join(told)
+    for example, row in zip(examples, rows, strict=True):
+        by_relation.setdefault(example.relation, []).append(row.length)
 
-
-def seen(each: Usable) -> EvaluatedText:
-    return EvaluatedText(each.example.id, each.example.text, target=each.aim.target.text)
+    phrases = []
+    for relation, lengths in by_relation.items():
+        mean = mean_interval(np.array(lengths), seed=seed)
+        interval = "1 example"
+        if len(lengths) > 1:
+            interval = f"{mean.low:.1f} … {mean.high:.1f}, {len(lengths)} examples"
+        phrases.append(f"{relation} {mean.estimate:.1f} ({interval})")
+    return "; ".join(phrases)

@@ -6,195 +6,203 @@ A method of such a suite is the name of a kind of model, and what is resampled a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from raison.core.evaluation import Column, EvaluatedText, Evaluation, MethodAxis
-from raison.studies.reproduce.experiment import NotMade, Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.lines import read_lines
+from raison.core.evaluation import EvaluatedText, Evaluation, MethodAxis
+from raison.studies.reproduce.audit_lines import AuditLine, AuditNumbers
+from raison.studies.reproduce.experiment import (
+    NotMade,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+)
+from raison.studies.reproduce.recipe_lines import read_lines
 
-__all__ = ["audits", "line_of", "numbers_of"]
+__all__ = ["AuditRow", "audit_tables", "audited_kinds", "correlation_with_lambda", "row_of_line"]
 
 SHOWN = 32  # words of a text that a picture has room for
-# of a number without a good and a bad side: what speaks for attention that explains
-COLUMNS = (
-    Column("accuracy", "on the test part", True),
-    Column("f1", "of the second class, test part", True),
-    Column("uniform", "F1 lost with uniform attention", True),
-    Column("permuted", "F1 lost with shuffled attention, the mean of ten", True),
-    Column("tau_gradient_words", "τ-b of attention and the gradient at words", True),
-    Column("tau_removed_words", "τ-b of attention and leaving words out", True),
-    Column("tau_gradient_states", "τ-b of attention and the gradient at states", True),
-    Column("tau_removed_states", "τ-b of attention and leaving states out", True),
-    Column("entropy_attention", "of attention", False),
-    Column("entropy_gradient", "of words' importance by gradients", False),
-    Column("entropy_removed", "of words' importance by leaving them out", False),
-    Column("entropy_influence", "of words' influence on a hidden state", False),
-    Column("entropy_facets", "likewise, by facets (P2 App. A), on a few texts", False),
-    Column("token_probability", "of the answer from each word alone", False),
-    Column("information_frequent", "of embeddings and states, frequent words, nats", True),
-    Column("information_drawn", "likewise, words drawn by count^¾", True),
-    Column("instance_jsd", "largest JSD of an attention with the same answer", False),
-    Column("auprc", "of attention against words that people find loaded, the mean over texts", True),
-    Column("aopc", "probability that the answer loses while the most attended words go", True),
-    Column("jsd", "of a trained adversary's attention", None),
-    Column("tvd", "of its answers", None),
-    Column("adversary_accuracy", "of that adversary", True),
-    Column("lost", "accuracy that it loses", True),
-)
+
+
+@dataclass(frozen=True)
+class AuditRow(AuditNumbers):
+    """The numbers of one audit, and those of one of its adversaries."""
+
+    jsd: float | None = column_field("of a trained adversary's attention", higher=None, default=None)
+    tvd: float | None = column_field("of its answers", higher=None, default=None)
+    adversary_accuracy: float | None = column_field("of that adversary", higher=True, default=None)
+    lost: float | None = column_field("accuracy that it loses", higher=True, default=None)
+
+
+@dataclass(frozen=True)
+class AuditedKind:
+    """A kind of model that was audited, and which adversaries of it are told."""
+
+    lines: Mapping[int, AuditLine]  # by seed
+    adversary: str  # kind of adversary; empty: none
+
+    def row(self, seed: int, lam: float) -> AuditRow:
+        """The numbers of one seed; none where it was not made."""
+        if seed not in self.lines:
+            return AuditRow()
+        return row_of_line(self.lines[seed], self.adversary, lam)
+
+    def mean_divergences(self, lam: float) -> tuple[float, float]:
+        """JSD and TVD of the adversaries, the mean over seeds."""
+        adversaries = [line.adversary(self.adversary, lam) for line in self.lines.values()]
+        pairs = [(adversary.jsd, adversary.tvd) for adversary in adversaries if adversary is not None]
+        if not pairs:
+            return float("nan"), float("nan")
+        jsd, tvd = np.mean(pairs, axis=0)
+        return float(jsd), float(tvd)
+
+
+@dataclass(frozen=True)
+class WordCurves:
+    """The probability from each word of a text alone, model by model, the words, and what is to be said."""
+
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @experiment("audits")
-def audits(trial: Trial) -> Evaluation:
+def audit_tables(trial: Trial) -> Evaluation:
     """Numbers of audits, seed by seed; the setting `columns` says which."""
-    made = read_lines(Path(str(trial.model)))
-    wanted = trial.run.settings.get("columns", [column.key for column in COLUMNS])
-    columns = [column for column in COLUMNS if column.key in wanted]
-    lam = float(trial.run.settings.get("lambda", 1.0))
-    names = {title: name.partition(":") for title, name in trial.methods.items()}  # folder, or folder:kind of adversary
-    read = {title: made.get((trial.run.data, name), {}) for title, (name, _, _) in names.items()}
-    there = {title: rows for title, rows in read.items() if rows}
-    if not there:
-        raise NotMade(f"{str(trial.model)!r} holds no audits of {trial.run.data}: make them with recipes/attention.py.")
-    seeds = sorted({seed for rows in there.values() for seed in rows})[: trial.count]
-    numbers: dict[str, list[Mapping[str, Number]]] = {}
-    for title in trial.methods:
-        rows = read[title]
-        kind = names[title][2]
-        every = [with_adversary(rows[seed], kind, lam) if seed in rows else {} for seed in seeds]
-        numbers[title] = [{column.key: row.get(column.key) for column in columns} for row in every]
-    missing = [title for title in trial.methods if title not in there]
-    about = [f"Seeds: {', '.join(f'{title} {len(rows)}' for title, rows in there.items())}."]
-    if missing:
-        about.append(f"Not made yet: {', '.join(missing)}.")
+    settings = trial.run.settings
+    kinds = audited_kinds(trial)
+    made = {title: kind for title, kind in kinds.items() if kind.lines}
+    if not made:
+        place = str(trial.model)
+        raise NotMade(f"{place!r} holds no audits of {trial.run.data}: make them with recipes/attention.py.")
+
+    known_seeds: set[int] = set()
+    for kind in made.values():
+        known_seeds.update(kind.lines)
+    seeds = sorted(known_seeds)[: trial.count]
+    lam = float(settings.get("lambda", 1.0))
+    rows = {}
+    for title, kind in kinds.items():
+        rows[title] = [kind.row(seed, lam) for seed in seeds]
+    notes = notes_on_seeds(trial, made)
     if trial.axis is not None:
-        entropies = {title: [row.get("entropy_gradient") for row in rows] for title, rows in numbers.items()}
-        about += swept(entropies, trial.axis)
-    one = next(iter(there.values()))
-    about.append(f"{next(iter(one.values()))['texts']} test texts.")
+        notes += correlation_with_lambda(rows, trial.axis)
+    notes.append(f"{count_of_texts(made)} test texts.")
+
     curves: dict[str, dict[str, list[float]]] = {}
-    words: list[str] = []
-    if trial.run.settings.get("shown"):
-        curves["alone_curve"], words, said = word_by_word({title: rows.get(0, {}) for title, rows in there.items()})
-        about += said
-    across: dict[str, dict[str, list[float]]] = {}
-    if lams := trial.run.settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
-        paths = {title: [means(read[title], kind, lam) for lam in lams] for title, (_, _, kind) in names.items()}
-        curves["tvd_curve"] = {title: [tvd for _, tvd in path] for title, path in paths.items()}
-        across["tvd_curve"] = {title: [jsd for jsd, _ in path] for title, path in paths.items()}
-    evaluation = found(trial_named(trial), columns, numbers, data=trial.run.data, about=about)
-    seen = tuple(EvaluatedText(str(seed), f"seed {seed}") for seed in seeds)
+    across: dict[str, dict[str, list[float]]] = {}  # where the points of a curve stand
+    words = WordCurves()
+    if settings.get("shown"):
+        words = word_curves({title: kind.lines[0] for title, kind in made.items() if 0 in kind.lines})
+        curves["alone_curve"] = words.curves
+        notes += words.notes
+    if lambdas := settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
+        across["tvd_curve"], curves["tvd_curve"] = {}, {}
+        for title, kind in kinds.items():
+            path = [kind.mean_divergences(each) for each in lambdas]
+            across["tvd_curve"][title] = [jsd for jsd, _ in path]
+            curves["tvd_curve"][title] = [tvd for _, tvd in path]
+
+    wanted = settings.get("columns", [column.key for column in AuditRow.columns()])
+    columns = [column for column in AuditRow.columns() if column.key in wanted]
+    evaluation = build_evaluation(trial, columns, rows, data=trial.run.data, model="many classifiers", notes=notes)
+    texts = [EvaluatedText(str(seed), f"seed {seed}") for seed in seeds]
+    more = {"words": words.words, "across": across}
+    return replace(evaluation, texts=tuple(texts), curves=curves, settings={**evaluation.settings, **more})
+
+
+def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
+    """The kind of model of each method, which is a folder, or folder:kind of adversary."""
+    lines = read_lines(Path(str(trial.model)))
+    kinds = {}
+    for title, method in trial.methods.items():
+        name, _, adversary = method.partition(":")
+        seeds = lines.get((trial.run.data, name), {})
+        of_seeds = {seed: AuditLine.from_dict(line) for seed, line in seeds.items()}
+        kinds[title] = AuditedKind(of_seeds, adversary)
+    return kinds
+
+
+def row_of_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
+    """The numbers of a line, and those of its adversary of a kind."""
+    row = AuditRow(**vars(line.numbers))
+    adversary = line.adversary(kind, lam)
+    if adversary is None:
+        return row
+    accuracy = line.numbers.accuracy
     return replace(
-        evaluation, texts=seen, curves=curves, settings={**evaluation.settings, "words": words, "across": across}
+        row,
+        jsd=adversary.jsd,
+        tvd=adversary.tvd,
+        adversary_accuracy=adversary.accuracy,
+        lost=None if accuracy is None else accuracy - adversary.accuracy,
     )
 
 
-def means(rows: Mapping[int, Mapping[str, Any]], kind: str, lam: float) -> tuple[float, float]:
-    """JSD and TVD of the adversaries of a kind, over seeds."""
-    against = [each for line in rows.values() for each in line["adversaries"]]
-    pairs = [(each["jsd"], each["tvd"]) for each in against if (each["kind"], each["lam"]) == (kind, lam)]
-    jsd, tvd = np.mean(pairs, axis=0) if pairs else (float("nan"), float("nan"))
-    return float(jsd), float(tvd)
+def notes_on_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> list[str]:
+    """How many seeds of each kind of model were audited, and which kinds were not."""
+    counts = [f"{title} {len(kind.lines)}" for title, kind in made.items()]
+    notes = [f"Seeds: {', '.join(counts)}."]
+    missing = [title for title in trial.methods if title not in made]
+    if missing:
+        notes.append(f"Not made yet: {', '.join(missing)}.")
+    return notes
 
 
-def word_by_word(lines: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[float]], list[str], list[str]]:
-    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), the words, and what is
-    to be said; of the models that read the text alike and answer it alike."""
-    told = {title: line["shown"] for title, line in lines.items() if line.get("shown")}
-    if not told:
-        return {}, [], []
-    first = next(iter(told.values()))
-    same = {t: s for t, s in told.items() if (s["tokens"], s["predicted"]) == (first["tokens"], first["predicted"])}
-    words = list(first["tokens"][:SHOWN])
-    more = len(first["tokens"]) - len(words)
-    said = f"The picture's text is predicted {first['predicted']!r}: {' '.join(words)}"
-    said += f" … (and {more} words more)." if more else "."
-    return {title: list(shown["probability"][:SHOWN]) for title, shown in same.items()}, words, [said]
+def count_of_texts(made: Mapping[str, AuditedKind]) -> int:
+    """The texts of the first audit; all are of one test part."""
+    first = next(iter(made.values()))
+    return next(iter(first.lines.values())).texts
 
 
-def swept(entropies: Mapping[str, Sequence[Number]], axis: MethodAxis) -> list[str]:
+def word_curves(lines: Mapping[str, AuditLine]) -> WordCurves:
+    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), of the models that read
+    the text alike and answer it alike."""
+    shown = {title: line.shown for title, line in lines.items() if line.shown is not None}
+    if not shown:
+        return WordCurves()
+    first = next(iter(shown.values()))
+    curves = {}
+    for title, text in shown.items():
+        if (text.tokens, text.predicted) == (first.tokens, first.predicted):
+            curves[title] = list(text.probability[:SHOWN])
+
+    words = list(first.tokens[:SHOWN])
+    more = len(first.tokens) - len(words)
+    end = f" … (and {more} words more)." if more else "."
+    note = f"The picture's text is predicted {first.predicted!r}: {' '.join(words)}{end}"
+    return WordCurves(curves, words, [note])
+
+
+def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: MethodAxis) -> list[str]:
     """Along models that differ in λ: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
-    pairs = []
-    for title, values in entropies.items():
+    lambdas, values = [], []
+    for title, of_seeds in rows.items():
         if title not in axis.positions:
             continue
-        for value in values:
-            if value is not None:
-                pairs.append((float(axis.positions[title]), float(value)))
-    if len({lam for lam, _ in pairs}) < 3:
+        for row in of_seeds:
+            if row.entropy_gradient is not None:
+                lambdas.append(float(axis.positions[title]))
+                values.append(row.entropy_gradient)
+    if len(set(lambdas)) < 3:
         return []
-    lams, found = np.array(pairs).T
-    ranks = lambda x: np.array([(x < v).sum() + (x == v).sum() / 2 for v in x])  # noqa: E731
-    plain, ranked = (np.corrcoef(a, b)[0, 1] for a, b in ((lams, found), (ranks(lams), ranks(found))))
+    plain = correlation(np.array(lambdas), np.array(values))
+    ranked = correlation(half_tied_ranks(np.array(lambdas)), half_tied_ranks(np.array(values)))
     return [
-        f"Over {len(pairs)} models λ and the entropy of words' importance by gradients are correlated by {plain:+.2f} "
+        f"Over {len(values)} models λ and the entropy of words' importance by gradients are correlated by {plain:+.2f} "
         f"(Pearson) and {ranked:+.2f} (ranks)."
     ]
 
 
-def trial_named(trial: Trial) -> Any:
-    """`found` asks a model for its name; here there are many."""
-    return replace(trial, model=Many())  # type: ignore[arg-type]
+def correlation(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.corrcoef(first, second)[0, 1])
 
 
-class Many:
-    name = "many classifiers"
-
-
-def line_of(told: Mapping[str, Any], data: str, name: str, seed: int) -> dict[str, Any]:
-    """What the tables need of one audit."""
-    numbers = {key: value if value is None else round(float(value), 6) for key, value in numbers_of(told).items()}
-    keys = ("kind", "lam", "jsd", "tvd", "accuracy")
-    against = [{key: each[key] for key in keys} for each in told["adversaries"]]
-    line = {
-        "data": data, "name": name, "seed": seed, "texts": told["count"], "numbers": numbers, "adversaries": against,
-    }  # fmt: skip
-    if seed == 0 and told.get("texts"):  # the same text of all models, since it is drawn by the seed
-        line["shown"] = {key: told["texts"][0][key] for key in ("tokens", "probability", "predicted")}
-    return line
-
-
-def with_adversary(line: Mapping[str, Any], kind: str, lam: float) -> dict[str, Number]:
-    """The numbers of a line, and those of its adversary of a kind."""
-    made: dict[str, Number] = dict(line["numbers"])
-    for each in line["adversaries"]:
-        if each["kind"] == kind and each["lam"] == lam:
-            lost = line["numbers"]["accuracy"] - each["accuracy"]
-            made |= {"jsd": each["jsd"], "tvd": each["tvd"], "adversary_accuracy": each["accuracy"], "lost": lost}
-    return made
-
-
-def numbers_of(told: Mapping[str, Any]) -> dict[str, Number]:
-    """The columns of one audit; what it does not tell is None."""
-
-    def mean(group: str, name: str) -> float | None:
-        spread = told[group].get(name)
-        return None if not spread or not spread["count"] else float(spread["mean"])
-
-    def alone(name: str) -> float | None:
-        return None if told[name] is None or not told[name]["count"] else float(told[name]["mean"])
-
-    return {
-        "accuracy": told["accuracy"],
-        "f1": told["f1"],
-        "uniform": told["replaced"].get("uniform", {}).get("f1 drop"),
-        "permuted": told["replaced"].get("permuted", {}).get("f1 drop"),
-        "tau_gradient_words": mean("agreement", "gradient of words"),
-        "tau_removed_words": mean("agreement", "leaving words out"),
-        "tau_gradient_states": mean("agreement", "gradient of states"),
-        "tau_removed_states": mean("agreement", "leaving states out"),
-        "entropy_attention": mean("entropy", "attention"),
-        "entropy_gradient": mean("entropy", "gradient of words"),
-        "entropy_removed": mean("entropy", "leaving words out"),
-        "entropy_influence": mean("entropy", "influence"),
-        "entropy_facets": mean("entropy", "influence, by facet"),
-        "token_probability": alone("token_probability"),
-        "information_frequent": told["information"].get("frequent words", {}).get("value"),
-        "information_drawn": told["information"].get("drawn words", {}).get("value"),
-        "instance_jsd": alone("instance"),
-        "auprc": told.get("judged", {}).get("auprc"),
-        "aopc": told.get("judged", {}).get("aopc"),
-    }
+def half_tied_ranks(values: np.ndarray) -> np.ndarray:
+    """[n] how many values are smaller, equal ones counted by half."""
+    smaller = (values[None, :] < values[:, None]).sum(1)
+    equal = (values[None, :] == values[:, None]).sum(1)
+    return np.asarray(smaller + equal / 2)

@@ -8,54 +8,75 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
+from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.alignment import Crossover, crossover, crossover_rates
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.lambada import own_tokens, pieces_of
-from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
-
-__all__ = ["Joined", "distractors", "joined"]
-
-COLUMNS = (
-    Column("mean_source", "source tokens of the other sentence in a rationale", False, True),
-    Column("mean_target", "target tokens of the other sentence, for targets behind the boundary", False, True),
-    Column("rate_source", "rationales with such source tokens", False, True),
-    Column("rate_target", "rationales with such target tokens, behind the boundary", False, True),
-    Column("length", "tokens of a rationale, the previous one counted", False, True),
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    check_task,
+    column_field,
+    experiment,
+    run_setting,
 )
+from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_tokens import is_own_token, token_targets
+
+__all__ = ["DistractorRow", "JoinedSentences", "distractor_sentences", "join_sentences", "written_for"]
 
 
 @dataclass(frozen=True)
-class Joined:
+class DistractorRow(ResultRow):
+    """The numbers of one pair of sentences."""
+
+    mean_source: Share = column_field("source tokens of the other sentence in a rationale", higher=False, pooled=True)
+    mean_target: Share = column_field(
+        "target tokens of the other sentence, for targets behind the boundary", higher=False, pooled=True
+    )
+    rate_source: Share = column_field("rationales with such source tokens", higher=False, pooled=True)
+    rate_target: Share = column_field(
+        "rationales with such target tokens, behind the boundary", higher=False, pooled=True
+    )
+    length: Share = column_field("tokens of a rationale, the previous one counted", higher=False, pooled=True)
+
+
+@dataclass(frozen=True)
+class JoinedSentences:
     """Two sentences and the model's translations of each, one after the other; some of their tokens are explained."""
 
     example: Example
-    aims: tuple[Aim, ...]
+    targets: tuple[TargetInText, ...]
     source_break: int  # first source token of the second sentence
     target_break: int  # first written token of the second translation, counted from 0
-    own: tuple[int, int]  # tokens that are the model's first choice here, of all
+    own_tokens: int  # that are the model's first choice here
+    tokens: int  # of both translations
 
-    def crossed(self, aim: Aim, rationale: Rationale) -> Crossover:
+    def crossover(self, target: TargetInText, rationale: Rationale) -> Crossover:
         """What of a rationale lies on the wrong side; special tokens of the source belong to neither."""
-        sources = int((aim.encoding.segment == 0).sum())
-        words = {t for t in rationale.kept if t < sources and aim.encoding.start[t] >= 0}
-        written = {t - sources for t in rationale.kept if t >= sources}
-        index = aim.target.positions[0] - sources - 1
-        breaks = {"source_break": self.source_break, "target_break": self.target_break}
-        return crossover(words, written, index=index, **breaks)
+        encoding = target.encoding
+        sources = int((encoding.segment == 0).sum())
+        source_words = {token for token in rationale.kept if token < sources and encoding.start[token] >= 0}
+        written = {token - sources for token in rationale.kept if token >= sources}
+        return crossover(
+            source_words,
+            written,
+            index=target.target.positions[0] - sources - 1,
+            source_break=self.source_break,
+            target_break=self.target_break,
+        )
 
-    def numbers(self, rationales: Sequence[Rationale]) -> dict[str, Number]:
-        both = list(zip(self.aims, rationales, strict=True))
-        length = Share(sum(len(each.order) for each in rationales), len(rationales))
-        return {**crossover_rates([self.crossed(*pair) for pair in both]), "length": length}
+    def row(self, rationales: Sequence[Rationale]) -> DistractorRow:
+        crossovers = [self.crossover(*pair) for pair in zip(self.targets, rationales, strict=True)]
+        tokens = sum(len(rationale.order) for rationale in rationales)
+        return DistractorRow(**crossover_rates(crossovers), length=Share(tokens, len(rationales)))
 
 
 @experiment("distractors")
-def distractors(trial: Trial) -> Evaluation:
+def distractor_sentences(trial: Trial) -> Evaluation:
     """Crossovers in rationales of translations of two sentences that have nothing to do with each other.
 
     Pairs are drawn from the data set by the seed. What is explained are tokens of the model's own translations of
@@ -63,52 +84,80 @@ def distractors(trial: Trial) -> Evaluation:
     the setting `targets` (0: all), drawn from both halves alike.
     """
     check_task(trial, "seq2seq", "an encoder-decoder")
-    read = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
-    rng = np.random.default_rng(trial.seed)
-    numbers_of = rng.permutation(len(read))
-    if len(read) < 2 * trial.count:
-        raise InputError(f"{trial.count} pairs need {2 * trial.count} sentences, and {trial.run.data} has {len(read)}.")
-    most = setting(trial, "targets", 6)
-    pairs = []
-    for k in range(trial.count):
-        trial.step(f"{trial.run.name}: pair {k} of {trial.count}")
-        first, second = (read[int(numbers_of[2 * k + side])] for side in (0, 1))
-        pairs.append(joined(trial.model, first, second, most, rng))
-    aims = [aim for pair in pairs for aim in pair.aims]
-    if not aims:
+    pairs = drawn_pairs(trial)
+    targets: list[TargetInText] = []
+    for pair in pairs:
+        targets += pair.targets
+    if not targets:
         raise InputError(f"{trial.model.name} would write nothing of these joined translations: pass another model.")
-    numbers, costs = {}, {}
+
+    rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        made, spent = searched(trial, title, spec, aims)
-        rest = iter(made)
-        numbers[title] = [pair.numbers([next(rest) for _ in pair.aims]) for pair in pairs]
-        costs[title] = summed(spent, len(aims))
-    own, every = (sum(pair.own[k] for pair in pairs) for k in (0, 1))
-    told = (
-        f"{own} of {every} tokens ({own / every:.0%}) of the joined translations are the model's first choice; "
-        f"{len(aims)} of them are explained."
+        found = find_rationales(trial, title, spec, targets)
+        rationales = found.by_text([len(pair.targets) for pair in pairs])
+        rows[title] = [pair.row(each) for pair, each in zip(pairs, rationales, strict=True)]
+        costs[title] = found.total_cost(len(targets))
+
+    own = sum(pair.own_tokens for pair in pairs)
+    tokens = sum(pair.tokens for pair in pairs)
+    note = (
+        f"{own} of {tokens} tokens ({own / tokens:.0%}) of the joined translations are the model's first choice; "
+        f"{len(targets)} of them are explained."
     )
-    evaluation = found(trial, COLUMNS, numbers, data=trial.run.data, about=[told])
-    seen = tuple(EvaluatedText(pair.example.id, pair.example.text, target=str(pair.example.target)) for pair in pairs)
-    return replace(evaluation, costs=costs, texts=seen)
+    evaluation = build_evaluation(trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note])
+    examples = [pair.example for pair in pairs]
+    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
+    return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
-def joined(model: Model, first: Example, second: Example, most: int, rng: np.random.Generator) -> Joined:
+def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
+    """Pairs of sentences, drawn from the data set by the seed."""
+    examples = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
+    rng = np.random.default_rng(trial.seed)
+    order = rng.permutation(len(examples))
+    if len(examples) < 2 * trial.count:
+        raise InputError(
+            f"{trial.count} pairs need {2 * trial.count} sentences, and {trial.run.data} has {len(examples)}."
+        )
+    most = run_setting(trial, "targets", 6)
+    pairs = []
+    for number in range(trial.count):
+        trial.step(f"{trial.run.name}: pair {number} of {trial.count}")
+        first, second = (examples[int(place)] for place in order[2 * number : 2 * number + 2])
+        pairs.append(join_sentences(trial.model, first, second, most, rng))
+    return pairs
+
+
+def join_sentences(
+    model: Model, first: Example, second: Example, most: int, rng: np.random.Generator
+) -> JoinedSentences:
     """Both sentences as one text, and what of their translations is to be explained."""
     texts = [first.text.strip(), second.text.strip()]
-    written = [written_for(model, Example(text)) for text in texts]
+    first_written, second_written = (written_for(model, Example(text)) for text in texts)
     example = Example(" ".join(texts), id=f"{first.id}+{second.id}")
     (encoding,) = model.encode([example])
-    ids = [*written[0], *written[1]]
+    ids = [*first_written, *second_written]
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
-    behind = (encoding.segment == 0) & (encoding.end > len(texts[0]))
-    own = np.flatnonzero(own_tokens(model, longer, target))
-    pieces = pieces_of(target, longer)
-    halves = [[int(i) for i in own if (i >= len(written[0])) == later] for later in (False, True)]
-    drawn = [i for half in halves for i in sample(half, most // 2 if most else len(half), rng)]
-    aims = tuple(Aim(longer, pieces[i]) for i in drawn)
-    kept = replace(example, target=target.text)
-    return Joined(kept, aims, int(np.flatnonzero(behind)[0]), len(written[0]), (len(own), len(ids)))
+
+    own = [int(number) for number in np.flatnonzero(is_own_token(model, longer, target))]
+    halves = (
+        [number for number in own if number < len(first_written)],
+        [number for number in own if number >= len(first_written)],
+    )
+    drawn: list[int] = []
+    for half in halves:
+        drawn += sample(half, most // 2 if most else len(half), rng)
+
+    tokens = token_targets(target, longer)
+    behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
+    return JoinedSentences(
+        example=replace(example, target=target.text),
+        targets=tuple(TargetInText(longer, tokens[number]) for number in drawn),
+        source_break=int(np.flatnonzero(behind_first)[0]),
+        target_break=len(first_written),
+        own_tokens=len(own),
+        tokens=len(ids),
+    )
 
 
 def written_for(model: Model, example: Example) -> list[int]:
@@ -122,4 +171,5 @@ def sample(items: Sequence[int], most: int, rng: np.random.Generator) -> list[in
     """At most so many of them, in order."""
     if len(items) <= most:
         return list(items)
-    return sorted(items[int(k)] for k in rng.permutation(len(items))[:most])
+    drawn = rng.permutation(len(items))[:most]
+    return sorted(items[int(place)] for place in drawn)

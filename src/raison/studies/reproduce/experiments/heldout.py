@@ -3,83 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
-from raison.core.records import Example
+from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
-from raison.models.protocol import Question, TargetSpec
+from raison.models.protocol import Model, Question, TargetSpec
 from raison.studies.context_blocks import encode_blocks, read_texts
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.majority import LANGUAGE, loss, sentences
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiments.majority import LANGUAGE, sentences, token_losses
 
-__all__ = ["bleu", "heldout"]
+__all__ = ["Bleu", "bleu", "heldout_loss"]
 
 LENGTH = 64  # tokens of a block of text
-COLUMNS = (Column("loss", "mean −log f of a token, given all before it", False, True),)
-Read = tuple[str, Share, str | None]  # the text, its loss, and what the model writes itself, where it translates
+
+
+@dataclass(frozen=True)
+class HeldoutRow(ResultRow):
+    """The number of one text."""
+
+    loss: Share = column_field("mean −log f of a token, given all before it", higher=False, pooled=True)
+
+
+@dataclass(frozen=True)
+class HeldoutText:
+    """A text, −log f of its tokens, and what the model writes itself, where it translates."""
+
+    text: str
+    loss: Share
+    translation: str | None = None
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """Corpus BLEU with the interval of a bootstrap."""
+
+    score: float
+    low: float
+    high: float
 
 
 @experiment("heldout")
-def heldout(trial: Trial) -> Evaluation:
+def heldout_loss(trial: Trial) -> Evaluation:
     """Mean −log f of the tokens of held-out texts, and the BLEU of an encoder-decoder's own translations.
 
     Translations are written greedily; BLEU is sacrebleu's, with the interval of its bootstrap.
     """
-    rows: list[dict[str, Number]] = []
-    seen, said, asked = [], [], []
-    for number, (text, surprise, own) in enumerate(read(trial)):
+    texts = []
+    for number, text in enumerate(heldout_texts(trial)):
         trial.step(f"text {number + 1} of {trial.count}")
-        rows.append({"loss": surprise})
-        seen.append(EvaluatedText(str(number), text))
-        if own is not None:  # an empty translation is a bad one
-            said.append(own)
-            asked.append(text)
+        texts.append(text)
+
     (title,) = trial.methods
-    evaluation = found(trial, COLUMNS, {title: rows}, data=trial.run.data)
+    rows = [HeldoutRow(loss=text.loss) for text in texts]
+    evaluation = build_evaluation(trial, HeldoutRow.columns(), {title: rows}, data=trial.run.data)
     notes = []
     mean = evaluation.cell(title, "loss").value
     if mean is not None:
         notes.append(f"Perplexity {np.exp(mean):.4g} on {len(rows)} texts.")
-    if said:
-        score, low, high = bleu(said, asked)
-        notes.append(f"BLEU {score:.1f} (95 % interval {low:.1f} to {high:.1f}).")
-    return replace(evaluation, texts=tuple(seen), notes=tuple(notes))
+    translated = [text for text in texts if text.translation is not None]  # an empty translation is a bad one
+    if translated:
+        found = bleu([str(text.translation) for text in translated], [text.text for text in translated])
+        notes.append(f"BLEU {found.score:.1f} (95 % interval {found.low:.1f} to {found.high:.1f}).")
+    evaluated = [EvaluatedText(str(number), text.text) for number, text in enumerate(texts)]
+    return replace(evaluation, texts=tuple(evaluated), notes=tuple(notes))
 
 
-def read(trial: Trial) -> Iterator[Read]:
+def heldout_texts(trial: Trial) -> Iterator[HeldoutText]:
     """Text by text, as the task of the model has it."""
+    if trial.run.data == LANGUAGE:
+        for sentence in sentences(trial.count, trial.seed):
+            losses = token_losses(trial, sentence.text)
+            yield HeldoutText(sentence.text, Share(sum(losses), len(losses)))
+    elif trial.model.task == "seq2seq":
+        yield from translated_texts(trial)
+    elif trial.model.task == "causal":
+        yield from blocks_of_text(trial)
+    else:
+        raise InputError(f"{trial.model.name} does not write: pass a language model or a translator.")
+
+
+def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
+    """The gold translations of a data set, and the model's own."""
     model: Any = trial.model
     run = trial.run
-    if run.data == LANGUAGE:
-        for bits, _ in sentences(trial.count, trial.seed):
-            losses = loss(trial, bits)
-            yield bits, Share(sum(losses), len(losses)), None
-    elif model.task == "seq2seq":
-        for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
-            (source,) = model.encode([Example(example.text)])
-            encoding, target = model.resolve_targets(source, TargetSpec(target=str(example.label)))[0]
-            own = model.codec.own.decode(model.write(source), skip_special_tokens=True)
-            yield str(example.label), surprise_of(model, encoding, [target]), own
-    elif model.task == "causal":
-        length = int(run.settings.get("length", LENGTH))
-        texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
-        for encoding in encode_blocks(model, texts, length):
-            first = model.first_position(encoding)
-            targets = [
-                model.next_target(encoding, int(encoding.ids[place]), place) for place in range(first, len(encoding))
-            ]
-            yield encoding.texts[-1], surprise_of(model, encoding, targets), None
-    else:
-        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
+    for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
+        gold = str(example.label)
+        (source,) = model.encode([Example(example.text)])
+        ((encoding, target),) = model.resolve_targets(source, TargetSpec(target=gold))
+        own = model.codec.own.decode(model.write(source), skip_special_tokens=True)
+        yield HeldoutText(gold, loss_of_targets(model, encoding, [target]), own)
 
 
-def surprise_of(model: Any, encoding: Any, targets: Sequence[Any]) -> Share:
+def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
+    """Blocks of a language model's text, of one length."""
+    model: Any = trial.model
+    run = trial.run
+    length = int(run.settings.get("length", LENGTH))
+    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+    for encoding in encode_blocks(model, texts, length):
+        places = range(model.first_position(encoding), len(encoding))
+        targets = [model.next_target(encoding, int(encoding.ids[place]), place) for place in places]
+        yield HeldoutText(encoding.texts[-1], loss_of_targets(model, encoding, targets))
+
+
+def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target]) -> Share:
     """−log f of all tokens of the targets, and how many they are."""
     everything = np.ones((1, len(encoding)), bool)
     answers = model.score([Question(encoding, target, everything) for target in targets], removal="delete")
@@ -87,11 +120,11 @@ def surprise_of(model: Any, encoding: Any, targets: Sequence[Any]) -> Share:
     return Share(total, sum(len(target.ids) for target in targets))
 
 
-def bleu(said: Sequence[str], asked: Sequence[str]) -> tuple[float, float, float]:
+def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     """Corpus BLEU, and its interval by resampled corpora (sacrebleu's own, with its own seed)."""
     try:
-        from sacrebleu.metrics import BLEU
+        from sacrebleu.metrics.bleu import BLEU
     except ImportError:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator") from None
-    found = BLEU().corpus_score(list(said), [list(asked)], n_bootstrap=1000)
-    return float(found.score), float(found._mean - found._ci), float(found._mean + found._ci)
+    found: Any = BLEU().corpus_score(list(translations), [list(references)], n_bootstrap=1000)
+    return Bleu(score=float(found.score), low=float(found._mean - found._ci), high=float(found._mean + found._ci))

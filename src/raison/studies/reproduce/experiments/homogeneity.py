@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
+from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.load import kind_of, load
@@ -19,62 +19,94 @@ from raison.rationalizers.batching import special_ids
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.homogeneity import measure_homogeneity
 from raison.rationalizers.stored_config import MODEL_TYPE
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.rationalizers import Many
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
-__all__ = ["alike"]
+__all__ = ["HomogeneityRow", "LayerStates", "encoder_of", "state_homogeneity", "states_by_layer"]
 
-COLUMNS = (
-    Column("spread_first", "trace of the covariance of token states behind the first block", None),
-    Column("spread_middle", "behind two thirds of the blocks", None),
-    Column("spread_last", "behind the last block", None),
-    Column("cosine_first", "mean cosine of two tokens' states behind the first block", None),
-    Column("cosine_middle", "behind two thirds of the blocks", None),
-    Column("cosine_last", "behind the last block", None),
-)
+LONGEST = 256  # tokens of a text
+
+
+@dataclass(frozen=True)
+class HomogeneityRow(ResultRow):
+    """The numbers of one text."""
+
+    spread_first: float = column_field("trace of the covariance of token states behind the first block", higher=None)
+    spread_middle: float = column_field("behind two thirds of the blocks", higher=None)
+    spread_last: float = column_field("behind the last block", higher=None)
+    cosine_first: float = column_field("mean cosine of two tokens' states behind the first block", higher=None)
+    cosine_middle: float = column_field("behind two thirds of the blocks", higher=None)
+    cosine_last: float = column_field("behind the last block", higher=None)
+
+
+@dataclass(frozen=True)
+class LayerStates:
+    """[n l] how alike the states of each text are: of the embeddings and behind each block."""
+
+    spread: np.ndarray
+    cosine: np.ndarray
+
+    def rows(self) -> list[HomogeneityRow]:
+        last = self.spread.shape[1] - 1
+        middle = round(2 * last / 3)
+        return [
+            HomogeneityRow(
+                spread_first=float(spread[1]),
+                spread_middle=float(spread[middle]),
+                spread_last=float(spread[last]),
+                cosine_first=float(cosine[1]),
+                cosine_middle=float(cosine[middle]),
+                cosine_last=float(cosine[last]),
+            )
+            for spread, cosine in zip(self.spread, self.cosine, strict=True)
+        ]
 
 
 @experiment("homogeneity")
-def alike(trial: Trial) -> Evaluation:
+def state_homogeneity(trial: Trial) -> Evaluation:
     """Spread and cosine of token states; a method is a name that raison knows, or a folder below the given one."""
     place = Path(str(trial.model))
     if not place.is_dir():
         raise InputError(f"{str(place)!r} is no folder, and states are read from models: make them by the recipe.")
-    texts = open_dataset(trial.run.data, trial.run.split, trial.count, trial.data_dir).examples
-    numbers: dict[str, list[Mapping[str, Number]]] = {}
-    curves: dict[str, dict[str, list[float]]] = {"spread_curve": {}, "cosine_curve": {}}
+    examples = open_dataset(trial.run.data, trial.run.split, trial.count, trial.data_dir).examples
+    rows = {}
+    spread_curves: dict[str, list[float]] = {}
+    cosine_curves: dict[str, list[float]] = {}
     for title, name in trial.methods.items():
         trial.step(f"{trial.run.name}: {title}")
-        spreads, cosines = layers_of(place, name, texts)  # [n l]
-        rows = []
-        depth = spreads.shape[1] - 1
-        for spread, cosine in zip(spreads, cosines, strict=True):
-            at = {"first": 1, "middle": round(2 * depth / 3), "last": depth}
-            row: dict[str, Number] = {f"spread_{where}": float(spread[k]) for where, k in at.items()}
-            rows.append(row | {f"cosine_{where}": float(cosine[k]) for where, k in at.items()})
-        numbers[title] = list(rows)
-        curves["spread_curve"][title] = spreads.mean(0).tolist()
-        curves["cosine_curve"][title] = cosines.mean(0).tolist()
-    about = ["The curves begin with the embeddings; 100 % is the last block."]
-    evaluation = found(replace(trial, model=Many()), COLUMNS, numbers, data=trial.run.data, about=about)  # type: ignore[arg-type]
-    return replace(evaluation, curves=curves, texts=tuple(EvaluatedText(e.id, e.text) for e in texts))
+        states = states_by_layer(place, name, examples)
+        rows[title] = states.rows()
+        spread_curves[title] = states.spread.mean(0).tolist()
+        cosine_curves[title] = states.cosine.mean(0).tolist()
+
+    evaluation = build_evaluation(
+        trial,
+        HomogeneityRow.columns(),
+        rows,
+        data=trial.run.data,
+        model="many rationalizers",
+        notes=["The curves begin with the embeddings; 100 % is the last block."],
+    )
+    texts = [EvaluatedText(example.id, example.text) for example in examples]
+    curves = {"spread_curve": spread_curves, "cosine_curve": cosine_curves}
+    return replace(evaluation, curves=curves, texts=tuple(texts))
 
 
-def layers_of(place: Path, name: str, texts: list[Example]) -> tuple[np.ndarray, np.ndarray]:
-    """[n l] of each text: the spread and the cosine, of the embeddings and behind each block."""
+def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> LayerStates:
+    """How alike the token states of each text are in one encoder."""
     encoder, tokenizer = encoder_of(place, name)
     special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
-    for example in texts:
-        inputs: dict[str, Any] = tokenizer(example.text, return_tensors="pt", truncation=True, max_length=256)
-        batch = {key: inputs[key] for key in ("input_ids", "attention_mask")}
-        real = ~torch.isin(batch["input_ids"], special)
+    for example in examples:
+        tokens = tokenizer(example.text, return_tensors="pt", truncation=True, max_length=LONGEST)
+        ids = tokens["input_ids"]
+        real = ~torch.isin(ids, special)
         if int(real.sum()) < 2:
             raise InputError(f"{example.text[:40]!r} has fewer than two tokens, whose states can't be compared.")
-        told = measure_homogeneity(encoder, [{**batch, "real": real}])
-        spreads.append(told.spread)
-        cosines.append(told.cosine)
-    return np.array(spreads), np.array(cosines)
+        batch = {"input_ids": ids, "attention_mask": tokens["attention_mask"], "real": real}
+        layers = measure_homogeneity(encoder, [batch])
+        spreads.append(layers.spread)
+        cosines.append(layers.cosine)
+    return LayerStates(np.array(spreads), np.array(cosines))
 
 
 def encoder_of(place: Path, name: str) -> tuple[Any, Any]:

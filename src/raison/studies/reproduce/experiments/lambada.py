@@ -2,63 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
-from raison.core.records import Encoding, Example, Target
+from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.core.records import Encoding, Example
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
-from raison.models.protocol import Model, Question, TargetSpec
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
-from raison.studies.reproduce.experiments.searched import Aim, Rationale, check_task, searched, setting, summed
-
-__all__ = ["Passage", "gold_tokens", "lambada", "own_tokens", "pieces_of"]
-
-COLUMNS = (
-    Column("length", "tokens of the rationale, those of the target left out", False),
-    Column("iou", "|S ∩ G| / |S ∪ G| of tokens, the mean over passages", True),
-    Column("f1", "2 |S ∩ G| / (|S| + |G|) of tokens, pooled over passages", True, True),
-    Column("reached", "the rationale is enough, for every token of the target", True),
+from raison.models.protocol import Model, TargetSpec
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    check_task,
+    column_field,
+    experiment,
+    run_setting,
 )
+from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_tokens import is_own_token, token_targets
+
+__all__ = ["LambadaRow", "Overlap", "Passage", "gold_tokens", "lambada_rationales", "overlap_along_rankings"]
+
 FIRST = 20  # tokens of a method's ranking, at most
-CURVES = ("iou_at_k_curve", "f1_at_k_curve")
+
+
+@dataclass(frozen=True)
+class LambadaRow(ResultRow):
+    """The numbers of one passage."""
+
+    length: float = column_field("tokens of the rationale, those of the target left out", higher=False)
+    iou: float = column_field("|S ∩ G| / |S ∪ G| of tokens, the mean over passages", higher=True)
+    f1: Share = column_field("2 |S ∩ G| / (|S| + |G|) of tokens, pooled over passages", higher=True, pooled=True)
+    reached: float = column_field("the rationale is enough, for every token of the target", higher=True)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How much of a set is gold: IOU, and the parts of F1."""
+
+    iou: float
+    f1: Share
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage, an aim for each token of its last word, and the tokens that people marked."""
+    """A passage, a target for each token of its last word, and the tokens that people marked."""
 
     example: Example
-    aims: tuple[Aim, ...]
+    targets: tuple[TargetInText, ...]
     gold: frozenset[int]
 
     @property
     def begins(self) -> int:
         """Where the last word begins: what is there or later is no part of a rationale."""
-        return self.aims[0].target.positions[0]
+        return self.targets[0].target.positions[0]
 
-    def united(self, sets: Sequence[Sequence[int]]) -> set[int]:
-        """What the rationales of the word's tokens have before the word."""
-        return {t for each in sets for t in each if t < self.begins}
+    def before_word(self, sets: Iterable[Sequence[int]]) -> set[int]:
+        """What the rationales of the word's tokens have before the word, together."""
+        union: set[int] = set()
+        for tokens in sets:
+            union.update(tokens)
+        return {token for token in union if token < self.begins}
 
-    def overlap(self, chosen: set[int]) -> tuple[float, Share]:
-        """IOU, and the parts of F1."""
+    def overlap(self, chosen: set[int]) -> Overlap:
         both = len(chosen & self.gold)
-        return both / len(chosen | self.gold), Share(2 * both, len(chosen) + len(self.gold))
+        return Overlap(
+            iou=both / len(chosen | self.gold),
+            f1=Share(2 * both, len(chosen) + len(self.gold)),
+        )
 
-    def numbers(self, rationales: Sequence[Rationale]) -> dict[str, Number]:
-        chosen = self.united([each.order for each in rationales])
-        iou, f1 = self.overlap(chosen)
-        reached = all(each.reached for each in rationales)
-        return {"length": float(len(chosen)), "iou": iou, "f1": f1, "reached": float(reached)}
+    def row(self, rationales: Sequence[Rationale]) -> LambadaRow:
+        chosen = self.before_word(rationale.order for rationale in rationales)
+        overlap = self.overlap(chosen)
+        reached = all(rationale.reached for rationale in rationales)
+        return LambadaRow(length=float(len(chosen)), iou=overlap.iou, f1=overlap.f1, reached=float(reached))
 
 
 @experiment("lambada")
-def lambada(trial: Trial) -> Evaluation:
+def lambada_rationales(trial: Trial) -> Evaluation:
     """Rationales of the last words of annotated passages: length, IOU and F1 against what people marked.
 
     The setting `own` says which passages: those whose last word is the model's own choice, token by token (true), or
@@ -66,82 +91,76 @@ def lambada(trial: Trial) -> Evaluation:
     method's first k tokens, k = 1 … 20, the previous token being the first; a search that has fewer gives all of them.
     """
     check_task(trial, "causal", "a causal language model")
-    own = setting(trial, "own", True)
-    passages, told = passages_of(trial, own)
-    aims = [aim for passage in passages for aim in passage.aims]
-    numbers, costs = {}, {}
-    curves: dict[str, dict[str, list[float]]] = {key: {} for key in CURVES}
+    passages, note = read_passages(trial, own=run_setting(trial, "own", True))
+    targets: list[TargetInText] = []
+    for passage in passages:
+        targets += passage.targets
+
+    rows, costs = {}, {}
+    ious: dict[str, list[float]] = {}
+    f1s: dict[str, list[float]] = {}
     for title, spec in trial.methods.items():
-        made, spent = searched(trial, title, spec, aims, first=FIRST)
-        rest = iter(made)
-        by_passage = [[next(rest) for _ in passage.aims] for passage in passages]
-        numbers[title] = [passage.numbers(each) for passage, each in zip(passages, by_passage, strict=True)]
-        for key, curve in along(passages, by_passage).items():
-            curves[key][title] = curve
-        costs[title] = summed(spent, len(passages))
-    evaluation = found(trial, COLUMNS, numbers, data="lambada_rationales", about=[told])
-    seen = tuple(
-        EvaluatedText(each.example.id, each.example.text, target=str(each.example.target)) for each in passages
-    )
-    return replace(evaluation, curves=curves, costs=costs, texts=seen)
+        found = find_rationales(trial, title, spec, targets, ranked=FIRST)
+        rationales = found.by_text([len(passage.targets) for passage in passages])
+        rows[title] = [passage.row(each) for passage, each in zip(passages, rationales, strict=True)]
+        ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
+        costs[title] = found.total_cost(len(passages))
+
+    evaluation = build_evaluation(trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note])
+    examples = [passage.example for passage in passages]
+    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
+    curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
+    return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
 
-def passages_of(trial: Trial, own: bool) -> tuple[list[Passage], str]:
+def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:
     """The first passages whose last word is (or is not) what the model would write, and how many there are."""
-    read = open_dataset("lambada_rationales", data=trial.data_dir).examples
+    examples = open_dataset("lambada_rationales", data=trial.data_dir).examples
     chosen: list[Passage] = []
-    count = 0
-    for number, example in enumerate(read):
-        trial.step(f"{trial.run.name}: passage {number} of {len(read)}")
-        passage, hers = looked_at(trial.model, example)
-        count += hers
-        if hers == own and len(chosen) < trial.count:
+    own_count = 0
+    for number, example in enumerate(examples):
+        trial.step(f"{trial.run.name}: passage {number} of {len(examples)}")
+        passage, is_own = passage_of(trial.model, example)
+        own_count += is_own
+        if is_own == own and len(chosen) < trial.count:
             chosen.append(passage)
+
     if not chosen:
         raise InputError(f"{trial.model.name} writes {'none' if own else 'all'} of the last words: nothing is left.")
-    share = f"{count} of {len(read)} passages ({count / len(read):.0%})"
+    share = f"{own_count} of {len(examples)} passages ({own_count / len(examples):.0%})"
     which = "such" if own else "other"
-    told = f"The last word is the model's own choice in {share}; these are {len(chosen)} {which} passages."
-    return chosen, told
+    return chosen, f"The last word is the model's own choice in {share}; these are {len(chosen)} {which} passages."
 
 
-def looked_at(model: Model, example: Example) -> tuple[Passage, bool]:
+def passage_of(model: Model, example: Example) -> tuple[Passage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
-    aims = tuple(Aim(longer, piece) for piece in pieces_of(target, longer))
-    return Passage(example, aims, gold_tokens(encoding, example)), bool(own_tokens(model, longer, target).all())
-
-
-def own_tokens(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
-    """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
-    (scored,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
-    return np.asarray(scored.margin[0] > 0)
-
-
-def pieces_of(target: Target, encoding: Encoding) -> list[Target]:
-    """Every token of a written target as a target of its own."""
-    return [
-        Target("token", (token,), (position,), encoding.tokens[position], target.output)
-        for token, position in zip(target.ids, target.positions, strict=True)
-    ]
+    targets = tuple(TargetInText(longer, token) for token in token_targets(target, longer))
+    passage = Passage(example, targets, gold_tokens(encoding, example))
+    return passage, bool(is_own_token(model, longer, target).all())
 
 
 def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
     """Tokens that end in a marked span: start < end of the token ≤ end (P0's rule)."""
-    ends = encoding.end
-    marked = [t for t in range(len(encoding)) if any(span.start < ends[t] <= span.end for span in example.gold)]
+    marked: set[int] = set()
+    for span in example.gold:
+        inside = (span.start < encoding.end) & (encoding.end <= span.end)
+        marked.update(int(token) for token in np.flatnonzero(inside))
     return frozenset(marked)
 
 
-def along(passages: Sequence[Passage], made: Sequence[Sequence[Rationale]]) -> Mapping[str, list[float]]:
+def overlap_along_rankings(
+    passages: Sequence[Passage], rationales: Sequence[Sequence[Rationale]]
+) -> tuple[list[float], list[float]]:
     """IOU (mean) and F1 (pooled) of the first k tokens, k = 1 … FIRST."""
     ious, f1s = [], []
-    for k in range(1, FIRST + 1):
-        pairs = [
-            passage.overlap(passage.united([each.ranking[:k] for each in rationales]))
-            for passage, rationales in zip(passages, made, strict=True)
-        ]
-        ious.append(float(np.mean([iou for iou, _ in pairs])))
-        f1s.append(sum(f1.part for _, f1 in pairs) / sum(f1.whole for _, f1 in pairs))
-    return dict(zip(CURVES, (ious, f1s), strict=True))
+    for count in range(1, FIRST + 1):
+        overlaps = []
+        for passage, of_passage in zip(passages, rationales, strict=True):
+            first = passage.before_word(rationale.ranking[:count] for rationale in of_passage)
+            overlaps.append(passage.overlap(first))
+        ious.append(float(np.mean([overlap.iou for overlap in overlaps])))
+        part = sum(overlap.f1.part for overlap in overlaps)
+        f1s.append(part / sum(overlap.f1.whole for overlap in overlaps))
+    return ious, f1s

@@ -9,99 +9,129 @@ which a model that behaves on parts of a context should say. Vafa et al. 2021, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
+from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.models.protocol import Question
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
-__all__ = ["LANGUAGE", "loss", "majority", "sentences", "true_probability"]
+__all__ = ["LANGUAGE", "Sentence", "majority_belief", "sentences", "token_losses", "true_probability"]
 
 LANGUAGE = "majority-class language"
 BITS = 17
 OPTIMUM = 2 ** (BITS / (BITS + 3))  # seventeen coins, and three tokens that follow from them
 BINS = 11
-COLUMNS = (
-    Column("error", "|P(1) − truth|", False),
-    Column("loss", "mean −log f of the twenty predictions", False),
-)
+
+
+@dataclass(frozen=True)
+class MajorityRow(ResultRow):
+    """The numbers of one sentence."""
+
+    error: float = column_field("|P(1) − truth|", higher=False)
+    loss: float = column_field("mean −log f of the twenty predictions", higher=False)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Random bits, "=" and their majority; and which of the bits [17] are kept in a part."""
+
+    text: str
+    kept: np.ndarray
+
+    @property
+    def prompt(self) -> str:
+        """All but the majority."""
+        return self.text[:-2]
+
+    @property
+    def majority(self) -> str:
+        return self.text[-1]
+
+    @property
+    def truth(self) -> float:
+        """The true probability that the majority is 1, given the kept bits."""
+        bits = np.array([int(bit) for bit in self.text.split()[:BITS]])
+        return true_probability(int(self.kept.sum()), int(bits[self.kept].sum()))
 
 
 def true_probability(kept: int, ones: int) -> float:
     """That most of all bits are 1, of which `kept` are known and `ones` of these are 1."""
     unknown, needed = BITS - kept, BITS // 2 + 1 - ones
-    return sum(comb(unknown, k) for k in range(max(0, needed), unknown + 1)) / 2**unknown
+    ways = sum(comb(unknown, k) for k in range(max(0, needed), unknown + 1))
+    return float(ways / 2**unknown)
 
 
 @experiment("majority")
-def majority(trial: Trial) -> Evaluation:
+def majority_belief(trial: Trial) -> Evaluation:
     """Error of the belief about the majority on random parts, and the loss on whole texts."""
-    model = trial.model
-    rows: list[dict[str, Number]] = []
-    beliefs, texts = [], []
-    for number, (text, kept) in enumerate(sentences(trial.count, trial.seed)):
-        bits = np.array([int(bit) for bit in text.split()[:BITS]])
-        prompt, last = text[:-2], text[-1]
-        belief = believed(trial, prompt, kept)
-        truth = true_probability(int(kept.sum()), int(bits[kept].sum()))
-        rows.append({"error": abs(belief - truth), "loss": float(np.mean(loss(trial, text)))})
-        beliefs.append((truth, belief))
-        texts.append(EvaluatedText(str(number), prompt, label=last))
-    mean = float(np.mean([row["loss"] for row in rows]))
-    above = np.exp(mean) / OPTIMUM - 1
-    told = [f"Perplexity of whole texts {np.exp(mean):.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."]
+    rows, truths, beliefs, texts = [], [], [], []
+    for number, sentence in enumerate(sentences(trial.count, trial.seed)):
+        belief = believed_probability(trial, sentence)
+        truths.append(sentence.truth)
+        beliefs.append(belief)
+        loss = float(np.mean(token_losses(trial, sentence.text)))
+        rows.append(MajorityRow(error=abs(belief - sentence.truth), loss=loss))
+        texts.append(EvaluatedText(str(number), sentence.prompt, label=sentence.majority))
+
+    perplexity = np.exp(float(np.mean([row.loss for row in rows])))
+    above = perplexity / OPTIMUM - 1
+    note = f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
     (title,) = trial.methods
-    made = found(trial, COLUMNS, {title: rows}, data=LANGUAGE, about=told)
-    curves = {"calibration_curve": {title: calibration(np.array(beliefs))}}
-    return replace(made, texts=tuple(texts), curves=curves, model=model.name)
+    evaluation = build_evaluation(trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note])
+    curves = {"calibration_curve": {title: calibration(truths, beliefs)}}
+    return replace(evaluation, texts=tuple(texts), curves=curves)
 
 
-def sentences(count: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Random bits, "=" and their majority; and which of the bits [17] are kept in a part."""
+def sentences(count: int, seed: int) -> Iterator[Sentence]:
+    """So many sentences of the language."""
     draw = np.random.default_rng(seed)
     for _ in range(count):
         bits = draw.integers(0, 2, BITS)
         kept = draw.random(BITS) < 0.5
-        yield f"{' '.join(map(str, bits))} = {int(bits.sum() > BITS // 2)}", kept
+        majority = int(bits.sum() > BITS // 2)
+        yield Sentence(f"{' '.join(map(str, bits))} = {majority}", kept)
 
 
-def believed(trial: Trial, text: str, kept: np.ndarray) -> float:
-    """The model's P(1) when of the bits only `kept` are there; <s> and = always are."""
-    (encoding,) = trial.model.encode([Example(text)])
-    place = np.flatnonzero(encoding.start >= 0)
-    if len(place) != BITS + 1:
-        raise InputError(f"{trial.model.name} does not read bits one by one: pass a model of recipes/majority.py.")
+def believed_probability(trial: Trial, sentence: Sentence) -> float:
+    """The model's P(1) when of the bits only the kept ones are there; <s> and = always are."""
+    model: Any = trial.model
+    (encoding,) = model.encode([Example(sentence.prompt)])
+    places = np.flatnonzero(encoding.start >= 0)
+    if len(places) != BITS + 1:
+        raise InputError(f"{model.name} does not read bits one by one: pass a model of recipes/majority.py.")
     keep = np.ones((1, len(encoding)), bool)
-    keep[0, place[:BITS][~kept]] = False
-    token = trial.model.codec.own.convert_tokens_to_ids("1")  # type: ignore[attr-defined]
-    target = replace(trial.model.next_target(encoding, token), output="prob")  # type: ignore[attr-defined]
-    return float(trial.model.score([Question(encoding, target, keep)], removal="delete")[0].value[0, 0])
+    keep[0, places[:BITS][~sentence.kept]] = False
+
+    token = model.codec.own.convert_tokens_to_ids("1")
+    target = replace(model.next_target(encoding, token), output="prob")
+    (answer,) = model.score([Question(encoding, target, keep)], removal="delete")
+    return float(answer.value[0, 0])
 
 
-def loss(trial: Trial, text: str) -> list[float]:
+def token_losses(trial: Trial, text: str) -> list[float]:
     """−log f of each token after <s>, and of the end."""
-    model = trial.model
+    model: Any = trial.model
     (encoding,) = model.encode([Example(text)])
-    ids = [int(token) for token in encoding.ids]
-    end = model.codec.own.eos_token_id  # type: ignore[attr-defined]
-    targets = [
-        model.next_target(encoding, token, place)  # type: ignore[attr-defined]
-        for place, token in enumerate([*ids[1:], end], 1)
-    ]
+    end = model.codec.own.eos_token_id
+    followers = [*(int(token) for token in encoding.ids[1:]), end]
+    targets = [model.next_target(encoding, token, place) for place, token in enumerate(followers, 1)]
     everything = np.ones((1, len(encoding)), bool)
     answers = model.score([Question(encoding, target, everything) for target in targets], removal="delete")
     return [-float(answer.value[0, 0]) for answer in answers]
 
 
-def calibration(pairs: np.ndarray) -> list[float]:
+def calibration(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
     """Mean belief by the true probability, in bins around 0, 0.1 … 1; where a bin is empty, its neighbours' middle."""
-    bins = np.rint(pairs[:, 0] * (BINS - 1)).astype(int)
-    places = np.unique(bins)
-    means = [pairs[bins == each, 1].mean() for each in places]
-    return np.interp(np.arange(BINS), places, means).tolist()
+    bins = np.rint(np.array(truths) * (BINS - 1)).astype(int)
+    believed = np.array(beliefs)
+    filled = np.unique(bins)
+    means = [believed[bins == number].mean() for number in filled]
+    curve = np.interp(np.arange(BINS), filled, means)
+    return [float(value) for value in curve]

@@ -9,34 +9,40 @@ Vafa et al. 2021, section 4.2 and Figure 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.core.evaluation import Column, EvaluatedText, Evaluation
+from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
 from raison.models.tasks.generation import Writer
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import measure_random_parts
-from raison.studies.repetition import Repeated, frequent_words, of_word
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
+from raison.studies.repetition import Repetition, frequent_words, repetition_of_word
+from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
 
-__all__ = ["repetition"]
+__all__ = ["PLACES", "RepetitionRow", "repeated_words"]
 
 PLACES = ("first", "later", "beside")  # specs of the suite: where the word stands
 THE = " the"
 SUBSET = 10  # tokens of the random parts on which perplexity is told
-COLUMNS = (
-    Column("repeats", "mean f(w | w)", False),
-    Column("top", "share of the positions at which w is the first choice", False),
-)
+
+Curve = dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class RepetitionRow(ResultRow):
+    """The numbers of one word."""
+
+    repeats: float = column_field("mean f(w | w)", higher=False)
+    top: float = column_field("share of the positions at which w is the first choice", higher=False)
 
 
 @experiment("repetition")
-def repetition(trial: Trial) -> Evaluation:
+def repeated_words(trial: Trial) -> Evaluation:
     """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
     run, model = trial.run, trial.model
     if not isinstance(model, Writer):
@@ -46,55 +52,62 @@ def repetition(trial: Trial) -> Evaluation:
     size = min(size, model.max_tokens or size)
     if strange := set(trial.methods.values()) - set(PLACES):
         raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
-    texts = read_texts(
-        model,
-        run.data,
-        split=run.split,
-        limit=run.settings.get("blocks", 40),
-        folder=trial.data_dir,
-        length=size,
-    )
+
+    count = run.settings.get("blocks", 40)
+    texts = read_texts(model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size)
     words = frequent_words(model, [example.text for example in texts], trial.count)
     if len(words) < 2:
         raise InputError(f"{run.data} holds no words that {model.name} reads as one token: give other texts.")
-    told: list[Repeated] = []
-    for number, (word, other) in enumerate(zip(words, [*words[1:], words[0]], strict=True)):
+    others = [*words[1:], words[0]]
+    repetitions = []
+    for number, (word, other) in enumerate(zip(words, others, strict=True)):
         progress.report(number, len(words), "words repeated")
-        told.append(of_word(model, word, other, size))
-    rows = {title: [numbers(each, place) for each in told] for title, place in trial.methods.items()}
-    made = found(trial, COLUMNS, rows, data=run.data, about=about(trial, model, texts, words, size))
+        repetitions.append(repetition_of_word(model, word, other, size))
+
+    rows = {}
+    for title, place in trial.methods.items():
+        rows[title] = [row_at(repetition, place) for repetition in repetitions]
+    notes = [
+        f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
+        perplexity_sentence(model, texts, size, trial.seed),
+    ]
+    evaluation = build_evaluation(trial, RepetitionRow.columns(), rows, data=run.data, notes=notes)
     curves = {
-        "repetition_curve": averaged(words, [each.alone for each in told]),  # by the position of the word
-        "distance_curve": averaged(words, [each.beside for each in told]),  # by its distance to the other one
+        # by the position of the word
+        "repetition_curve": the_and_mean(words, [repetition.alone for repetition in repetitions]),
+        # by its distance to the other one
+        "distance_curve": the_and_mean(words, [repetition.beside for repetition in repetitions]),
     }
-    seen = tuple(EvaluatedText(word.strip(), word) for word in words)
-    return replace(made, texts=seen, curves=curves)
+    evaluated = [EvaluatedText(word.strip(), word) for word in words]
+    return replace(evaluation, texts=tuple(evaluated), curves=curves)
 
 
-def averaged(words: Sequence[str], values: Sequence[np.ndarray]) -> dict[str, list[float]]:
+def the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
     """The curve of "the", if it is there, and the mean of all."""
-    mean = {f"mean of {len(words)} words": np.mean(values, axis=0).tolist()}
-    return {"the": values[words.index(THE)].tolist(), **mean} if THE in words else mean
+    curves = {}
+    if THE in words:
+        curves["the"] = values[words.index(THE)].tolist()
+    curves[f"mean of {len(words)} words"] = np.mean(values, axis=0).tolist()
+    return curves
 
 
-def numbers(repeated: Repeated, place: str) -> dict[str, Number]:
+def row_at(repetition: Repetition, place: str) -> RepetitionRow:
+    """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
-        return {"repeats": float(repeated.beside.mean()), "top": float(repeated.beside_top.mean())}
-    part = slice(0, 1) if place == "first" else slice(1, None)
-    return {"repeats": float(repeated.alone[part].mean()), "top": float(repeated.alone_top[part].mean())}
+        return RepetitionRow(repeats=float(repetition.beside.mean()), top=float(repetition.beside_top.mean()))
+    positions = slice(0, 1) if place == "first" else slice(1, None)
+    return RepetitionRow(
+        repeats=float(repetition.alone[positions].mean()),
+        top=float(repetition.alone_top[positions].mean()),
+    )
 
 
-def about(trial: Trial, model: Writer, texts: Sequence[Example], words: Sequence[str], size: int) -> list[str]:
-    """Sentences for the page: which words, and how well the model reads whole contexts and parts of them."""
+def perplexity_sentence(model: Writer, texts: Sequence[Example], size: int, seed: int) -> str:
+    """How well the model reads whole contexts and parts of them, in words."""
     blocks = encode_blocks(model, texts, size)
-    parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=trial.seed)
-    told = [
-        f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given "
-        + ("the whole context" if row.size is None else f"{row.size} random tokens of it")
-        for row in reversed(parts.subsets)
-    ]
-    return [
-        f"The {len(words)} most frequent words of {trial.run.data} that are one token, at the positions 1 to "
-        f"{size - 1}.",
-        f"Perplexity {' and '.join(told)}, in {parts.subsets[-1].count} places of that text.",
-    ]
+    parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed).subsets
+    phrases = []
+    for row in reversed(parts):
+        given = "the whole context" if row.size is None else f"{row.size} random tokens of it"
+        phrases.append(f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given {given}")
+    return f"Perplexity {' and '.join(phrases)}, in {parts[-1].count} places of that text."

@@ -6,8 +6,8 @@ context and given random parts of it by size, as `raison compatibility` measures
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,57 +16,70 @@ from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.models.tasks.generation import Writer
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import losses_on_parts
-from raison.studies.reproduce.experiment import Number, Trial, experiment, found
+from raison.studies.reproduce.experiment import Number, ResultRow, Trial, build_evaluation, experiment
 
-__all__ = ["subsets"]
+__all__ = ["random_subsets"]
 
 LENGTH = 64  # tokens of a block
 PLACES = 4  # in each
 SIZES = (1, 10, 30)
 
+Size = int | None  # kept tokens; None: the whole context
+
+
+@dataclass(frozen=True)
+class LossBySize(ResultRow):
+    """Mean −log f in one block, by the number of kept tokens; None where no context is that long."""
+
+    losses: Mapping[Size, float | None]
+
+    def numbers(self) -> Mapping[str, Number]:
+        return {column_key(size): loss for size, loss in self.losses.items()}
+
 
 @experiment("subsets")
-def subsets(trial: Trial) -> Evaluation:
+def random_subsets(trial: Trial) -> Evaluation:
     """Mean −log f of the next token by the number of kept tokens, block by block."""
-    model, settings = trial.model, trial.run.settings
+    model, run = trial.model, trial.run
     if not isinstance(model, Writer):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
-    sizes: Sequence[int] = settings.get("sizes", SIZES)
-    length, places = int(settings.get("length", LENGTH)), int(settings.get("places", PLACES))
-    texts = read_texts(
-        model,
-        trial.run.data,
-        split=trial.run.split,
-        limit=trial.count,
-        folder=trial.data_dir,
-        length=length,
-    )
-    rows: list[dict[str, Number]] = []
-    seen = []
+    sizes: Sequence[int] = run.settings.get("sizes", SIZES)
+    length = int(run.settings.get("length", LENGTH))
+    places = int(run.settings.get("places", PLACES))
+    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+    rows = []
+    evaluated = []
     for number, encoding in enumerate(encode_blocks(model, texts, length)):
         trial.step(f"block {number + 1} of {len(texts)}")
-        generator = np.random.default_rng([trial.seed, number])
-        losses = losses_on_parts(model, encoding, targets=places, sizes=sizes, generator=generator)
-        each = [place.by_size for place in losses]
-        rows.append({key(size): mean([loss[size] for loss in each if size in loss]) for size in (*sizes, None)})
-        seen.append(EvaluatedText(str(number), encoding.texts[-1]))
-    columns = [Column(key(size), f"mean −log f given {told(size)}", False) for size in (*sizes, None)]
+        draw = np.random.default_rng([trial.seed, number])
+        on_parts = losses_on_parts(model, encoding, targets=places, sizes=sizes, generator=draw)
+        losses = [place.by_size for place in on_parts]
+        rows.append(LossBySize({size: mean_loss(losses, size) for size in (*sizes, None)}))
+        evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
+
+    columns = [Column(column_key(size), f"mean −log f given {kept_tokens(size)}", False) for size in (*sizes, None)]
     (title,) = trial.methods
-    evaluation = found(trial, columns, {title: rows}, data=trial.run.data)
-    means = {size: evaluation.cell(title, key(size)).value for size in (*sizes, None)}
-    lines = [f"{np.exp(value):,.1f} given {told(size)}" for size, value in means.items() if value is not None]
-    return replace(evaluation, texts=tuple(seen), notes=(f"Perplexity: {', '.join(lines)}.",))
+    evaluation = build_evaluation(trial, columns, {title: rows}, data=run.data)
+    perplexities = []
+    for size in (*sizes, None):
+        mean = evaluation.cell(title, column_key(size)).value
+        if mean is not None:
+            perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens(size)}")
+    return replace(evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",))
 
 
-def key(size: int | None) -> str:
+def column_key(size: Size) -> str:
     return "all" if size is None else f"of_{size}"
 
 
-def told(size: int | None) -> str:
+def kept_tokens(size: Size) -> str:
+    """What is kept, in words."""
     if size is None:
         return "the whole context"
     return "the last token alone" if size == 1 else f"{size} random tokens"
 
 
-def mean(values: list[float]) -> float | None:
+def mean_loss(losses: Sequence[Mapping[Size, float]], size: Size) -> float | None:
+    """The mean over the places whose context is that long; None where there are none."""
+    values = [loss_by_size[size] for loss_by_size in losses if size in loss_by_size]
     return float(np.mean(values)) if values else None

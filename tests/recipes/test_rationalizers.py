@@ -1,22 +1,20 @@
-"""The recipe behind P1, on a small set of texts and a tiny encoder, and the tables that are read from it."""
+"""The recipe behind P1, on a small set of texts and a tiny encoder."""
 
 from __future__ import annotations
 
 import copy
 import lzma
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.models.load import load
 from raison.studies.reproduce.experiments import homogeneity as study
-from raison.studies.reproduce.experiments.lines import LINES, add_line, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, read_lines
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
@@ -168,112 +166,3 @@ def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
         changed += one != other
     assert changed > 20
     assert found["front"][0].text.endswith(examples[0].text) and found["behind"][0].text.startswith(examples[0].text)
-
-
-def test_a_damaged_file_of_lines_is_told(tmp_path):
-    (tmp_path / "lines.jsonl.xz").write_bytes(b"no such thing")
-    with pytest.raises(InputError, match="is damaged: it can't be read as lines of numbers"):
-        reproduce("P1-variants", models={"rationalizers": str(tmp_path / "lines.jsonl.xz")})
-
-
-def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
-    line = {"data": "sst", "name": "plmr", "seed": 0}
-    (tmp_path / LINES).write_text('{"data": "sst", "na')  # somebody pulled the plug
-    add_line(tmp_path, line)
-    with (tmp_path / LINES).open("a") as file:
-        file.write('{"data": "sst"')
-    add_line(tmp_path, {**line, "seed": 1})
-    assert read_lines(tmp_path) == {("sst", "plmr"): {0: line, 1: {**line, "seed": 1}}}
-    with pytest.raises(InputError, match="are not what recipes/rationalizers.py writes"):
-        reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
-    with pytest.raises(InputError, match="is no folder, and states are read from models"):
-        reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path / LINES)})
-
-
-def test_a_full_disk_is_told_and_costs_one_line(tmp_path, monkeypatch):
-    line = {"data": "sst", "name": "plmr", "seed": 0}
-    add_line(tmp_path, line)
-    real = Path.open
-
-    class Full:
-        def __init__(self, file):
-            self.file, self.name = file, "numbers.jsonl"
-
-        def __getattr__(self, name):
-            return getattr(self.file, name)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *given):
-            self.file.close()
-
-        def write(self, made):
-            return self.file.write(made[:9])  # what still had room
-
-    monkeypatch.setattr(Path, "open", lambda self, *given, **more: Full(real(self, *given, **more)))
-    with pytest.raises(InputError, match="can't be written to 'numbers.jsonl': make room"):
-        add_line(tmp_path, {**line, "seed": 1})
-    monkeypatch.undo()
-    add_line(tmp_path, {**line, "seed": 2})
-    assert sorted(read_lines(tmp_path)["sst", "plmr"]) == [0, 2]
-
-
-def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):
-    counts = {
-        "words": [4, 5, 6],
-        "kept": [1, 2, 3],
-        "empty": [0, 1, 0],
-        "marked": [1, 0, 2],
-        "both": [1, 0, 1],
-        "cut": [0, 30, 7],  # tokens
-        "lost": [0, 4, 0],
-    }
-    for name in ("plmr", "whole", "rnp", "ordinary"):
-        more = {"front": [1, 0, 0], "behind": [1, 1, 0], "words": [0, 0, 0]}
-        line = {"data": "sst", "name": name, "seed": 0, "regression": False, "left": 7, "said": [1, 1, 0]}
-        for data in ("sst", "movies"):
-            add_line(tmp_path, {**line, "data": data, "picked": {"own": counts}, "more": more})
-    found = reproduce("P1-robustness", models={"rationalizers": str(tmp_path)})[1][0].evaluation
-    assert found.cell("PLMR", "front_lost").value == pytest.approx(1 / 3)
-    assert found.cell("PLMR", "words_lost").value == pytest.approx(2 / 3)
-    table = reproduce("P1-variants", models={"rationalizers": str(tmp_path)})[1][0].evaluation
-    told = {key: table.cell("PLMR", key).value for key in ("precision", "recall", "rationale_f1", "sparsity", "full")}
-    # of the two texts with marks: both 2, kept 4, marked 3; of all texts: kept 6 of 15
-    assert told == pytest.approx(
-        {"precision": 2 / 4, "recall": 2 / 3, "rationale_f1": 4 / 7, "sparsity": 0.4, "full": 0}
-    )
-    long = reproduce("P1-movies", models={"rationalizers": str(tmp_path)})[1][0].evaluation
-    # 3 of 10 tokens of those texts are marked; of 7 marked tokens 4 were cut off
-    assert (long.cell("PLMR", "chance").value, long.cell("PLMR", "lost").value) == pytest.approx((0.3, 4 / 7))
-    assert any("7 training texts were left out" in note and "2 test texts were cut" in note for note in found.notes)
-    fewer = reproduce("P1-robustness", models={"rationalizers": str(tmp_path)}, limit=2)[1][0].evaluation
-    assert len(fewer.texts) == 2 and fewer.cell("PLMR", "front_lost").value == pytest.approx(1 / 2)
-
-
-def test_homogeneity_is_told_of_the_first_a_middle_and_the_last_block(tmp_path, monkeypatch):
-    hf, tokenizer = tiny_hf("bert", "classification")
-    encoder = hf.bert.eval()
-    texts = reviews(3)
-    monkeypatch.setattr(study, "encoder_of", lambda place, name: (encoder, tokenizer))
-    monkeypatch.setattr(study, "open_dataset", lambda *given: type("Read", (), {"examples": texts}))
-    found = reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path)}, limit=3)[1][0].evaluation
-    spreads, cosines = [], []
-    for example in texts:
-        with torch.no_grad():
-            inputs = tokenizer(example.text, return_tensors="pt")
-            layers = encoder(**inputs, output_hidden_states=True).hidden_states
-        words = [states[0, 1:-1].numpy() for states in layers]
-        spreads.append([np.trace(np.cov(each.T, bias=True)) for each in words])
-        unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in words]
-        cosines.append([(each @ each.T)[~np.eye(len(each), dtype=bool)].mean() for each in unit])
-    for name, rows in (("spread", np.array(spreads)), ("cosine", np.array(cosines))):
-        for where, block in (("first", 1), ("middle", 1), ("last", 2)):  # of two blocks
-            cell = found.cell("PLMR", f"{name}_{where}")
-            np.testing.assert_allclose(cell.each, rows[:, block], rtol=1e-6)
-        np.testing.assert_allclose(found.curves[f"{name}_curve"]["PLMR"], rows.mean(0), rtol=1e-6)
-
-
-def test_without_models_a_suite_says_what_to_do(tmp_path):
-    with pytest.raises(InputError, match=r"holds no rationalizers of sst: make them with recipes/rationalizers.py"):
-        reproduce("P1-variants", models={"rationalizers": str(tmp_path)})

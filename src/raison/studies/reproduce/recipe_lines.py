@@ -18,8 +18,10 @@ __all__ = ["LINES", "add_line", "read_lines"]
 
 LINES = "numbers.jsonl"  # in the folder that a recipe fills
 
+Line = dict[str, Any]  # JSON with at least data, name and seed
 
-def add_line(folder: Path, line: dict[str, Any]) -> None:
+
+def add_line(folder: Path, line: Line) -> None:
     """Write a line at once, so that parts of a recipe can be run side by side; half a line before it goes away."""
     with (folder / LINES).open("ab+", buffering=0) as file:  # unbuffered: one write
         size = file.seek(0, os.SEEK_END)
@@ -27,30 +29,38 @@ def add_line(folder: Path, line: dict[str, Any]) -> None:
         if size and file.read(1) != b"\n":  # somebody pulled the plug
             file.seek(0)
             file.truncate(file.read().rfind(b"\n") + 1)
-        made = f"{json.dumps(line)}\n".encode()
+
+        encoded = f"{json.dumps(line)}\n".encode()
         try:
-            whole = file.write(made) == len(made)
+            is_whole = file.write(encoded) == len(encoded)
         except OSError:
-            whole = False
-        if not whole:  # what was written of it goes away with the next line
+            is_whole = False
+        if not is_whole:  # what was written of it goes away with the next line
             raise InputError(f"A line can't be written to {file.name!r}: make room, and give the command again.")
 
 
-def read_lines(place: Path) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
+def read_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
     """(data, kind of model) -> seed -> its line; `place` is the file, which may be packed (.xz), or its folder."""
     file = place / LINES if place.is_dir() else place
     if not file.is_file():
         return {}
-    found: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    lines: dict[tuple[str, str], dict[int, Line]] = {}
+    for text in text_of(file).split("\n")[:-1]:  # what has no end was being written: made again
+        try:
+            line = limits.from_json(text)
+            seeds = lines.setdefault((line["data"], line["name"]), {})
+            seeds[line["seed"]] = line
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{str(file)!r} has a damaged line: {text[:60]!r}.") from None
+    return lines
+
+
+def text_of(file: Path) -> str:
+    """The text of a file, which may be packed."""
     try:
         stored = file.read_bytes()
-        text = (lzma.decompress(stored) if file.suffix == ".xz" else stored).decode("utf-8")
+        if file.suffix == ".xz":
+            stored = lzma.decompress(stored)
+        return stored.decode("utf-8")
     except (lzma.LZMAError, UnicodeDecodeError):
         raise InputError(f"{str(file)!r} is damaged: it can't be read as lines of numbers.") from None
-    for line in text.split("\n")[:-1]:  # what has no end was being written: made again
-        try:
-            told = limits.from_json(line)
-            found.setdefault((told["data"], told["name"]), {})[told["seed"]] = told
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{str(file)!r} has a damaged line: {line[:60]!r}.") from None
-    return found

@@ -1,0 +1,112 @@
+"""The labelled texts of an audit, and those that adversaries learn from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from raison.core import limits
+from raison.core.errors import InputError
+from raison.core.records import Example
+from raison.core.registry import datasets
+from raison.datasets.base import DEVELOPMENT
+from raison.datasets.open import open_dataset, parse_data_spec
+from raison.models.tasks.classification import Classifier
+from raison.training.class_data import content_of
+from raison.training.multi_seed import REPORT
+
+__all__ = ["DataSource", "LabelledTexts", "Texts", "trained_on"]
+
+Texts = str | os.PathLike[str] | Sequence[Example]  # a data set, a file, or examples
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Examples with a label each, and how many records were broken."""
+
+    examples: list[Example]
+    broken: int = 0
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where the texts of an audit are read from, and how."""
+
+    texts: str | Sequence[Example]  # a data set, a file, or examples
+    split: str | None = None
+    limit: int | None = None
+    folder: Any = None  # of the data sets
+    skip_broken: bool = False
+
+    def read(self, model: Classifier) -> LabelledTexts:
+        """The texts to audit on, with their labels as the model writes them."""
+        broken = 0
+        if isinstance(self.texts, str):
+            loaded = open_dataset(
+                self.texts, self.split or self.default_split(), self.limit, self.folder, self.skip_broken
+            )
+            examples, broken = loaded.examples, len(loaded.broken)
+        else:
+            examples = list(self.texts)[: self.limit]
+
+        if not examples:
+            raise InputError("There are no texts to audit the model on.")
+        if missing := sum(example.label is None for example in examples):
+            raise InputError(
+                f"{missing} texts have no label, which an audit needs: name their column, as in (label=stars)."
+            )
+        return LabelledTexts(with_names(model, examples), broken)
+
+    def default_split(self) -> str | None:
+        """The part that is audited where the user names none: one that the model has not learned from."""
+        name = dataset_name(self.texts)
+        if name not in datasets:
+            return None
+        held_out = [split for split in ("test", *DEVELOPMENT) if split in datasets[name].splits]
+        return held_out[0] if held_out else None
+
+    def read_train(self, model: Classifier, train: Texts | None) -> list[Example]:
+        """What adversaries learn from: the texts that are given for it, or the train part of the data set."""
+        if train is not None and not isinstance(train, (str, os.PathLike)):
+            examples = list(train)
+        else:
+            source = self.texts if train is None else os.fspath(train)
+            name = dataset_name(source)
+            has_train_part = name in datasets and "train" in datasets[name].splits
+            if train is None and not has_train_part:
+                raise InputError(
+                    "Adversaries learn from texts that the model was trained on: name a data set with a train part, or "
+                    "give them (--train)."
+                )
+            split = "train" if has_train_part else None
+            examples = open_dataset(str(source), split, None, self.folder, self.skip_broken).examples
+
+        if not examples or any(example.label is None for example in examples):
+            raise InputError("Adversaries learn from labelled texts, and there are none, or some without a label.")
+        return with_names(model, examples)
+
+
+def dataset_name(texts: str | Sequence[Example]) -> str:
+    """The name of a data set or a file; examples in memory have none."""
+    return parse_data_spec(texts)[0] if isinstance(texts, str) else ""
+
+
+def with_names(model: Classifier, examples: Sequence[Example]) -> list[Example]:
+    """The examples with their labels as the model writes them (positive, POSITIVE)."""
+    given = dict.fromkeys(str(example.label) for example in examples)
+    names = {label: model.labels[model.label_id(label)] for label in given}
+    return [replace(example, label=names[str(example.label)]) for example in examples]
+
+
+def trained_on(model: Classifier, data: str | Sequence[Example]) -> bool:
+    """Whether the model was trained on this very file."""
+    report = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
+    content = content_of(data)
+    try:
+        training = limits.from_json(report.read_text(encoding="utf-8"))
+        return bool(content) and training["asked"]["content"] == content
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

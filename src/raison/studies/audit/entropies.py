@@ -1,0 +1,112 @@
+"""How many words share attention, importance, and influence on a hidden state (P2 Figure 2, Table 1)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raison.core import progress
+from raison.core.json_record import record
+from raison.metrics.attention import normalised_entropy
+from raison.models.float64 import COARSE
+from raison.models.load import load
+from raison.models.tasks.classification import Classifier
+from raison.studies.audit.importance import influence
+from raison.studies.audit.json_numbers import AuditRecord
+from raison.studies.audit.spread import Spread
+from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
+
+__all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
+
+FACETED = 8  # texts whose influence is measured facet by facet as well, which costs as many passes as a state is wide
+SHORT = 64  # tokens of such a text, if there are such: the passes of a longer one take minutes
+
+
+@dataclass(frozen=True, eq=False)
+class Entropies(AuditRecord):
+    """Normalised entropies, from 0 (one word) to 1 (all words alike); None for what a model does not define."""
+
+    attention: Spread | None = record("Spread", default=None)
+    gradient_of_words: Spread | None = record("Spread", default=None)
+    leaving_words_out: Spread | None = record("Spread", default=None)
+    influence: Spread | None = record("Spread", default=None)
+    influence_by_facet: Spread | None = record("Spread", default=None)
+    influence_same_texts: Spread | None = record("Spread", default=None)  # as the facets are measured on
+
+    def by_title(self) -> dict[str, Spread]:
+        """What was measured, by what people call it."""
+        named = {
+            "attention": self.attention,
+            "gradient of words": self.gradient_of_words,
+            "leaving words out": self.leaving_words_out,
+            "influence": self.influence,
+            "influence, by facet": self.influence_by_facet,
+            "influence, same texts": self.influence_same_texts,
+        }
+        return {title: spread for title, spread in named.items() if spread is not None}
+
+
+def normalised_entropies(texts: AuditedTexts) -> Entropies:
+    """Entropies of attention, of words' importance, of words' influence on hidden states."""
+    attention = entropies_of_rows(texts.attention)
+    gradients = entropies_of_rows(texts.gradients)
+    removals = entropies_of_rows(texts.removals)
+
+    model = in_float64(texts.model)
+    influences = []
+    for number, encoding in enumerate(texts.encodings):
+        influences.append(mean_entropy(influence(model, encoding)))
+        progress.report(number + 1, len(texts), "influence of words on hidden states")
+
+    faceted: list[int] = []
+    if isinstance(texts, AttentiveTexts):
+        faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
+    by_facet = [mean_entropy(influence(model, texts.encodings[number], facets=True)) for number in faceted]
+    same_texts = [influences[number] for number in faceted]
+    return Entropies(
+        attention=Spread.of(attention, texts.seed),
+        gradient_of_words=Spread.of(gradients, texts.seed),
+        leaving_words_out=Spread.of(removals, texts.seed),
+        influence=Spread.of(influences, texts.seed),
+        influence_by_facet=Spread.of(by_facet, texts.seed) if faceted else None,
+        influence_same_texts=Spread.of(same_texts, texts.seed) if faceted else None,
+    )
+
+
+def in_float64(model: Classifier) -> Classifier:
+    """A copy in double precision: behind a LayerNorm hidden states are nearly of one size, and what moves them is lost
+    in float32."""
+    hf = copy.deepcopy(model.hf)
+    if model.device.type in COARSE:
+        hf = hf.cpu()
+    precise: Classifier = load(hf.double(), model.tokenizer)
+    return precise
+
+
+def entropies_of_rows(rows: Sequence[np.ndarray]) -> list[float]:
+    return [entropy_of(row) for row in rows]
+
+
+def entropy_of(row: np.ndarray) -> float:
+    """NaN where there is none: one word, or no importance at all."""
+    if len(row) < 2 or not row.any():
+        return float("nan")
+    return float(normalised_entropy(row))
+
+
+def mean_entropy(rows: np.ndarray) -> float:
+    """The mean over hidden states, of those that have an entropy."""
+    values = np.array([entropy_of(row) for row in rows])
+    defined = values[np.isfinite(values)]
+    return float(np.mean(defined)) if len(defined) else float("nan")
+
+
+def texts_for_facets(lengths: Sequence[int]) -> list[int]:
+    """A few texts, neither the shortest nor long ones; where all are long, the shortest."""
+    by_length = sorted(range(len(lengths)), key=lambda number: lengths[number])
+    short = sum(length <= SHORT for length in lengths)
+    start = max(0, min(len(by_length) // 4, short - FACETED))
+    return by_length[start:short][:FACETED] or by_length[:1]

@@ -1,0 +1,81 @@
+"""What becomes of a classifier when its attention is replaced: by equal weights for all words, or by shuffled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raison.core.json_record import record
+from raison.metrics.attention import permuted_attention, uniform_attention
+from raison.studies.audit.json_numbers import AuditRecord
+from raison.studies.audit.texts import AttentiveTexts
+
+__all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
+
+SHUFFLE_SEED = 100_003  # more than there are texts, so that no two shuffles share a seed
+
+
+@dataclass(frozen=True, eq=False)
+class ReplacedScores(AuditRecord):
+    """Accuracy and F1 with other attention (means over its versions), and how far they fall."""
+
+    accuracy: float
+    f1: float
+    accuracy_drop: float
+    f1_drop: float
+    versions: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class ReplacedAttention(AuditRecord):
+    """Scores with uniform attention, and with shuffled weights."""
+
+    uniform: ReplacedScores | None = record("ReplacedScores", default=None)
+    permuted: ReplacedScores | None = record("ReplacedScores", default=None)
+
+    def by_title(self) -> dict[str, ReplacedScores]:
+        """What was measured, by what people call it."""
+        named = {"uniform": self.uniform, "permuted": self.permuted}
+        return {title: scores for title, scores in named.items() if scores is not None}
+
+
+def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:
+    """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
+    lengths = [len(encoding) for encoding in texts.encodings]
+    masks = [np.isin(np.arange(length), real) for length, real in zip(lengths, texts.real, strict=True)]
+    uniform = [uniform_attention(mask) for mask in masks]
+
+    own = texts.model.own(texts.encodings)
+    shuffled = []
+    for number in range(permutations):
+        weights = []
+        for index, (row, mask) in enumerate(zip(own, masks, strict=True)):
+            seed = 1 + texts.seed + SHUFFLE_SEED * number + index
+            weights.append(permuted_attention(row, mask, seed=seed))
+        shuffled.append(weights)
+    return ReplacedAttention(uniform=mean_scores(texts, [uniform]), permuted=mean_scores(texts, shuffled))
+
+
+def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]) -> ReplacedScores:
+    """Means over several versions of all texts' attention."""
+    answers = [predicted_with(texts, weights) for weights in versions]
+    accuracy = float(np.mean([texts.accuracy(answer) for answer in answers]))
+    f1 = float(np.mean([texts.f1(answer) for answer in answers]))
+    return ReplacedScores(
+        accuracy=accuracy,
+        f1=f1,
+        accuracy_drop=texts.accuracy(texts.predicted) - accuracy,
+        f1_drop=texts.f1(texts.predicted) - f1,
+        versions=len(versions),
+    )
+
+
+def predicted_with(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
+    """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
+    predicted: np.ndarray = texts.predicted.copy()
+    for number, (row, real, logits) in enumerate(zip(weights, texts.real, texts.word_logits, strict=True)):
+        if len(real):
+            predicted[number] = (row[real] @ logits).argmax()
+    return predicted

@@ -1,0 +1,70 @@
+"""What single words get and say: the probability of the answer from each alone, and texts shown word by word (P3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from raison.core.records import Example
+from raison.metrics.attention import token_probability
+from raison.models.tasks.classification import Classifier
+from raison.studies.audit.json_numbers import AuditRecord
+from raison.studies.audit.spread import Spread
+from raison.studies.audit.texts import AttentiveTexts, AuditedTexts, audited_texts
+
+__all__ = ["ShownText", "probability_from_words", "show_given_texts", "show_texts"]
+
+MEDIUM = range(6, 31)  # words of a text that is shown first
+
+
+@dataclass(frozen=True, eq=False)
+class ShownText(AuditRecord):
+    """A text with what each of its words gets and says."""
+
+    tokens: tuple[str, ...]
+    attention: tuple[float, ...]
+    probability: tuple[float, ...]  # of the predicted class, from this word alone; empty where that is not defined
+    gradient: tuple[float, ...]
+    predicted: str
+    label: str
+
+
+def probability_from_words(texts: AttentiveTexts) -> Spread:
+    """The probability of the predicted class from each word alone; of texts that are classified correctly."""
+    values = []
+    for logits, predicted, gold in zip(texts.word_logits, texts.predicted, texts.gold, strict=True):
+        values.append(token_probability(logits, int(predicted)) if predicted == gold else float("nan"))
+    return Spread.of(values, texts.seed)
+
+
+def show_texts(texts: AuditedTexts, count: int) -> tuple[ShownText, ...]:
+    """Texts word by word: the first of medium length, where there are such."""
+    lengths = [len(real) for real in texts.real]
+    medium_first = sorted(range(len(lengths)), key=lambda number: lengths[number] not in MEDIUM)
+    return tuple(show_text(texts, number) for number in medium_first[:count])
+
+
+def show_text(texts: AuditedTexts, number: int) -> ShownText:
+    """One text word by word."""
+    probability: tuple[float, ...] = ()
+    if isinstance(texts, AttentiveTexts):
+        probability = texts.word_probabilities(number)
+    tokens = texts.encodings[number].tokens
+    return ShownText(
+        tokens=tuple(tokens[position] for position in texts.real[number]),
+        attention=tuple(round(float(weight), 4) for weight in texts.attention[number]),
+        probability=probability,
+        gradient=tuple(round(float(share), 4) for share in texts.gradients[number]),
+        predicted=texts.model.labels[texts.predicted[number]],
+        label=str(texts.examples[number].label),
+    )
+
+
+def show_given_texts(model: Classifier, given: Sequence[str], seed: int) -> tuple[ShownText, ...]:
+    """Texts of the user's own word by word; they have no label."""
+    if not given:
+        return ()
+    encodings = model.encode([Example(text) for text in given], truncate=True)
+    unlabelled = [Example(text, label=model.labels[0]) for text in given]
+    shown = show_texts(audited_texts(model, unlabelled, encodings, seed), len(given))
+    return tuple(replace(text, label=text.predicted) for text in shown)

@@ -1,0 +1,195 @@
+"""A line of numbers for each audited classifier, as recipes/attention.py writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from raison.studies.audit.adversary import Adversary
+from raison.studies.audit.report import Audit
+from raison.studies.audit.spread import Spread
+from raison.studies.reproduce.experiment import ResultRow, column_field
+
+__all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]
+
+
+@dataclass(frozen=True)
+class AuditNumbers(ResultRow):
+    """The numbers of one audit; None for what it does not tell.
+
+    Of a number without a good and a bad side "more is better" means that it speaks for attention that explains.
+    """
+
+    accuracy: float | None = column_field("on the test part", higher=True, default=None)
+    f1: float | None = column_field("of the second class, test part", higher=True, default=None)
+    uniform: float | None = column_field("F1 lost with uniform attention", higher=True, default=None)
+    permuted: float | None = column_field("F1 lost with shuffled attention, the mean of ten", higher=True, default=None)
+    tau_gradient_words: float | None = column_field(
+        "τ-b of attention and the gradient at words", higher=True, default=None
+    )
+    tau_removed_words: float | None = column_field("τ-b of attention and leaving words out", higher=True, default=None)
+    tau_gradient_states: float | None = column_field(
+        "τ-b of attention and the gradient at states", higher=True, default=None
+    )
+    tau_removed_states: float | None = column_field(
+        "τ-b of attention and leaving states out", higher=True, default=None
+    )
+    entropy_attention: float | None = column_field("of attention", higher=False, default=None)
+    entropy_gradient: float | None = column_field("of words' importance by gradients", higher=False, default=None)
+    entropy_removed: float | None = column_field("of words' importance by leaving them out", higher=False, default=None)
+    entropy_influence: float | None = column_field("of words' influence on a hidden state", higher=False, default=None)
+    entropy_facets: float | None = column_field(
+        "likewise, by facets (P2 App. A), on a few texts", higher=False, default=None
+    )
+    token_probability: float | None = column_field("of the answer from each word alone", higher=False, default=None)
+    information_frequent: float | None = column_field(
+        "of embeddings and states, frequent words, nats", higher=True, default=None
+    )
+    information_drawn: float | None = column_field("likewise, words drawn by count^¾", higher=True, default=None)
+    instance_jsd: float | None = column_field(
+        "largest JSD of an attention with the same answer", higher=False, default=None
+    )
+    auprc: float | None = column_field(
+        "of attention against words that people find loaded, the mean over texts", higher=True, default=None
+    )
+    aopc: float | None = column_field(
+        "probability that the answer loses while the most attended words go", higher=True, default=None
+    )
+
+
+@dataclass(frozen=True)
+class AdversaryNumbers:
+    """What a trained adversary reaches."""
+
+    kind: str
+    lam: float
+    jsd: float
+    tvd: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class WordsOfText:
+    """A text, and the probability that each of its words alone gives to what is predicted."""
+
+    tokens: tuple[str, ...]
+    probability: tuple[float, ...]
+    predicted: str
+
+
+@dataclass(frozen=True)
+class AuditLine:
+    """The numbers of one audited classifier."""
+
+    data: str
+    name: str  # of its kind
+    seed: int
+    texts: int
+    numbers: AuditNumbers
+    adversaries: tuple[AdversaryNumbers, ...] = ()
+    shown: WordsOfText | None = None  # of the first seed: the same text of all models
+
+    def adversary(self, kind: str, lam: float) -> AdversaryNumbers | None:
+        """The adversary of a kind that was trained with this λ."""
+        for adversary in self.adversaries:
+            if adversary.kind == kind and adversary.lam == lam:
+                return adversary
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line in JSON."""
+        line = asdict(self)
+        if self.shown is None:
+            del line["shown"]
+        return line
+
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> AuditLine:
+        """The line of `to_dict`; a number that is not there was not measured."""
+        shown = None
+        if line.get("shown"):
+            words = line["shown"]
+            shown = WordsOfText(tuple(words["tokens"]), tuple(words["probability"]), words["predicted"])
+        return cls(
+            data=line["data"],
+            name=line["name"],
+            seed=line["seed"],
+            texts=line["texts"],
+            numbers=AuditNumbers(**line["numbers"]),
+            adversaries=tuple(AdversaryNumbers(**adversary) for adversary in line["adversaries"]),
+            shown=shown,
+        )
+
+
+def line_of_audit(
+    audit: Audit, *, data: str, name: str, seed: int, auprc: float | None = None, aopc: float | None = None
+) -> AuditLine:
+    """What the tables need of one audit; `auprc` and `aopc` judge its attention as an explanation."""
+    shown = None
+    if seed == 0 and audit.texts:  # the same text of all models, since it is drawn by the seed
+        text = audit.texts[0]
+        shown = WordsOfText(tokens=text.tokens, probability=text.probability, predicted=text.predicted)
+    return AuditLine(
+        data=data,
+        name=name,
+        seed=seed,
+        texts=audit.count,
+        numbers=rounded_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
+        adversaries=tuple(adversary_numbers(adversary) for adversary in audit.adversaries),
+        shown=shown,
+    )
+
+
+def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -> AuditNumbers:
+    """The columns of one audit; what it does not tell is None."""
+    uniform, permuted = audit.replaced.uniform, audit.replaced.permuted
+    frequent, drawn = audit.information.frequent_words, audit.information.drawn_words
+    return AuditNumbers(
+        accuracy=audit.accuracy,
+        f1=audit.f1,
+        uniform=None if uniform is None else uniform.f1_drop,
+        permuted=None if permuted is None else permuted.f1_drop,
+        tau_gradient_words=mean_of(audit.agreement.gradient_of_words),
+        tau_removed_words=mean_of(audit.agreement.leaving_words_out),
+        tau_gradient_states=mean_of(audit.agreement.gradient_of_states),
+        tau_removed_states=mean_of(audit.agreement.leaving_states_out),
+        entropy_attention=mean_of(audit.entropy.attention),
+        entropy_gradient=mean_of(audit.entropy.gradient_of_words),
+        entropy_removed=mean_of(audit.entropy.leaving_words_out),
+        entropy_influence=mean_of(audit.entropy.influence),
+        entropy_facets=mean_of(audit.entropy.influence_by_facet),
+        token_probability=mean_of(audit.token_probability),
+        information_frequent=None if frequent is None else frequent.value,
+        information_drawn=None if drawn is None else drawn.value,
+        instance_jsd=mean_of(audit.instance),
+        auprc=auprc,
+        aopc=aopc,
+    )
+
+
+def mean_of(spread: Spread | None) -> float | None:
+    """The mean, where the number is defined for some text."""
+    return spread.mean if spread is not None and spread.count else None
+
+
+def rounded_numbers(numbers: AuditNumbers) -> AuditNumbers:
+    """The same numbers to six digits; what is not a number is not there."""
+    values: dict[str, float | None] = {}
+    for item in fields(numbers):
+        value = vars(numbers)[item.name]
+        is_defined = value is not None and np.isfinite(value)
+        values[item.name] = round(float(value), 6) if is_defined else None
+    return AuditNumbers(**values)
+
+
+def adversary_numbers(adversary: Adversary) -> AdversaryNumbers:
+    return AdversaryNumbers(
+        kind=adversary.kind,
+        lam=adversary.lam,
+        jsd=adversary.jsd,
+        tvd=adversary.tvd,
+        accuracy=adversary.accuracy,
+    )

@@ -1,0 +1,152 @@
+"""The methods of a suite, measured by its metrics; those with several seeds as the mean of their runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raison.core.errors import InputError
+from raison.core.evaluation import Cell, Evaluation
+from raison.core.records import Example
+from raison.metrics.statistics import mean_interval
+from raison.models.protocol import Model
+from raison.studies.evaluate import evaluate
+from raison.studies.reproduce.part_store import PartStore
+from raison.studies.reproduce.suite import Run, Suite
+
+__all__ = ["MethodRuns", "SeedSpread", "measure_methods"]
+
+SeedSpread = dict[tuple[str, str], float]  # (title, number) -> deviation over seeds
+
+
+@dataclass(frozen=True)
+class MethodRuns:
+    """Runs the methods of a suite on some texts."""
+
+    suite: Suite
+    model: Model
+    examples: Sequence[Example]
+    store: PartStore
+
+    @property
+    def run(self) -> Run:
+        return self.store.run
+
+    def measure(self, titles: Sequence[str], seed: int, about: str) -> Evaluation:
+        """Some methods with one seed, under their titles."""
+        specs = [self.suite.methods[title] for title in titles]
+        # a causal model has no [MASK]
+        target = "given" if self.run.prompt else self.suite.target
+        removal = None if self.run.prompt else self.suite.removal
+        request = {
+            "target": target,
+            "units": self.suite.units,
+            "removal": removal,
+            "methods": specs,
+            "metrics": self.suite.metrics,
+            "seed": seed,
+            "model": self.model.name,
+            "texts": [example.to_dict() for example in self.examples],
+        }
+
+        def evaluate_all() -> Evaluation:
+            evaluation = evaluate(
+                self.model,
+                list(self.examples),
+                specs,
+                self.suite.metrics,
+                target=target,
+                units=self.suite.units,
+                removal=removal,
+                seed=seed,
+            )
+            # evaluate gives what it has when somebody stops it: no part that is done
+            if len(evaluation.texts) < len(self.examples):
+                raise KeyboardInterrupt
+            return evaluation
+
+        return with_titles(self.store.get(about, request, evaluate_all), titles)
+
+    def measure_seeds(self, title: str, seed: int, count: int) -> list[Evaluation]:
+        """One method with several seeds."""
+        runs = []
+        for each in range(seed, seed + count):
+            runs.append(self.measure([title], each, f"{title}, seed {each}"))
+        return runs
+
+
+def measure_methods(
+    suite: Suite,
+    model: Model,
+    examples: Sequence[Example],
+    run: Run,
+    seed: int,
+    store: PartStore | None = None,
+) -> tuple[Evaluation, SeedSpread]:
+    """All methods of a suite under their titles, and how far those with several seeds spread."""
+    runs = MethodRuns(suite, model, examples, store or PartStore(None, suite, run))
+    once = runs.measure([title for title in suite.methods if title not in suite.seeds], seed, "once")
+    cells = list(once.cells)
+    curves = {key: dict(of_methods) for key, of_methods in once.curves.items()}
+    spread: SeedSpread = {}
+    for title, count in suite.seeds.items():
+        seeds = runs.measure_seeds(title, seed, count)
+        for column in once.columns:
+            of_seeds = [each.cell(title, column.key) for each in seeds]
+            if column.pooled:
+                raise InputError("Pooled numbers of several seeds have no mean text by text.")
+            cells.append(mean_cell(of_seeds, seed))
+            spread[title, column.key] = deviation(of_seeds)
+        for key in curves:
+            curves[key][title] = np.mean([each.curves[key][title] for each in seeds], axis=0).tolist()
+
+    titles = [title for title in suite.methods if title in once.methods or title in suite.seeds]
+    cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order
+    evaluation = replace(
+        once,
+        data=run.data,
+        methods=tuple(titles),
+        cells=tuple(cells),
+        curves={key: in_order(of_methods, titles) for key, of_methods in curves.items()},
+        settings={**once.settings, "split": run.split, "limit": len(examples)},
+        texts=(),
+    )
+    return evaluation, spread
+
+
+def in_order(curves: Mapping[str, list[float]], titles: Sequence[str]) -> dict[str, list[float]]:
+    return {title: curves[title] for title in titles}
+
+
+def with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
+    """Methods by the titles of the paper."""
+    title_of = dict(zip(evaluation.methods, titles, strict=True))
+    curves = {}
+    for key, of_methods in evaluation.curves.items():
+        curves[key] = {title_of[method]: curve for method, curve in of_methods.items()}
+    return replace(
+        evaluation,
+        methods=tuple(titles),
+        cells=tuple(replace(cell, method=title_of[cell.method]) for cell in evaluation.cells),
+        curves=curves,
+        costs={title_of.get(method, method): cost for method, cost in evaluation.costs.items()},
+    )
+
+
+def deviation(cells: Sequence[Cell]) -> float:
+    """The deviation of a number over seeds; 0 of one."""
+    if len(cells) < 2:
+        return 0.0
+    return float(np.std([float(cell.value or 0.0) for cell in cells], ddof=1))
+
+
+def mean_cell(cells: Sequence[Cell], seed: int) -> Cell:
+    """Text by text the mean over seeds."""
+    table = np.array([cell.each for cell in cells], dtype=float)  # None: NaN
+    means = table.mean(0)
+    interval = mean_interval(means, seed=seed)
+    each = tuple(None if math.isnan(mean) else float(mean) for mean in means)
+    return Cell(cells[0].method, cells[0].key, interval.estimate, interval.low, interval.high, each)
