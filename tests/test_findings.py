@@ -15,7 +15,8 @@ from raison.core.registry import methods
 from raison.methods.base import Answer, Method
 from raison.models.load import load
 from raison.models.protocol import Question, TargetSpec
-from raison.models.runner.batching import chunks, pieces
+from raison.models.runner.batching import pieces_of_whole_texts
+from raison.models.runner.whole_texts import outcomes_of
 from raison.show.certificate import verdict
 from raison.show.wording import headline, provenance
 from raison.testing import tiny_hf, tiny_model
@@ -83,7 +84,7 @@ def test_the_headline_shows_the_targets_own_probability():
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.config.id2label = {0: "same", 1: "same", 2: "other"}
     model = raison.load(hf, tokenizer)
-    shares = dict(enumerate(model.logits(model.encode([raison.Example(TEXT)]), [None])[0][0].softmax(-1).tolist()))
+    shares = dict(enumerate(outcomes_of(model.runner, model.encode([raison.Example(TEXT)]))[0][0].softmax(-1).tolist()))
     for label in (0, 1, 2):
         found = raison.explain(model, TEXT, target=label)
         assert f"{100 * shares[label]:.1f} %" in headline(found)[0]
@@ -162,7 +163,7 @@ def test_padding_needs_a_padding_id():
     hf, tokenizer = tiny_hf("gpt2", "classification")
     hf.config.pad_token_id = None
     model = raison.load(hf, tokenizer)
-    assert model.paddings == ("exact",)
+    assert model.runner.task.paddings == ("exact",)
     with pytest.raises(raison.RaisonError, match="padding"):
         raison.explain(with_padding(model, "right"), TEXT)
 
@@ -323,8 +324,8 @@ def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"hidden"}))
     assert len(trace.hidden) == 5
     source = encoding.segment == encoding.segments.index("source")
-    plan = list(pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False))
-    inputs, _ = model.tensors(next(chunks(plan, model.layout, model.row_bytes)), "mask")
+    (prepared,) = model.runner.prepare(pieces_of_whole_texts([encoding], [target]))
+    inputs = prepared.inputs
     with torch.no_grad():
         states = model.hf.get_encoder()(inputs["input_ids"], inputs["attention_mask"]).last_hidden_state[0]
     np.testing.assert_allclose(trace.hidden[-1][source], states, atol=1e-5)

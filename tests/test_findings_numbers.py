@@ -17,6 +17,7 @@ from raison.core.records import Example, Span
 from raison.metrics.randomisation import cascade
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
+from raison.models.runner.whole_texts import outcomes_of
 from raison.show.html.evaluation import report
 from raison.studies.audit.run import audit
 from raison.studies.compare import compare
@@ -144,7 +145,7 @@ def test_a_label_among_several_is_yes_or_no():
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
-    target = model.target_of(1, None, None)
+    target = model.definition.target_of(1)
     assert outcome(model, target, np.array([0])) == f"not {target.text}"
     assert outcome(model, target, np.array([1])) == target.text
 
@@ -328,7 +329,7 @@ def test_a_forced_first_token_stands_before_the_target():
     with torch.no_grad():
         logits = forced(input_ids=source, decoder_input_ids=rest[:, :-1]).logits.log_softmax(-1)[0, 1:]
     expected = [float(logits[k, i]) for k, i in enumerate(found[1].ids)]
-    (told,) = model.logits([found[0]], [found[1]])
+    (told,) = outcomes_of(model.runner, [found[0]], [found[1]])
     own = told.log_softmax(-1)
     np.testing.assert_allclose([float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5)
     with torch.no_grad():

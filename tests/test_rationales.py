@@ -21,8 +21,9 @@ from raison.core.units import group
 from raison.methods.base import Batch
 from raison.models.protocol import Budget, Question, Scored
 from raison.models.runner.score_cache import Memory
+from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.continuation import extended
 from raison.models.tasks.function import Function
-from raison.models.tasks.generation import extended
 from raison.rationales.search import Interrupted
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.checks import state_of
@@ -629,7 +630,7 @@ def test_a_contrast_asks_what_makes_one_beat_the_other(search, precise):
     """The target need not be the model's choice, as long as it beats the contrast."""
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example("The old town")])
-    logits = model.logits([encoding], [model.next_target(encoding, 0)])[0][0]
+    logits = outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0]
     ranked = [int(i) for i in logits.argsort(descending=True)]
     for better, worse in ((ranked[3], ranked[20]), (ranked[1], ranked[2]), (ranked[0], ranked[300])):
         about = rationale(model, "The old town", search, target=[better], contrast=[worse])
@@ -837,7 +838,7 @@ def test_what_is_impossible_is_said(search, precise):
     assert not claim.irreducible
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example(TEXT)])
-    last = int(model.logits([encoding], [model.next_target(encoding, 0)])[0][0].argmin())
+    last = int(outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0].argmin())
     about = rationale(model, TEXT, search, target=[last], sufficient="argmax")
     claim = verify(model, about)
     if not claim.sufficient:

@@ -385,7 +385,7 @@ def test_perplexities_are_those_of_raison_itself(family):
 
     from raison.core.records import Target
     from raison.models.protocol import Question
-    from raison.models.tasks.generation import extended
+    from raison.models.tasks.continuation import extended
 
     model = load(*tiny_hf(family, "causal" if family != "bart" else "seq2seq"))
     task, rows = setup_of(model)

@@ -49,7 +49,7 @@ class Words:
 
     def __init__(self, model: Any):
         self.model = model
-        self.tables = model.tables
+        self.tables = model.runner.word_tables
         self.means: dict[int, torch.Tensor] = {}
         self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]  # per stream: ids of words
 

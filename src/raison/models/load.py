@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from raison.core import limits
 from raison.core.errors import InputError, MissingExtra, ModelError, Unsupported
 from raison.core.registry import loaders, suggest
 from raison.models import hub
 from raison.models.checkpoint import INDEX, Checkpoint, check_folder, refuse_pickled_shards
+
+if TYPE_CHECKING:
+    from raison.models.loaded_model import LoadedModel
+    from raison.models.tasks.base import Task
 
 __all__ = ["TASKS", "load"]
 
@@ -259,17 +263,16 @@ def task_of_name(architecture: str) -> str | None:
     return next((task for ending, task in HEADS if architecture.endswith(ending)), None)
 
 
-def adapter_of(task: str) -> Callable[..., Any]:
-    from raison.models.tasks.causal import CausalLM
-    from raison.models.tasks.classification import Classifier
-    from raison.models.tasks.qa import QuestionAnswerer
-    from raison.models.tasks.seq2seq import Seq2Seq
-    from raison.models.tasks.tagging import Tagger
+def definition_of(task: str) -> Callable[[LoadedModel], Task]:
+    """The definition of a task by its name."""
+    from raison.models.tasks.causal import CausalTask
+    from raison.models.tasks.classification import ClassificationTask
+    from raison.models.tasks.qa import QATask
+    from raison.models.tasks.seq2seq import Seq2SeqTask
+    from raison.models.tasks.tagging import TaggingTask
 
-    kinds: dict[str, Callable[..., Any]] = {
-        k.task: k for k in (Classifier, Tagger, QuestionAnswerer, CausalLM, Seq2Seq)
-    }
-    return kinds[task]
+    kinds = (ClassificationTask, TaggingTask, QATask, CausalTask, Seq2SeqTask)
+    return next(kind for kind in kinds if kind.name == task)
 
 
 def check_prompts(hf: Any) -> None:
@@ -288,7 +291,9 @@ def check_prompts(hf: Any) -> None:
 def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
     """The adapter of a model in memory, probed."""
     from raison.models.families import family_of
+    from raison.models.loaded_model import LoadedModel
     from raison.models.probe import probe
+    from raison.models.transformers_model import transformers_model
 
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
@@ -306,7 +311,8 @@ def adapted(hf: Any, tokenizer: Any, task: str | None, name: str) -> Any:
         raise Unsupported(
             f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away."
         )
-    return probe(adapter_of(found)(inner, tokenizer, family_of(inner), name))
+    loaded = LoadedModel(inner, tokenizer, family_of(inner), name)
+    return probe(transformers_model(definition_of(found)(loaded)))
 
 
 def from_gguf(path: Path) -> Checkpoint:

@@ -13,16 +13,18 @@ import torch
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
 from raison.core.registry import loaders
-from raison.models.attention.hook import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import family_of
 from raison.models.hub import sentence
 from raison.models.load import kind_of, placed
+from raison.models.loaded_model import LoadedModel
 from raison.models.lora import merged
 from raison.models.probe import probe
-from raison.models.runner.batching import chunks, pieces
-from raison.models.tasks.classification import Classifier
+from raison.models.runner.batching import pieces_of_whole_texts
+from raison.models.tasks.classification import ClassificationTask
+from raison.models.transformers_model import transformers_model
+from raison.models.wrapped_model import WrappedModel
 from raison.rationalizers.batching import as_words
 from raison.rationalizers.encoders import opened_encoder
 from raison.rationalizers.module import TYPE, Rationalizer, RationalizerConfig
@@ -42,40 +44,31 @@ class Choice:
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
-class Selective(Classifier):
+class Selective(WrappedModel):
     """A classifier that answers from the tokens that it selected."""
 
-    hf: Rationalizer
-
-    @property
-    def max_tokens(self) -> int | None:
-        """What it was trained on at most, where that is less than the encoder could read."""
-        own, trained = super().max_tokens, self.hf.config.longest
-        return own if trained is None else trained if own is None else min(own, trained)
-
-    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+    def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """As it was trained: a special token that somebody typed is an unknown word."""
-        found = super().encode_one(example, truncate=truncate)
-        return replace(found, ids=as_words(found.ids, found.start, self.hf.config.special, self.tokenizer))
+        special = self.hf.config.special
+        encodings = []
+        for encoding in super().encode(examples, truncate=truncate):
+            ids = as_words(encoding.ids, encoding.start, special, self.tokenizer)
+            encodings.append(replace(encoding, ids=ids))
+        return encodings
 
     def choices(self, encodings: Sequence[Encoding]) -> list[Choice]:
         """What was selected of each text."""
-        found: list[Any] = [None] * len(encodings)
-        plan = [
-            piece
-            for number, encoding in enumerate(encodings)
-            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
-        ]
-        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
-            inputs, call = self.tensors(chunk, "mask")
-            call.view = self.view
-            with torch.inference_mode(), running(call):
-                told = self.view(**inputs)
+        runner = self.runner
+        found: dict[int, Choice] = {}
+        exact = replace(runner.layout, padding="exact")
+        for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
+            with torch.inference_mode():
+                told = runner.forward(prepared)
             likely = (torch.stack(told.margins).sigmoid().prod(0) * told.real).cpu().double().numpy()
             kept = told.rationale.bool().cpu().numpy()
-            for row, part in enumerate(chunk.parts):
+            for row, part in enumerate(prepared.chunk.parts):
                 found[part.owner] = Choice(kept[row], likely[row], bool(told.empty[row]))
-        return found
+        return [found[number] for number in range(len(encodings))]
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] of each text: how likely a selected token was; 0 for all that the predictor never saw."""
@@ -89,8 +82,8 @@ class Selective(Classifier):
 def selective(hf: Rationalizer, tokenizer: Any, name: str) -> Selective:
     """The model, probed like any other; it offers its own explanation as well."""
     family = family_of(hf.encoder) if hf.frame.encoder == "pretrained" else family_of(hf)
-    model = Selective(hf.eval(), tokenizer, family, name)
-    probe(model)
+    loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
+    model = Selective(probe(transformers_model(ClassificationTask(loaded))))
     model.offers = (model.offers - STACKED) | {"own"}
     return model
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from raison.core.records import Example, Span
 from raison.metrics.answers import answer_f1, exact_match
 from raison.models.protocol import Model
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 
 __all__ = ["answered", "marks", "prompted"]
 
@@ -32,13 +33,12 @@ def prompted(example: Example, template: str) -> Example:
 def answered(model: Model, example: Example) -> Example:
     """The example with what a language model writes behind it as target: greedily, up to the end of the line."""
     encoding = model.encode([example])[0]
-    assert isinstance(model, Writer)
+    assert isinstance(model, TransformersWriter)
     ids = torch.from_numpy(encoding.ids.copy())[None].to(model.device)
+    hf: Any = model.hf  # of a class that writes
     with torch.inference_mode():
-        out = model.hf.generate(
-            input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST, do_sample=False
-        )
-    said = model.tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
+        out = hf.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST, do_sample=False)
+    said = str(model.tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True))
     line = said.lstrip("\n").split("\n")[0].rstrip()
     return replace(example, target=line or None)
 

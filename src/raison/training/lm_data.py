@@ -19,7 +19,7 @@ from raison.core.registry import datasets
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.file_formats import format_of
 from raison.datasets.open import open_dataset, parse_data_spec
-from raison.models.tasks.generation import LONGEST
+from raison.models.runner.generate import LONGEST
 from raison.training.fit import OWN, saved
 from raison.training.seeds import generator
 

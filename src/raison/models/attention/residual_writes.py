@@ -104,6 +104,16 @@ class Writes(Products):
         self._places: dict[int, Place] = {}
         self._behind: dict[int, tuple[torch.Tensor, set[int]]] = {}  # by id: the sums that a tensor was made from
 
+    @property
+    def in_order(self) -> list[Write]:
+        """What each attention writes, in the order in which they ran."""
+        return [self.writes[number] for number in sorted(self.writes)]
+
+    @property
+    def complete(self) -> bool:
+        """Every attention was followed into the residual stream."""
+        return bool(self.writes) and all(write.complete for write in self.writes.values())
+
     def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
         result = super().product(mark, weights, values, multiply)
         shape = (*mark.heads, *weights.shape[-2:])

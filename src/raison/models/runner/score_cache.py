@@ -7,11 +7,14 @@ model, so nothing can leak between calls or threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raison.models.protocol import Question, Scored
+
+if TYPE_CHECKING:
+    from raison.models.prefix.trie import Trie
 
 __all__ = ["Memory", "Recall"]
 
@@ -52,17 +55,9 @@ class Memory:
     limit: int = 64 * 2**20
     room: int = 512 * 2**20  # bytes for what a causal model computed at prefixes; 0: nothing is shared
     used: int = 0
-    _trie: Any = None
+    trie: Trie | None = None  # what a causal model computed at prefixes
     _answers: dict[tuple, dict[bytes, Row]] = field(default_factory=dict)
     _alive: dict[int, Any] = field(default_factory=dict)  # an id is only valid while its encoding lives
-
-    def trie(self, view: Any) -> Any:
-        """The prefixes that were computed with these weights."""
-        from raison.models.prefix.trie import Trie
-
-        if self._trie is None or self._trie.view is not view:
-            self._trie = Trie(view)
-        return self._trie
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""

@@ -305,7 +305,7 @@ def shown(model: Any, texts: Sequence[str], seed: int) -> tuple[Shown, ...]:
 
 def with_names(model: Any, examples: Sequence[Example]) -> list[Example]:
     """The examples with their labels as the model writes them (positive, POSITIVE)."""
-    known = {str(e.label): model.labels[model.label_id(str(e.label))] for e in examples}
+    known = {str(e.label): model.labels[model.runner.task.label_id(str(e.label))] for e in examples}
     return [replace(e, label=known[str(e.label)]) for e in examples]
 
 

@@ -21,7 +21,6 @@ from torch.nn import functional
 from raison.attention_models.adapter import Attentive
 from raison.attention_models.module import Told
 from raison.core.records import Encoding
-from raison.models.attention.hook import Call, running
 
 __all__ = ["influence", "shares", "state_gradients", "state_removals"]
 
@@ -109,10 +108,10 @@ def states_of(model: Any, encoding: Encoding) -> tuple[torch.Tensor, torch.Tenso
 
     keep = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, keep, False)
-    inputs, call = model.tensors(Chunk([piece], piece.lengths, "exact"), "mask")
-    call.view, call.record = model.view, frozenset({"embeddings"})
-    assert isinstance(call, Call)
-    with torch.inference_mode(False), torch.enable_grad(), running(call):
-        output = call.view(**inputs, output_hidden_states=True)
+    prepared = model.runner.arguments(Chunk([piece], piece.lengths, "exact"), "mask")
+    call = prepared.call
+    call.view, call.record = model.runner.view, frozenset({"embeddings"})
+    with torch.inference_mode(False):
+        output = model.runner.forward(prepared, graph=True, hidden=True)
     states: Any = output.read if isinstance(output, Told) else output.hidden_states[-1]  # what attention reads
     return states, call.leaves[0]
