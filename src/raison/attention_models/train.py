@@ -135,12 +135,13 @@ def vectors_of(lesson: Lesson, design: Design, tokenizer: Any, seed: int) -> tup
         made, known = glove_vectors(place, tokenizer, random)
         return made, {"embeddings": place.name, "words with a vector": known}
     from raison.models import catalog
-    from raison.models.load import from_folder_or_hub
+    from raison.models.load_options import LoadOptions
+    from raison.models.pretrained import from_folder_or_hub
 
     if lesson.embeddings in catalog.entries():
         hf, pieces = catalog.entries()[lesson.embeddings].open()
     elif place.is_dir():
-        found = from_folder_or_hub(str(place), None, None, None, False, False).complete()
+        found = from_folder_or_hub(str(place), LoadOptions()).complete()
         hf, pieces = found.model, found.tokenizer
     else:
         raise InputError(

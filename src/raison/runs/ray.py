@@ -284,7 +284,7 @@ def unpacked_model(packed: Any, means: Means) -> Any:
     from raison.models.load import load
 
     hf, tokenizer, name, heads = packed
-    model = load(hf, tokenizer)
+    model: Any = load(hf, tokenizer)
     model.name = name
     if heads:
         model.head_statistics, model.offers = heads, model.offers | {"heads"}

@@ -81,7 +81,7 @@ def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
     if kind_of(folder) == TYPE:
-        model = load(folder)
+        model: Any = load(folder)
         return model.hf.encoder, model.tokenizer
     encoder, tokenizer, _ = opened_encoder(folder if folder.is_dir() else name)
     return encoder.eval(), tokenizer
