@@ -6,7 +6,7 @@ TEST_VENV ?= .venv-test
 OUT ?= out
 WORKERS ?= 2
 
-.PHONY: demo test test-full lint types docs bench clean
+.PHONY: demo test test-full coverage lint types docs bench clean
 
 $(DEMO_VENV)/ready: pyproject.toml
 	@echo "Making an environment in $(DEMO_VENV): one to three minutes, once."
@@ -33,6 +33,9 @@ test: $(TEST_VENV)/ready  ## the tests, under 15 minutes on two cores
 test-full: $(TEST_VENV)/ready  ## the long versions as well; results go to docs/test-full.md
 	$(TEST_VENV)/bin/pip install --quiet -e ".[data]"
 	RAISON_FULL_REPORT=docs/test-full.md $(TEST_VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+
+coverage: $(TEST_VENV)/ready  ## the tests, and the lines that none of them runs
+	$(TEST_VENV)/bin/python -m pytest -m "not full" -n $(WORKERS) --dist worksteal --cov=raison --cov-report=term-missing:skip-covered
 
 lint: $(TEST_VENV)/ready
 	$(TEST_VENV)/bin/ruff check src tests recipes benchmarks examples docs

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
 from measure import data_option, log, sentences, table, verdicts, write
@@ -19,7 +20,7 @@ from measure import data_option, log, sentences, table, verdicts, write
 import raison
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model
-from raison.studies.trust import trust
+from raison.studies.trust import trust_each
 from raison.studies.trust_verdict import VERDICTS, judge
 
 METHODS = ("random", "leave_one_out", "integrated_gradients", "kernel_shap", "attn_lrp", "attention_rollout")
@@ -27,31 +28,37 @@ FIXED = "a random order that no seed changes"
 ALLOWED = 0.02
 
 
-def verdicts_of(model: Model, texts: list[str], method: str) -> dict[str, list[str]]:
-    """The verdict about each text; of `random` also the one that it would have without other seeds."""
-    found: dict[str, list[str]] = {method: []}
-    if method == "random":
-        found[FIXED] = []
+def verdicts_of(model: Model, texts: list[str], methods: Sequence[str]) -> dict[str, list[str]]:
+    """The verdicts about each method's explanations; of `random` also those that it would have without other seeds."""
+    verdicts: dict[str, list[str]] = {method: [] for method in methods}
+    if "random" in methods:
+        verdicts[FIXED] = []
     for number, text in enumerate(texts):
-        explanation = raison.explain(model, text, method, seed=number)
-        if len(explanation.units) < 2:
+        explanations = [raison.explain(model, text, method, seed=number) for method in methods]
+        if len(explanations[0].units) < 2:
             continue
-        result = trust(model, explanation, seed=number)
-        found[method].append(result.verdict)
-        if method == "random":
-            verdict, _ = judge(explanation, result.numbers, None)
-            found[FIXED].append(verdict)
+        results = trust_each(model, explanations, seed=number)
+        for method, explanation, result in zip(methods, explanations, results, strict=True):
+            verdicts[method].append(result.verdict)
+            if method == "random":
+                verdict, _ = judge(explanation, result.numbers, None)
+                verdicts[FIXED].append(verdict)
         if number % 20 == 19:
-            log(method, number + 1, dict(Counter(found[method])))
-    return found
+            log(number + 1, {name: counts_in_order(each) for name, each in verdicts.items()})
+    return verdicts
+
+
+def counts_in_order(verdicts: list[str]) -> list[int]:
+    """How often each of VERDICTS stands in the list."""
+    counts = Counter(verdicts)
+    return [counts[verdict] for verdict in VERDICTS]
 
 
 def row_of(name: str, found: list[str]) -> list[str]:
     """Counts of each verdict, and the share of `supported` with its interval."""
-    counts = Counter(found)
     share = mean_interval([verdict == "supported" for verdict in found])
     interval = f"{share.estimate:.1%} ({share.low:.1%} … {share.high:.1%})"
-    return [name, str(len(found)), *(str(counts[verdict]) for verdict in VERDICTS), interval]
+    return [name, str(len(found)), *map(str, counts_in_order(found)), interval]
 
 
 def main() -> None:
@@ -65,9 +72,7 @@ def main() -> None:
     texts = sentences(args.data, 8 if args.quick else args.sentences)
     model = raison.load("sentiment")
 
-    found: dict[str, list[str]] = {}
-    for method in args.methods:
-        found |= verdicts_of(model, texts, method)
+    found = verdicts_of(model, texts, args.methods)
 
     rows = [row_of(name, verdicts) for name, verdicts in found.items()]
     lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Example, Explanation
@@ -35,28 +35,77 @@ __all__ = [
 DEFAULT_METHOD = "leave_one_out"  # works on every model, and its scores mean something by themselves
 DEFAULT_SEARCH = "refined"
 
-OneText: TypeAlias = "str | tuple[str, str] | Mapping[str, Any] | Example"
+OneText: TypeAlias = "str | tuple[str, str] | Mapping[str, object] | Example"
 Texts: TypeAlias = "OneText | Iterable[OneText]"
 
 
+# A str is an Iterable, and "all" an object: the first overload that fits is meant.
+@overload
+def explain(  # type: ignore[overload-overlap]
+    model: object,
+    text: Texts,
+    method: str | Spec | Method | None = ...,
+    *,
+    target: Literal["all"],
+    contrast: object = ...,
+    output: str | None = ...,
+    units: str = ...,
+    removal: str | None = ...,
+    seed: int = ...,
+    truncate: bool = ...,
+) -> list[Explanation]: ...
+
+
+@overload
+def explain(  # type: ignore[overload-overlap]
+    model: object,
+    text: OneText,
+    method: str | Spec | Method | None = ...,
+    *,
+    target: object = ...,
+    contrast: object = ...,
+    output: str | None = ...,
+    units: str = ...,
+    removal: str | None = ...,
+    seed: int = ...,
+    truncate: bool = ...,
+) -> Explanation: ...
+
+
+@overload
 def explain(
-    model: Any,
+    model: object,
+    text: Iterable[OneText],
+    method: str | Spec | Method | None = ...,
+    *,
+    target: object = ...,
+    contrast: object = ...,
+    output: str | None = ...,
+    units: str = ...,
+    removal: str | None = ...,
+    seed: int = ...,
+    truncate: bool = ...,
+) -> list[Explanation]: ...
+
+
+def explain(
+    model: object,
     text: Texts,
     method: str | Spec | Method | None = None,
     *,
-    target: Any = None,
-    contrast: Any = None,
+    target: object = None,
+    contrast: object = None,
     output: str | None = None,
     units: str = "word",
     removal: str | None = None,
     seed: int = 0,
     truncate: bool = False,
-) -> Any:
+) -> Explanation | list[Explanation]:
     """Explain what the model predicts (or `target`) by scores on the units of the text.
 
     `text` is a string, a pair, an `Example`, or a list of those. A list gives a list of explanations, and so do several
-    targets (`target="all"`, or a tagger without a target); anything else gives one. Without a method a model that
-    explains itself is asked for that (`own`), and any other is explained by `leave_one_out`.
+    targets (`target="all"`, or a tagger without a target, which no type can tell); anything else gives one. Without a
+    method a model that explains itself is asked for that (`own`), and any other is explained by `leave_one_out`.
     """
     opened = load(model)
     request = Request(
@@ -71,19 +120,67 @@ def explain(
     return explanations_of(opened, text, build_method(method, opened), request)
 
 
+@overload
+def rationalize(  # type: ignore[overload-overlap]
+    model: object,
+    text: Texts,
+    search: str | Spec | Search = ...,
+    *,
+    sufficient: str | Spec | None = ...,
+    target: Literal["all"],
+    contrast: object = ...,
+    generate: int = ...,
+    units: str | None = ...,
+    removal: str | None = ...,
+    truncate: bool = ...,
+) -> list[Explanation]: ...
+
+
+@overload
+def rationalize(  # type: ignore[overload-overlap]
+    model: object,
+    text: OneText,
+    search: str | Spec | Search = ...,
+    *,
+    sufficient: str | Spec | None = ...,
+    target: object = ...,
+    contrast: object = ...,
+    generate: int = ...,
+    units: str | None = ...,
+    removal: str | None = ...,
+    truncate: bool = ...,
+) -> Explanation: ...
+
+
+@overload
 def rationalize(
-    model: Any,
+    model: object,
+    text: Iterable[OneText],
+    search: str | Spec | Search = ...,
+    *,
+    sufficient: str | Spec | None = ...,
+    target: object = ...,
+    contrast: object = ...,
+    generate: int = ...,
+    units: str | None = ...,
+    removal: str | None = ...,
+    truncate: bool = ...,
+) -> list[Explanation]: ...
+
+
+def rationalize(
+    model: object,
     text: Texts,
     search: str | Spec | Search = DEFAULT_SEARCH,
     *,
-    sufficient: Any = None,
-    target: Any = None,
-    contrast: Any = None,
+    sufficient: str | Spec | None = None,
+    target: object = None,
+    contrast: object = None,
     generate: int = 0,
     units: str | None = None,
     removal: str | None = None,
     truncate: bool = False,
-) -> Any:
+) -> Explanation | list[Explanation]:
     """Find the smallest part of the text that alone makes the model predict the same (or `target`).
 
     `sufficient` says when a part is enough: "argmax" (the target stays the first choice), "probability(tau=0.9)",
@@ -105,13 +202,13 @@ def rationalize(
 
 
 def ground(
-    model: Any,
+    model: object,
     question: str,
     passages: Mapping[str, str] | Sequence[str],
     search: str | Spec | Search = "hierarchical",
     *,
     answer: str | None = None,
-    sufficient: Any = None,
+    sufficient: str | Spec | None = None,
     units: str = "sentence",
     generate: int = 48,
     removal: str | None = None,
@@ -171,7 +268,7 @@ def build_method(method: str | Spec | Method | None, model: Model) -> Method:
     return built
 
 
-def build_search(search: str | Spec | Search, sufficient: Any = None) -> Search:
+def build_search(search: str | Spec | Search, sufficient: str | Spec | None = None) -> Search:
     """The search of a spec, with a rule of its own if one is given."""
     if not isinstance(search, (str, Spec, Search)):
         raise InputError(f"A {type(search).__name__} is not a search: name one of `raison ls searches`.")
@@ -179,7 +276,7 @@ def build_search(search: str | Spec | Search, sufficient: Any = None) -> Search:
     return built if sufficient is None else replace(built, sufficient=sufficient)
 
 
-def explanations_of(model: Model, text: Texts, method: Method, request: Request) -> Any:
+def explanations_of(model: Model, text: Texts, method: Method, request: Request) -> Explanation | list[Explanation]:
     """One explanation for one text with one target, else a list."""
     check_needs(method, model)
     examples = examples_of(text)
@@ -242,13 +339,13 @@ def examples_of(text: Texts) -> list[Example]:
     return examples
 
 
-def example_of_pair(pair: tuple[Any, ...]) -> Example:
+def example_of_pair(pair: tuple[str, ...]) -> Example:
     if len(pair) != 2:
         raise InputError(f"A tuple is a pair of two texts, not {len(pair)}.")
     return Example(text=pair[0], pair=pair[1])
 
 
-def example_of_mapping(fields: Mapping[str, Any]) -> Example:
+def example_of_mapping(fields: Mapping[str, object]) -> Example:
     known = Example.__dataclass_fields__
     unknown = sorted(set(fields) - set(known))
     if unknown:

@@ -6,13 +6,13 @@ look like any other, so a model with missing weights is refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from raison.core.errors import ModelError
+from raison.core.limits import from_json
 
 __all__ = ["Checkpoint", "check_folder", "refuse_missing", "refuse_pickled_shards", "weights_index"]
 
@@ -78,7 +78,7 @@ def check_safetensors(folder: Path) -> None:
 def weights_named_by_config(folder: Path) -> str | None:
     """The file that config.json names for the weights, where it names one."""
     try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        settings = from_json((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None  # what is wrong with the config is said where it is opened
     named = settings.get("transformers_weights") if isinstance(settings, dict) else None
@@ -98,7 +98,7 @@ def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
 def refuse_pickled_shards(index: Path, name: str) -> None:
     """Raise where the index of a sharded checkpoint names a file that is no safetensors file."""
     try:
-        files = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        files = from_json(index.read_text(encoding="utf-8"))["weight_map"].values()
         pickled = sorted(file for file in files if not file.endswith(".safetensors"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(f"The {index.name} of {name!r} is damaged: copy the model again.") from None

@@ -6,6 +6,7 @@ the place of many texts: how often does chance do as well?
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,13 +19,13 @@ from raison.core.registry import methods, metrics, searches
 from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
-from raison.metrics.base import Subject
+from raison.metrics.base import Metric, Numbers, Subject
 from raison.metrics.rank_correlation import spearman
 from raison.metrics.runner import measure
 from raison.models.protocol import Model
 from raison.studies.trust_verdict import judge
 
-__all__ = ["Trust", "trust"]
+__all__ = ["Trust", "trust", "trust_each"]
 
 METRICS = ("deletion", "insertion", "comprehensiveness", "sufficiency")
 PAIRS = 50  # random orders, each with its reverse: what the one takes away the other puts back, so half is asked
@@ -32,7 +33,8 @@ SEEDS = 5
 ROUNDING = 1e-9  # a spread of values in 0..1 below this is none
 DETERMINISTIC_SEARCHES = ("greedy", "exact", "refined")
 
-Numbers = dict[str, dict[str, float]]
+Comparisons = dict[str, dict[str, float]]  # metric or "order" -> this, leave_one_out, random, chance
+Curves = dict[str, dict[str, list[float]]]  # deletion, insertion -> the same, and random_low, random_high
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,42 +43,65 @@ class Trust(Record):
 
     verdict: str  # one of trust_verdict.VERDICTS
     sentences: tuple[str, ...]  # the verdict first, then what each test found
-    numbers: Numbers = field(default_factory=dict)  # metric or "order" -> this, leave_one_out, random, chance
-    curves: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # and random_low, random_high
+    numbers: Comparisons = field(default_factory=dict)
+    curves: Curves = field(default_factory=dict)
     stability: float | None = None  # smallest correlation of ranks between two seeds; None: no chance is involved
 
 
 def trust(model: Model, explanation: Explanation, seed: int = 0, removal: str | None = None) -> Trust:
     """Measure one explanation of this model; `removal` says what absence means (None: as for the explanation)."""
-    if len(explanation.units) < 2:
-        raise InputError("The text has one unit, so there is nothing to put in order: give a longer text.")
-    method = method_of(explanation)
-    removal = removal or explanation.removal or model.removals[0]
-    reference = explained_by("leave_one_out", model, replace(explanation, removal=removal))
-    compared = [explanation, reference, *random_orders(explanation, seed)]
-    subjects = [Subject(each, model=model, removal=removal) for each in compared]
-    built = [metrics.build(name) for name in METRICS]
-    rows = []
-    for measured in measure(model, subjects, built):
-        rows.append({key: value for found in measured for key, value in found.items()})
+    (result,) = trust_each(model, [explanation], seed=seed, removal=removal)
+    return result
 
+
+def trust_each(
+    model: Model, explanations: Sequence[Explanation], *, seed: int = 0, removal: str | None = None
+) -> list[Trust]:
+    """Measure several explanations of one text, target and kind of units, against the same random orders.
+
+    The model is asked about each set of units once, so one explanation more costs little.
+    """
+    first = explanations[0]
+    if len(first.units) < 2:
+        raise InputError("The text has one unit, so there is nothing to put in order: give a longer text.")
+    removal = removal or first.removal or model.removals[0]
+    reference = explained_by("leave_one_out", model, replace(first, removal=removal))
+
+    subjects = []
+    for explanation in explanations:
+        compared = [explanation, reference, *random_orders(explanation, seed)]
+        subjects += [Subject(each, model=model, removal=removal) for each in compared]
+    built = [metrics.build(name) for name in METRICS]
+    rows: list[Numbers] = []
+    for numbers_of_metrics in measure(model, subjects, built):
+        rows.append({key: value for numbers in numbers_of_metrics for key, value in numbers.items()})
+
+    results = []
+    size = len(subjects) // len(explanations)
+    for place, explanation in enumerate(explanations):
+        numbers, curves = compare_with_random(built, rows[place * size : (place + 1) * size])
+        stability = stability_of(model, method_of(explanation), explanation)
+        verdict, sentences = judge(explanation, numbers, stability)
+        results.append(Trust(verdict, tuple(sentences), numbers, curves, stability))
+    return results
+
+
+def compare_with_random(built: Sequence[Metric], rows: Sequence[Numbers]) -> tuple[Comparisons, Curves]:
+    """Each metric's numbers and curves: of an explanation (row 0), of leave-one-out (row 1) and of random orders."""
     values = {}
-    numbers = {}
+    comparisons = {}
     for metric in built:
         key = metric.keys[0]
         values[key.name] = np.array([float(row[key.name]) for row in rows])
-        numbers[key.name] = against_random(values[key.name], key.direction == "higher")
+        comparisons[key.name] = against_random(values[key.name], key.direction == "higher")
     both = standardised(values["insertion"]) - standardised(values["deletion"])
-    numbers["order"] = against_random(both, higher=True)
+    comparisons["order"] = against_random(both, higher=True)
 
     curves = {}
-    for key in ("deletion", "insertion"):
-        lines = np.array([row[f"{key}_curve"] for row in rows])
-        curves[key] = with_band(lines)
-
-    stability = stability_of(model, method, explanation)
-    verdict, sentences = judge(explanation, numbers, stability)
-    return Trust(verdict, tuple(sentences), numbers, curves, stability)
+    for name in ("deletion", "insertion"):
+        lines = np.array([row[f"{name}_curve"] for row in rows])
+        curves[name] = with_band(lines)
+    return comparisons, curves
 
 
 def standardised(values: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ TEXTS = (
     "Numbers like 3.14 and 42, names like Ada and Alan, and words like übergroß.",
 )
 
-ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert", "modernbert", "deberta")
+ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert", "modernbert", "deberta", "big_bird")
 DECODERS = ("gpt2", "gpt_neox", "llama", "mistral", "qwen", "gemma")
 WRITERS = ("t5", "bart", "marian")
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -31,7 +31,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 
 KINDS = {
-    "wordpiece": ("bert", "distilbert", "electra"),
+    "wordpiece": ("bert", "distilbert", "electra", "big_bird"),
     "bytes": ("roberta", "modernbert", "gpt2", "gpt_neox", "qwen", "bart"),
     "unigram": ("albert", "deberta", "t5", "marian", "gemma"),
     "fallback": ("llama", "mistral"),
@@ -136,7 +136,7 @@ def tokenizer_of(family: str, task: str) -> Any:
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="$A [SEP]", special_tokens=end
         )
-    if family in ("bert", "electra", "albert", "deberta"):
+    if family in ("bert", "electra", "albert", "deberta", "big_bird"):
         tokenizer.model_input_names = ["input_ids", "token_type_ids", "attention_mask"]
     else:
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
@@ -184,6 +184,7 @@ def config_of(family: str, vocabulary: int) -> Any:
             norm_rel_ebd="layer_norm",
             share_att_key=True,
         ),
+        "big_bird": lambda: t.BigBirdConfig(**plain, attention_type="original_full"),
         "gpt2": lambda: t.GPT2Config(
             vocab_size=vocabulary,
             n_embd=16,
