@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from raison.models.transformers_model import TransformersModel
+    from raison.models.wrapped_model import WrappedModel
 
 __all__ = ["TASKS", "kind_of", "load", "looks_local", "placed"]
 
@@ -85,7 +86,8 @@ def load(
         )
         return load_by_name(str(model), options)
     if hasattr(model, "_orig_mod"):  # torch.compile: the module inside is the model
-        return load(model._orig_mod, tokenizer, task, device, dtype)
+        inner: Model = load(model._orig_mod, tokenizer, task, device, dtype)
+        return inner
     if hasattr(model, "config") and hasattr(model, "forward"):
         if device is not None or dtype is not None:
             raise InputError("A model in memory stays as it is: move it with its own .to(...) before you load it.")
@@ -132,12 +134,13 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
     return with_head_statistics(assemble(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder)
 
 
-def load_self_explaining(folder: Path, options: LoadOptions) -> Any:
+def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | None:
     """The model of a folder that one of the registered loaders owns; None where none does."""
     for kind in loaders:
         loader = loaders[kind]
         if loader.owns(folder):
-            return loader(folder, device=options.device, dtype=options.dtype)
+            model: WrappedModel = loader(folder, device=options.device, dtype=options.dtype)
+            return model
     return None
 
 

@@ -104,7 +104,7 @@ def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
     Targets at different places of one text then have the same few lengths and run together.
     """
     size = int(inputs.sum())
-    runs = inputs.copy()
+    runs: np.ndarray = inputs.copy()
     runs[size : -(-size // stride) * stride] = True  # inputs are a prefix of the axis
     return runs
 

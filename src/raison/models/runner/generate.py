@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -12,9 +12,6 @@ from raison.core import progress
 from raison.core.errors import InputError, TooLong
 from raison.models.attention.hook import Call, running
 from raison.models.runner.runner import Runner
-
-if TYPE_CHECKING:
-    from transformers import GenerationConfig
 
 __all__ = ["LONGEST", "generate"]
 
@@ -27,7 +24,7 @@ def generate(runner: Runner, inputs: dict[str, torch.Tensor], begun: int, longes
     By default the model's own setting says how many. A text has at least one token, even if that is its end.
     """
     writer: Any = runner.view  # of a class that writes
-    settings: GenerationConfig = copy.deepcopy(writer.generation_config)
+    settings: Any = copy.deepcopy(writer.generation_config)
     room = room_for_tokens(runner, begun, longest or settings.max_new_tokens or LONGEST)
     settings.update(max_length=None, max_new_tokens=room, num_beams=1, do_sample=False)
     with torch.inference_mode(), running(Call()), warnings.catch_warnings():

@@ -13,7 +13,7 @@ from raison.models.runner.batching import Chunk
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Output", "OutputFormat", "columns_at_rows", "columns_of_targets"]
+__all__ = ["Output", "OutputFormat"]
 
 Output = Any  # what a forward pass returns: a class of transformers or of the model's own
 
@@ -42,20 +42,3 @@ class OutputFormat(ABC):
     def hidden_states(self, output: Output) -> list[list[torch.Tensor]]:
         """Per stream the hidden states [b t d], from the first block's input to the last output."""
         return [list(output.hidden_states)]
-
-
-def columns_of_targets(logits: torch.Tensor, chunk: Chunk) -> Columns:
-    """The outcomes [b m v] of each of the chunk's targets, with its own and its contrast's number."""
-    ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
-    contrasts = chunk.contrast_ids()
-    if contrasts is None:
-        return Columns(logits, ids)
-    return Columns(logits, ids, torch.from_numpy(contrasts).to(logits.device))
-
-
-def columns_at_rows(logits: torch.Tensor, chunk: Chunk) -> Columns:
-    """The same of targets that are read at rows of the text: tokens of a vocabulary, or tags, of logits [b t v]."""
-    if not chunk.picked:
-        rows = torch.from_numpy(chunk.target_columns()).to(logits.device)
-        logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))
-    return columns_of_targets(logits, chunk)

@@ -16,12 +16,12 @@ from raison.core.records import Encoding, Target
 from raison.models.attention.hook import Call
 from raison.models.attention.residual_writes import Writes
 from raison.models.runner import meter
-from raison.models.runner.batching import Chunk, Piece, RowCost, pieces_of_whole_texts
+from raison.models.runner.batching import Chunk, Piece, pieces_of_whole_texts
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Prepared, Runner
 
 __all__ = [
-    "RecordedPass", "Round", "TracePlan", "by_stream", "cost_of_traced_row", "gradients", "in_layout", "plan_traces",
+    "RecordedPass", "Round", "TracePlan", "by_stream", "gradients", "in_layout", "plan_traces",
     "prepare_traces", "record_pass", "rounds",
 ]  # fmt: skip
 
@@ -70,18 +70,12 @@ def prepare_traces(
     heads: np.ndarray | None = None,
 ) -> Iterator[Prepared]:
     """Forward passes that cover all texts of a plan."""
-    for prepared in runner.prepare(plan.pieces, row_bytes=cost_of_traced_row(runner, want), heads=heads):
+    for prepared in runner.prepare(plan.pieces, row_bytes=runner.cost_of_traced_row(want), heads=heads):
         if embeddings is not None:
             chunk = prepared.chunk
             given = [embeddings[numbers[0]] for numbers in plan.pairs_of(chunk)]
             prepared.call.replace = list(in_layout(chunk, given))
         yield prepared
-
-
-def cost_of_traced_row(runner: Runner, want: frozenset[str]) -> RowCost:
-    """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
-    layers = runner.loaded.setting("num_hidden_layers") or 12
-    return replace(runner.row_cost, layers=2 * layers if "attention_gradients" in want else layers)
 
 
 def in_layout(chunk: Chunk, embeddings: Sequence[torch.Tensor]) -> list[torch.Tensor]:

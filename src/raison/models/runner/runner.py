@@ -7,8 +7,8 @@ import inspect
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -100,9 +100,9 @@ class Runner:
     @property
     def word_tables(self) -> list[nn.Embedding]:
         """The word table of each stream, as a module: what it returns for an id is the embedding that a trace shows."""
-        view = self.view
+        view: Any = self.view
         parts = [view.get_encoder(), view.get_decoder()] if view.config.is_encoder_decoder else [view]
-        return [cast("nn.Embedding", part.get_input_embeddings()) for part in parts]
+        return [part.get_input_embeddings() for part in parts]
 
     @property
     def map_source(self) -> str:
@@ -153,6 +153,11 @@ class Runner:
             heads=setting("num_attention_heads") or setting("encoder_attention_heads") or 12,
             vocabulary=setting("vocab_size") if self.task.generates else 0,
         )
+
+    def cost_of_traced_row(self, want: frozenset[str]) -> RowCost:
+        """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
+        layers = self.loaded.setting("num_hidden_layers") or 12
+        return replace(self.row_cost, layers=2 * layers if "attention_gradients" in want else layers)
 
     def prepare(
         self,

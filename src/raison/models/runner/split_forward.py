@@ -13,15 +13,15 @@ from raison.models.attention.hook import Call, current, running
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-    from transformers.modeling_outputs import ModelOutput
 
 __all__ = ["blocks_of", "install_shortcut", "logits_behind_blocks"]
 
 
-def blocks_of(view: PreTrainedModel) -> torch.nn.Module:
+def blocks_of(view: Any) -> torch.nn.Module:
     """Everything before the head: the decoder of an encoder-decoder, else the model inside the model."""
     if view.config.is_encoder_decoder:
-        return view.get_decoder()
+        decoder: torch.nn.Module = view.get_decoder()
+        return decoder
     blocks: torch.nn.Module = getattr(view, view.base_model_prefix)
     return blocks
 
@@ -38,12 +38,11 @@ def install_shortcut(view: PreTrainedModel) -> None:
         return
     plain = blocks.forward
 
-    def forward(*args: Any, **kwargs: Any) -> ModelOutput:
+    def forward(*args: Any, **kwargs: Any) -> Any:
         call = current()
         if call is not None and call.tail is not None:
             return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
-        output: ModelOutput = plain(*args, **kwargs)
-        return output
+        return plain(*args, **kwargs)
 
     blocks.forward = forward
 

@@ -113,4 +113,5 @@ def readout_shares(
     logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()
     (slope,) = gradients(logit, {"last": [last_states]}, keep_graph=True)["last"]
     size = slope.norm(dim=-1)
-    return size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
+    total = size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
+    return torch.div(size, total)

@@ -10,7 +10,7 @@ from raison.core.records import Encoding, Target
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece, pieces_of_whole_texts
 from raison.models.runner.pass_cache import current_cache
-from raison.models.runner.recorded_pass import cost_of_traced_row, record_pass
+from raison.models.runner.recorded_pass import record_pass
 from raison.models.runner.runner import Runner
 
 __all__ = ["outcomes_of"]
@@ -38,7 +38,7 @@ def outcomes_of(
 def columns_of_whole_texts(runner: Runner, plan: Sequence[Piece]) -> Iterator[tuple[Chunk, Columns]]:
     """Where the outcomes stand after forward passes, which are cached where a trace will want the same ones."""
     cache = current_cache()
-    cost = runner.row_cost if cache is None else cost_of_traced_row(runner, cache.want)
+    cost = runner.row_cost if cache is None else runner.cost_of_traced_row(cache.want)
     for prepared in runner.prepare(plan, row_bytes=cost):
         chunk = prepared.chunk
         runner.read_only_target_rows(prepared)

@@ -7,9 +7,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+import torch
+
 from raison.core.records import Encoding, Example, Target
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import Prediction, TargetSpec
+from raison.models.runner.answers import Columns
+from raison.models.runner.batching import Chunk
 from raison.models.runner.output_format import OutputFormat
 from raison.models.runner.runner import Runner
 
@@ -33,7 +37,7 @@ class Task(OutputFormat):
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the classes, for models that have some."""
-        names = self.loaded.setting("id2label")
+        names: dict[int, str] = self.loaded.setting("id2label")
         return tuple(str(names[number]) for number in sorted(names))
 
     @property
@@ -64,3 +68,20 @@ class Task(OutputFormat):
         """What the model predicts, asked only if it has not been."""
         prediction = target_spec.prediction or self.predict(runner, [encoding])[0]
         return prediction.target
+
+    # -- where outcomes stand ---------------------------------------------------------------------------
+
+    def columns_of_targets(self, logits: torch.Tensor, chunk: Chunk) -> Columns:
+        """The outcomes [b m v] of each of the chunk's targets, with its own and its contrast's number."""
+        ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
+        contrasts = chunk.contrast_ids()
+        if contrasts is None:
+            return Columns(logits, ids)
+        return Columns(logits, ids, torch.from_numpy(contrasts).to(logits.device))
+
+    def columns_at_rows(self, logits: torch.Tensor, chunk: Chunk) -> Columns:
+        """The same of targets that are read at rows of the text: tokens of a vocabulary, or tags, of logits [b t v]."""
+        if not chunk.picked:
+            rows = torch.from_numpy(chunk.target_columns()).to(logits.device)
+            logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))
+        return self.columns_of_targets(logits, chunk)

@@ -17,7 +17,7 @@ from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
-from raison.models.runner.output_format import Output, columns_of_targets
+from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
 from raison.models.runner.whole_texts import outcomes_of
 from raison.models.tasks.base import Task
@@ -46,10 +46,10 @@ class ClassificationTask(Task):
     @property
     def problem(self) -> str:
         """single_label, multi_label or regression."""
-        kind = self.loaded.setting("problem_type") or ""
+        kind = self.loaded.hf.config.problem_type or ""
         if kind.startswith("multi_label"):
             return "multi_label"
-        if kind == "regression" or self.loaded.setting("num_labels") == 1:
+        if kind == "regression" or self.loaded.hf.config.num_labels == 1:
             return "regression"
         return "single_label"
 
@@ -167,7 +167,7 @@ class ClassificationTask(Task):
             return Columns(logits[:, None, :], torch.zeros(len(logits), 1, dtype=torch.long))
 
         if self.problem == "single_label":
-            return columns_of_targets(logits[:, None, :], chunk)
+            return self.columns_of_targets(logits[:, None, :], chunk)
         ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
         if self.problem == "multi_label":  # each label is a choice of its own: no (logit 0) or yes (its logit)
             yes = logits.gather(1, ids)

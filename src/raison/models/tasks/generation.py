@@ -15,7 +15,7 @@ from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, streams_of
 from raison.models.runner.generate import generate
-from raison.models.runner.output_format import Output, columns_at_rows
+from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
 from raison.models.runner.split_forward import install_shortcut
 from raison.models.runner.whole_texts import outcomes_of
@@ -41,7 +41,7 @@ class GenerationTask(Task):
         install_shortcut(view)
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
-        return columns_at_rows(output.logits, chunk)
+        return self.columns_at_rows(output.logits, chunk)
 
     @abstractmethod
     def generation_inputs(self, encoding: Encoding) -> dict[str, torch.Tensor]:

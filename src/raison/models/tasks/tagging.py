@@ -15,7 +15,7 @@ from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
-from raison.models.runner.output_format import Output, columns_at_rows
+from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
 from raison.models.runner.whole_texts import outcomes_of
 from raison.models.tasks.base import Task
@@ -130,7 +130,7 @@ class TaggingTask(Task):
         logits: torch.Tensor = output.logits  # [b t v]
         if not chunk.has_targets:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
-        return columns_at_rows(logits, chunk)
+        return self.columns_at_rows(logits, chunk)
 
 
 def target_of(word: TaggedWord, output: str | None = None) -> Target:
