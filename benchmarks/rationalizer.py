@@ -28,7 +28,7 @@ from raison.rationalizers.config import NAMED, Frame
 from raison.rationalizers.encoders import opened_encoder
 from raison.rationalizers.train import Regimen, Task
 from raison.training.class_data import examples_by_part, labels_of, lines_of
-from raison.training.lm_data import Feed
+from raison.training.feed import Feed
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
 FRAMES = {"literal split": {}, "whole-encoder predictor": NAMED["whole"], "RNP, two encoders": NAMED["rnp"]}

@@ -30,16 +30,18 @@ from measure import data_option, table, verdicts, write
 
 from raison.core.records import Example
 from raison.core.registry import methods
+from raison.engine import run_methods
 from raison.models.load import load
 from raison.runs import lines
 from raison.runs import worker as run_worker
-from raison.runs.driver import Queue, alone, run
-from raison.runs.export import query
-from raison.runs.plan import make_plan
+from raison.runs.driver import run, work_alone
+from raison.runs.planner import make_plan
+from raison.runs.query import query
+from raison.runs.queue import Queue
 from raison.runs.spec import Means, RunSpec
 from raison.runs.status import Tally
 from raison.runs.storage import place_of
-from raison.runs.store import verify
+from raison.runs.verify import verify
 from raison.runs.worker import Worker
 from raison.testing import tiny_hf
 
@@ -166,13 +168,15 @@ def store(data: Path, limit: int) -> list[str]:
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        for owner, name in ((run_worker, "explained"), (model, "encode"), (model, "predict")):  # what anyone would call
-            stack.enter_context(patch.object(owner, name, timed(getattr(owner, name))))
+        whole = timed(lambda *given, **named: list(run_methods(*given, **named)))  # what anyone would call
+        stack.enter_context(patch.object(run_worker, "run_methods", whole))
+        for name in ("encode", "predict"):
+            stack.enter_context(patch.object(model, name, timed(getattr(model, name))))
         where = place_of(Path(folder) / "r")
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        alone(worker, Queue(list(range(header.shards))), Tally(where, header, 0, 0))
+        work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
         spent = time.process_time() - clock
     check = ("the store adds at most 3 %", f"{100 * (spent / inside - 1):+.1f} %", spent <= 1.03 * inside)
     return [f"## 3. The store: leave_one_out of {limit} sentences of SST-2", *verdicts([check])]
@@ -181,7 +185,7 @@ def store(data: Path, limit: int) -> list[str]:
 def large(place: Path, count: int) -> list[str]:
     """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
     from raison.runs.identity import key_of, method_identity
-    from raison.runs.plan import HEADER, header_bytes, header_of, name_of
+    from raison.runs.plan import HEADER, header_bytes, header_of, plan_file
     from raison.runs.store import spec_of
 
     small = place / "small"
@@ -205,9 +209,9 @@ def large(place: Path, count: int) -> list[str]:
             row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
             made.append(row)
         number = shard // 1000
-        where.put(f"shards/{number:06d}.jsonl", lines.packed(made, [number]))
+        where.put(f"shards/{number:06d}.jsonl", lines.pack(made, [number]))
         texts = [{"index": row["index"], "tokens": 10, "example": row["example"]} for row in made]
-        where.put(name_of(number), lines.packed([{"chunks": [list(range(len(made)))]}, *texts], [number]))
+        where.put(plan_file(number), lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number]))
         counts.append(len(made))
     header = header_of(place_of(small))
     assert header is not None
@@ -251,7 +255,7 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        alone(worker, Queue(list(range(header.shards))), Tally(where, header, 0, 0))
+        work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
         rate = header.tokens / (time.process_time() - clock)
         size = sum(path.stat().st_size for path in (out / "shards").iterdir()) / header.tokens
         hours = [CORPUS / planning / 3600 + CORPUS / rate / 3600 / CORES / count for count in MACHINES]

@@ -33,7 +33,7 @@ def methods_table() -> list[str]:
         made = methods.build(name)
         gather = "on units" if made.axis == "unit" else made.aggregation
         needs = ", ".join(sorted(made.needs)) or "nothing"
-        rows.append(f"| `{name}` | {about} | {needs} | {MARK[entry.signed]} | {gather} | {entry.paper or '–'} |")
+        rows.append(f"| `{name}` | {about} | {needs} | {MARK[made.signed]} | {gather} | {entry.paper or '–'} |")
     return rows
 
 

@@ -19,7 +19,7 @@ import torch
 
 import raison
 from raison.datasets.conllu import read_conllu
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.models.catalog.cache import root, source
 from raison.studies.heads import head_statistics
 

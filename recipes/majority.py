@@ -23,7 +23,7 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import RaisonError
-from raison.training.dropout import Side, drawn, rule_of
+from raison.training.dropout import Side, draw_keeps, rule_of
 from raison.training.dropout_attention import attending, keeping_only, reach_of
 from raison.training.fit import Course, fit, lines
 from raison.training.seeds import generator
@@ -101,7 +101,7 @@ def teach(args: argparse.Namespace) -> None:
 
     def loss(net: Any, ids: torch.Tensor, step: int) -> torch.Tensor:
         side = Side(torch.ones(len(ids), LENGTH, dtype=torch.bool), heads, fixed)
-        keeps = drawn(rule, args.mix, (side,), seed=args.seed, step=step) if rule.drops else None
+        keeps = draw_keeps(rule, args.mix, (side,), seed=args.seed, step=step)
         with keeping_only(keeps):
             return losses(net, ids).mean()
 

@@ -20,9 +20,10 @@ from raison.rationalizers.batching import sorted_batches, tensors
 from raison.rationalizers.encoders import opened_encoder
 from raison.rationalizers.train import Regimen
 from raison.training.class_data import examples_by_part, labels_of, lines_of
+from raison.training.data_names import named
 from raison.training.early_stopping import BEST, Best
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed, named
 from raison.training.multi_seed import REPORT
 
 __all__ = ["open_ordinary", "train_ordinary"]

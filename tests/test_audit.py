@@ -28,7 +28,8 @@ from raison.metrics.attention import (
 )
 from raison.metrics.statistics import mean_interval
 from raison.models.load import load
-from raison.show.audit import audit_page, rows_of
+from raison.show.audit import rows_of
+from raison.show.html.audit import audit_page
 from raison.studies.audit.adversary import Adversary, answers, reattended, trained_adversary
 from raison.studies.audit.diagnostics import chosen_short
 from raison.studies.audit.divergence import jsd, tvd
@@ -428,7 +429,7 @@ def test_texts_of_one_class_and_texts_without_words(taught):
     negative = [e for e in reviews(40) if e.label == "negative"]
     found = audit(model, negative, deep=4, show=0)
     assert np.isnan(found.f1) and found.accuracy == 1 and json.loads(found.to_json())["f1"] is None
-    rows = {name: (value, more) for name, value, more in rows_of(found)}
+    rows = {row.name: (row.value, row.about) for row in rows_of(found)}
     assert rows["F1"] == ("–", "not defined: no text is positive") and "F1 with uniform attention" not in rows
     assert "accuracy with uniform attention" in rows and "nan" not in " ".join(found.verdict())
     empty = [Example("[SEP] [CLS]", label="negative"), Example("[PAD]", label="positive")]
@@ -533,7 +534,7 @@ def test_labels_are_known_in_any_case_and_broken_records_can_be_left_out(taught,
     plain = audit(model, reviews(20), deep=2, show=0)
     assert (found.accuracy, found.count, found.f1_of) == (plain.accuracy, 20, "positive")
     assert "1 broken records were left out." in found.notes
-    told = {name: about for name, _, about in rows_of(found)}
+    told = {row.name: row.about for row in rows_of(found)}
     assert told["F1"] == "of positive"
 
 

@@ -21,7 +21,7 @@ from raison.metrics.base import Share
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.protocol import Budget
 from raison.show.html.evaluation import report
-from raison.show.scoreboard import markdown, spreadsheet
+from raison.show.scoreboard_files import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.studies.exchange import read_made
@@ -419,7 +419,8 @@ def test_tables_fit_the_terminal(model, result):
     from rich.console import Console
 
     from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import number, render_evaluation
+    from raison.show.scoreboard import number
+    from raison.show.terminal.scoreboard import render_evaluation
 
     wide = evaluate(
         model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]
@@ -468,7 +469,8 @@ def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     from rich.console import Console
 
     from raison.show.latex import latex
-    from raison.show.scoreboard import TOO_NARROW, render_evaluation, summary, warning_of_few
+    from raison.show.scoreboard import TOO_NARROW, summary, warning_of_few
+    from raison.show.terminal.scoreboard import render_evaluation
 
     assert 1 < len(result.texts) < 50
     for shown in (markdown(result), report(result), " ".join(summary(result))):

@@ -19,7 +19,7 @@ from raison.testing.checks import state_of
 from raison.testing.precision import Float64
 from tests.helpers.cheap_specs import fitting, light, rough
 from tests.helpers.paths import ROOT
-from tests.test_rationales import CAUSAL, OPENINGS, SEQ2SEQ, check_greedy_is_literal, drawn, near_ties
+from tests.helpers.searches import CAUSAL, OPENINGS, SEQ2SEQ, check_greedy_is_literal, drawn, near_ties
 
 pytestmark = pytest.mark.full
 

@@ -21,9 +21,12 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, MissingExtra, Unsupported
 from raison.datasets import conllu, spacy_trees
 from raison.datasets.conllu import Sentence, Word
-from raison.methods.headmask import corrupted, head_masks, measured, random_masks
+from raison.methods.head_masks import corrupt_mask, head_masks, head_strengths, random_masks
 from raison.models.protocol import Map, Trace
-from raison.show.heads import Chosen, draw_heads, draw_positions, listed, render_heads
+from raison.show.figure.head_positions import draw_positions
+from raison.show.figure.heads import draw_heads
+from raison.show.head_selection import HeadSelection, HeadStatistics, list_blocks
+from raison.show.terminal.heads import render_heads
 from raison.studies.heads import RELATIONS, head_statistics
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 
@@ -485,7 +488,7 @@ def test_a_sentence_without_tokens_is_left_out_and_long_ones_are_cut(sentences):
     size = len(model.encode([raison.Example("town")])[0]) - 2
     left = (model.max_tokens - 2) // size  # words that the model reads
     assert left < 80 and cut.about["texts cut"] == 1 and cut.data["counts"]["obj"] == 3 + left - 1
-    assert "1 text was cut" in printed(Chosen(cut, *head_masks(cut)))
+    assert "1 text was cut" in printed(HeadSelection(HeadStatistics.of(cut), *head_masks(cut)))
 
 
 def test_what_can_not_be_counted(sentences):
@@ -540,7 +543,7 @@ def test_what_was_not_measured_is_never_chosen(statistics):
     data = {**statistics.data, "kinds": ["encoder", "decoder", "cross"], "parsed": ["encoder"]}
     synt, pos = head_masks(replace(statistics, data=data), top=1)
     assert synt.any(1).tolist() == [True, False, False] and pos.any(1).all()
-    assert np.isneginf(measured(replace(statistics, data=data))[0][1:]).all()
+    assert np.isneginf(head_strengths(replace(statistics, data=data))[0][1:]).all()
     missing = {**statistics.data, "counts": {"nsubj": 0, "obj": 100}}
     assert not head_masks(replace(statistics, data=missing))[0].any()
 
@@ -554,7 +557,7 @@ def test_masks_refuse_nonsense(statistics):
         with pytest.raises(InputError, match="not complete"):
             head_masks(replace(statistics, data=data))
     with pytest.raises(InputError):
-        corrupted(np.zeros((2, 2), bool), 1.5, np.random.default_rng(0))
+        corrupt_mask(np.zeros((2, 2), bool), 1.5, np.random.default_rng(0))
 
 
 def test_random_masks_have_the_same_sizes_and_no_favourites():
@@ -576,9 +579,9 @@ def test_corruption_turns_zeros_only():
     mask = np.zeros((4, 5), bool)
     mask[1, :4] = True
     for rho, ones in ((0, 4), (0.25, 8), (0.5, 12), (1, 20)):
-        found = corrupted(mask, rho, generator)
+        found = corrupt_mask(mask, rho, generator)
         assert found.sum() == ones and found[mask].all() and mask.sum() == 4
-    shares = np.mean([corrupted(mask, 0.25, generator) for _ in range(2000)], axis=0)
+    shares = np.mean([corrupt_mask(mask, 0.25, generator) for _ in range(2000)], axis=0)
     assert abs(shares[~mask] - 0.25).max() < 0.04
 
 
@@ -617,7 +620,7 @@ def agree(one: Artifact, other: Artifact) -> dict[str, float]:
     change = {
         k: float(np.abs(np.array(one.data["alpha"][k]) - np.array(other.data["alpha"][k])).mean()) for k in RELATIONS
     }
-    best = [top_twelve(measured(each)[0]) for each in (one, other)]
+    best = [top_twelve(head_strengths(each)[0]) for each in (one, other)]
     return {**change, "jaccard": len(best[0] & best[1]) / len(best[0] | best[1])}
 
 
@@ -702,7 +705,7 @@ def test_shipped_statistics_are_made_again(name, request, data_dir, record_prope
     found = head_statistics(model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"])
     same = found.content() == shipped.content()
     record_property("same content", same)
-    for one, other in zip(measured(found), measured(shipped), strict=True):
+    for one, other in zip(head_strengths(found), head_strengths(shipped), strict=True):
         np.testing.assert_allclose(one, other, atol=0.005)  # another processor may break a tie of two weights
 
 
@@ -710,8 +713,8 @@ def test_shipped_statistics_are_made_again(name, request, data_dir, record_prope
 
 
 @pytest.fixture
-def chosen(statistics) -> Chosen:
-    return Chosen(statistics, *head_masks(statistics))
+def chosen(statistics) -> HeadSelection:
+    return HeadSelection(HeadStatistics.of(statistics), *head_masks(statistics))
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -726,11 +729,11 @@ def test_pictures_are_the_same_byte_by_byte(chosen, tmp_path, ending):
     assert one.read_bytes() != other.read_bytes()  # two pictures, not one
 
 
-def test_pictures_need_a_known_ending(chosen, tmp_path):
+def test_pictures_need_a_known_ending(chosen, statistics, tmp_path):
     with pytest.raises(InputError, match=".png, .svg or .pdf"):
         draw_heads(chosen, tmp_path / "heads.gif")
     with pytest.raises(InputError, match="not complete"):
-        Chosen(replace(chosen.artifact, data={"kinds": []}), chosen.synt, chosen.pos)
+        HeadStatistics.of(replace(statistics, data={"kinds": []}))
 
 
 def test_large_models_fit_on_a_sheet(statistics, tmp_path):
@@ -743,13 +746,13 @@ def test_large_models_fit_on_a_sheet(statistics, tmp_path):
         "positional": {"offset": [[-1] * 64] * 64, "alpha": table},
     }
     large = replace(statistics, data=data)
-    draw_heads(Chosen(large, *head_masks(large)), tmp_path / "large.png")
+    draw_heads(HeadSelection(HeadStatistics.of(large), *head_masks(large)), tmp_path / "large.png")
     header = (tmp_path / "large.png").read_bytes()[16:24]
     width, height = (int.from_bytes(header[k : k + 4], "big") for k in (0, 4))
     assert max(width, height) <= 200 * 24  # twenty inches and what stands around
 
 
-def printed(chosen: Chosen, **console) -> str:
+def printed(chosen: HeadSelection, **console) -> str:
     import io
 
     from rich.console import Console
@@ -759,20 +762,20 @@ def printed(chosen: Chosen, **console) -> str:
     return target.file.getvalue()
 
 
-def test_the_table_names_heads_and_empty_blocks(chosen):
+def test_the_table_names_heads_and_empty_blocks(chosen, statistics):
     text = printed(chosen)
     assert "three · made up, 7 sentences" in text
     assert "1 syntactic: α > max λ + 0.1" in text and "2 positional: α > 0.8" in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("0 ")]
     assert "2: nsubj 0.61" in row and "0: −1 0.90, 3: +2 0.85" in row and " 3 " in row  # three heads
     assert "no head in blocks 1 and 2; --top 1" in text
-    assert "no head" not in printed(Chosen(chosen.artifact, *head_masks(chosen.artifact, top=1), top=1))
+    assert "no head" not in printed(HeadSelection(HeadStatistics.of(statistics), *head_masks(statistics, top=1), top=1))
 
 
 def test_names_of_blocks():
-    assert listed(["3"]) == "block 3"
-    assert listed(["0", "3", "4", "5", "7", "8"]) == "blocks 0, 3–5, 7 and 8"
-    assert listed(["encoder 1", "cross 0", "cross 1"]) == "encoder block 1 and cross blocks 0 and 1"
+    assert list_blocks(["3"]) == "block 3"
+    assert list_blocks(["0", "3", "4", "5", "7", "8"]) == "blocks 0, 3–5, 7 and 8"
+    assert list_blocks(["encoder 1", "cross 0", "cross 1"]) == "encoder block 1 and cross blocks 0 and 1"
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

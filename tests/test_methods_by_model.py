@@ -34,7 +34,8 @@ LIGHT = {  # what draws many samples draws fewer here
     "shapley_sampling": "shapley_sampling(permutations=2)",
     "smooth_grad": "smooth_grad(samples=4)",
 }
-QUIET = ("raison.methods.controls",)  # what knows nothing of the model may give nothing
+# what knows nothing of the model may give nothing
+QUIET = ("raison.methods.random", "raison.methods.uniform", "raison.methods.position")
 
 ran: set[tuple[str, str]] = set()
 refused: set[tuple[str, str]] = set()

@@ -37,11 +37,11 @@ from raison.show.agreement import (
 )
 from raison.show.consensus import footnotes, listed, statement, titles
 from raison.show.difference import difference, differences
-from raison.show.figure.typeset import Leaf
+from raison.show.figure.explanation_sheet import ExplanationSheet
 from raison.show.latex import latex
 from raison.show.terminal.compare import folded
 from raison.show.wording import measured
-from tests.test_cli import one_sentence, raison
+from tests.helpers.command_line import one_sentence, raison
 from tests.test_show import MOVIE, NASTY, bare, coloured, explain, selection_of_a_rationalizer, show
 from tests.test_show_rationales import browse, court, rows, size_of
 
@@ -486,9 +486,9 @@ def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
     own = selection_of_a_rationalizer()
     written = latex([own])
     assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
-    leaf = Leaf(own)
-    leaf.texts(own)
-    assert [box.colour for box in leaf.behind] == [scale.SELECTED] * 3
+    sheet = ExplanationSheet()
+    sheet.add_texts(own)
+    assert [box.colour for box in sheet.boxes] == [scale.SELECTED] * 3
 
 
 @browsing

@@ -602,17 +602,17 @@ def test_picture_of_a_matrix(tmp_path):
 
 @drawing
 def test_nothing_is_drawn_outside_the_paper(tmp_path):
-    from raison.show.figure.matrix import grid
-    from raison.show.figure.typeset import Leaf
+    from raison.show.figure.explanation_sheet import explanation_figure
+    from raison.show.figure.matrix import matrix_figure
 
     long = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 4
     encoding = encode(f"{long} is a word")
     lone = explain(encoding, Target("token", (1,), (4,), " " + long, "log_prob"), [0, 1], status="budget")
     for figure in (
-        Leaf(court()).drawn(),
-        Leaf(grounded()).drawn(),
-        Leaf(lone).drawn(),
-        grid(matrix(rows(f"a {long} b c d"))),
+        explanation_figure(court()),
+        explanation_figure(grounded()),
+        explanation_figure(lone),
+        matrix_figure(matrix(rows(f"a {long} b c d"))),
     ):
         paper = figure.bbox
         renderer = figure.canvas.get_renderer()

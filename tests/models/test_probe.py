@@ -14,6 +14,7 @@ import raison
 from raison.core.errors import ModelError, Unsupported
 from raison.core.records import Example
 from raison.models.attention import hook
+from raison.models.attention.call import Seen, current
 from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question
 from raison.models.runner.view_settings import Settings
@@ -215,9 +216,9 @@ HALF = {  # one of two layers attends
 def doubled(*args, **kwargs):
     """The tap as it would be if it recorded maps beside the function mode."""
     output, weights = PLAIN_TAP(*args, **kwargs)
-    call = hook.current()
+    call = current()
     if call is not None and "softmaxes" in call.record:
-        call.maps.append(hook.Seen("self", weights, call.block))
+        call.maps.append(Seen("self", weights, call.block))
     return output, weights
 
 

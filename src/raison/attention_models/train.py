@@ -42,8 +42,8 @@ from raison.training.class_data import (
 )
 from raison.training.early_stopping import BEST, Best
 from raison.training.f1 import f1_of
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed
 from raison.training.multi_seed import REPORT, repeated
 from raison.training.seeds import generator
 

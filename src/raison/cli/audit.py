@@ -8,14 +8,11 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir, Skip
 from raison.cli.inputs import files_of_data
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs, replacing
 
 Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
-Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
-Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
 Deep = Annotated[
     Optional[int],
     typer.Option("--deep", help="Texts for what costs most: importance, influence, single adversaries; default: all."),
@@ -42,8 +39,8 @@ Html = Annotated[Optional[Path], typer.Option("--html", help="Write a page with 
 def audit(
     model: options.Model,
     data: Data,
-    split: Split = None,
-    limit: Limit = None,
+    split: options.Split = None,
+    limit: options.Limit = None,
     deep: Deep = None,
     permutations: Permutations = 10,
     show: Show = 6,
@@ -53,8 +50,8 @@ def audit(
     epochs: Epochs = 15,
     train: Train = None,
     keep: Keep = None,
-    data_dir: DataDir = None,
-    skip_broken: Skip = False,
+    data_dir: options.DataDir = None,
+    skip_broken: options.SkipBroken = False,
     seed: options.Seed = 0,
     json: options.OneJson = False,
     html: Html = None,
@@ -84,14 +81,14 @@ def audit(
             skip_broken=skip_broken, train=train, keep=keep,
         )  # fmt: skip
     if html is not None:
-        from raison.show.audit import audit_page
+        from raison.show.html.audit import audit_page
 
         with replacing(html) as half:
             half.write_text(audit_page(found), encoding="utf-8")
     if json:
         print(found.to_json())
         return
-    from raison.show.audit import render_audit
+    from raison.show.terminal.audit import render_audit
     from raison.show.terminal.style import screen
 
     render_audit(found, screen(highlight=False))

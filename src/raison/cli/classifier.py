@@ -9,13 +9,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir, Skip
 from raison.cli.train import command_line, heard
 
-Data = Annotated[
-    str, typer.Option("-d", "--data", help="A data set with labels, or a file: data.csv(text=a, label=b).")
-]
-Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
 Encoder = Annotated[str, typer.Option("--encoder", help="bilstm or transformer.")]
 Attention = Annotated[str, typer.Option("--attention", help="additive or dot.")]
 Normalizer = Annotated[
@@ -39,18 +34,14 @@ Freeze = Annotated[
 Tying = Annotated[float, typer.Option("--tying", help="δ: hidden states are kept near the embeddings.")]
 Mlm = Annotated[float, typer.Option("--mlm", help="η: hidden states must tell their words.")]
 Rate = Annotated[float, typer.Option("--lr", help="Rate of training.")]
-Batch = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
-Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
 Patience = Annotated[int, typer.Option("--patience", help="Epochs without a better F1 after which it stops.")]
 Least = Annotated[int, typer.Option("--least", help="How often a word stands in the training texts to have a vector.")]
 Longest = Annotated[Optional[int], typer.Option("--longest", help="Tokens of a text; longer ones are cut.")]
-Runs = Annotated[int, typer.Option("--runs", help="Seeds to train, each in a folder of its own.")]
-Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts of each part.")]
 
 
 def classifier(
-    data: Data,
-    out: Out,
+    data: options.LabelledData,
+    out: options.TrainedFolder,
     encoder: Encoder = "bilstm",
     attention: Attention = "additive",
     normalizer: Normalizer = "softmax",
@@ -64,17 +55,17 @@ def classifier(
     tying: Tying = 0.0,
     mlm: Mlm = 0.0,
     lr: Rate = 1e-3,
-    batch: Batch = 32,
-    epochs: Epochs = 20,
+    batch: options.BatchOfTexts = 32,
+    epochs: options.Epochs = 20,
     patience: Patience = 4,
     least: Least = 1,
     longest: Longest = None,
-    runs: Runs = 1,
-    limit: Limit = None,
-    skip_broken: Skip = False,
+    runs: options.Seeds = 1,
+    limit: options.LimitOfParts = None,
+    skip_broken: options.SkipBroken = False,
     seed: options.Seed = 0,
     device: options.Device = None,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Train a text classifier with one attention over its words, sparse or tied to them, that explains itself."""
     from raison.cli.progress import waiting
@@ -89,7 +80,7 @@ def classifier(
     )  # fmt: skip
     with waiting("loading the libraries") as wait:
         from raison.attention_models.train import train_classifier
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         wait("training")
         chosen = {**design, "width": width, **lesson, "runs": runs, "limit": limit, "seed": seed}

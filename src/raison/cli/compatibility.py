@@ -8,13 +8,11 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir
 from raison.cli.inputs import files_of_data
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
 Data = Annotated[str, typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME.")]
-Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
 Limit = Annotated[int, typer.Option("--limit", help="Texts to measure on.")]
 Length = Annotated[int, typer.Option("--length", help="Tokens of each text; shorter ones are left out.")]
 Targets = Annotated[int, typer.Option("--targets", help="Places in each text whose token is guessed.")]
@@ -27,12 +25,12 @@ Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw it: a .pn
 def compatibility(
     data: Data,
     model: options.Model = "smollm2",
-    split: Split = None,
+    split: options.Split = None,
     limit: Limit = 40,
     length: Length = 64,
     targets: Targets = 3,
     truths: Truths = 12,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
     seed: options.Seed = 0,
     json: options.OneJson = False,
     figure: Figure = None,

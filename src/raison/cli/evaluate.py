@@ -47,13 +47,7 @@ Methods = Annotated[
         "attention_rollout, random.",
     ),
 ]
-Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
-Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
 Gold = Annotated[bool, typer.Option("--gold-target", help="Explain the right label, not the predicted one.")]
-DataDir = Annotated[
-    Optional[Path], typer.Option("--data-dir", envvar="RAISON_DATA", help="Folder that holds the data sets.")
-]
-Skip = Annotated[bool, typer.Option("--skip-broken", help="Leave broken records out, and count them.")]
 Files = Annotated[
     Optional[list[Path]], typer.Option("--out", help="Write the result: .md, .csv, .json or .html; repeat it for more.")
 ]
@@ -75,16 +69,16 @@ def evaluate(
     model: options.Model = DEFAULT_MODEL,
     method: Methods = None,
     metric: Metrics = None,
-    split: Split = None,
-    limit: Limit = None,
+    split: options.Split = None,
+    limit: options.Limit = None,
     gold_target: Gold = False,
     units: options.Units = "word",
     removal: options.Removal = None,
     seed: options.Seed = 0,
     explanations: Made = None,
     export: Export = None,
-    data_dir: DataDir = None,
-    skip_broken: Skip = False,
+    data_dir: options.DataDir = None,
+    skip_broken: options.SkipBroken = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -136,14 +130,14 @@ def compare(
     data: Data = DEFAULT_DATA,
     model: options.Model = DEFAULT_MODEL,
     metric: Metrics = None,
-    split: Split = None,
-    limit: Limit = 100,
+    split: options.Split = None,
+    limit: options.Limit = 100,
     gold_target: Gold = False,
     units: options.Units = "word",
     removal: options.Removal = None,
     seed: options.Seed = 0,
-    data_dir: DataDir = None,
-    skip_broken: Skip = False,
+    data_dir: options.DataDir = None,
+    skip_broken: options.SkipBroken = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -172,7 +166,7 @@ def compare(
         print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
         return
     from raison.show.paired_tests import render_verdicts
-    from raison.show.scoreboard import render_evaluation
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     console = screen(highlight=False)
@@ -196,7 +190,8 @@ def check_limit(limit: int | None) -> None:
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
     from raison.show.html.evaluation import report
-    from raison.show.scoreboard import markdown, render_evaluation, spreadsheet
+    from raison.show.scoreboard_files import markdown, spreadsheet
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     if json:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from raison.cli import options
+from raison.cli.results import check_figure_ending, print_json, print_written
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
+if TYPE_CHECKING:
+    from raison.core.artifact import Artifact
+    from raison.datasets.conllu import Sentence
+    from raison.show.head_selection import HeadSelection
+
 DEFAULT_MODEL = "sentiment"
-PICTURES = (".png", ".svg", ".pdf")
 
 Data = Annotated[
     Optional[Path], typer.Option("--data", help="A treebank in CoNLL-U (.conllu, .gz), or with --parse any text.")
@@ -80,20 +84,18 @@ def heads(
     beside = out is not None and out.resolve() == Path(model).expanduser().resolve() / "heads.json"
     check_outputs((out, figure, positions), force=force, inputs=[data, heads, None if beside else model])
     for path in (figure, positions):
-        if path is not None and path.suffix.lower() not in PICTURES:
-            raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
+        check_figure_ending(path)
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.methods.headmask import check_rule, head_masks
+        from raison.methods.head_masks import check_rule, head_masks
 
         check_rule(kinds, top, syntactic, positional)
         if heads is not None:
-            found = opened(heads)
-        else:
-            assert data is not None
+            artifact = open_heads(heads)
+        elif data is not None:
             wait(f"reading {data.name}")
-            sentences = read(data, parse, parser, limit or None)
+            sentences = read_sentences(data, parse=parse, parser=parser, limit=limit or None)
             from raison.models.load import load
             from raison.studies.heads import head_statistics
 
@@ -101,18 +103,28 @@ def heads(
             loaded = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
             wait(f"watching the heads of {loaded.name}")
             named = corpus or data.name.removesuffix(".gz").removesuffix(".conllu")
-            found = head_statistics(loaded, sentences, subtypes=subtypes, specials=specials, corpus=named)
-        synt, pos = head_masks(found, kinds, top, syntactic, positional)
-    publish(found, (synt, pos), (syntactic, positional, top), json, out, figure, positions)
+            artifact = head_statistics(loaded, sentences, subtypes=subtypes, specials=specials, corpus=named)
+        masks = head_masks(artifact, kinds, top, syntactic, positional)
+    if out is not None:
+        artifact.save(out)
+    from raison.show.head_selection import HeadSelection, HeadStatistics
+
+    statistics = HeadStatistics.of(artifact)
+    selection = HeadSelection(statistics, *masks, syntactic_margin=syntactic, positional_share=positional, top=top)
+    if json:
+        print_json(artifact.to_json() + "\n")
+    draw_selection(selection, on_screen=not json, figure=figure, positions=positions)
+    print_written([out, figure, positions])
 
 
-def opened(path: Path) -> Any:
+def open_heads(path: Path) -> Artifact:
+    """A file that this command wrote before."""
     from raison.core.artifact import Artifact
 
     return Artifact.open(path, "heads")
 
 
-def read(data: Path, parse: bool, parser: str | None, limit: int | None) -> Any:
+def read_sentences(data: Path, *, parse: bool, parser: str | None, limit: int | None) -> list[Sentence]:
     """Sentences with trees, from a treebank or by parsing."""
     if not parse:
         from raison.datasets.conllu import read_conllu
@@ -123,24 +135,15 @@ def read(data: Path, parse: bool, parser: str | None, limit: int | None) -> Any:
     return parse_file(data, limit, parser=parser)
 
 
-def publish(
-    found: Any, masks: Any, rule: Any, json: bool, out: Path | None, figure: Path | None, positions: Path | None
-) -> None:
-    """The statistics to the file first, then tables or JSON to stdout, then the pictures."""
-    from raison.show.heads import Chosen, draw_heads, draw_positions, render_heads
+def draw_selection(selection: HeadSelection, *, on_screen: bool, figure: Path | None, positions: Path | None) -> None:
+    """Print tables, and draw the pictures that were asked for."""
+    from raison.show.figure.head_positions import draw_positions
+    from raison.show.figure.heads import draw_heads
+    from raison.show.terminal.heads import render_heads
 
-    chosen = Chosen(found, *masks, *rule)
-    if out is not None:
-        found.save(out)
-    if json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write((found.to_json() + "\n").encode("utf-8"))
-        sys.stdout.buffer.flush()
-    else:
-        render_heads(chosen)
-    for path, draw in ((figure, draw_heads), (positions, draw_positions)):
-        if path is not None:
-            draw(chosen, path)
-    for path in (out, figure, positions):
-        if path is not None:
-            print(f"wrote {path}", file=sys.stderr)
+    if on_screen:
+        render_heads(selection)
+    if figure is not None:
+        draw_heads(selection, figure)
+    if positions is not None:
+        draw_positions(selection, positions)

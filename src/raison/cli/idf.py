@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.explain import read_file
+from raison.cli.texts import read_file
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs

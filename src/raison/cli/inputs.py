@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.spec import Spec
@@ -38,7 +37,7 @@ def files_of_methods(methods: Iterable[str]) -> list[Path]:
     return found
 
 
-def files_in(value: Any) -> list[Path]:
+def files_in(value: object) -> list[Path]:
     """The files that are named in a spec, however deep."""
     if isinstance(value, Spec):
         return [path for each in value.params.values() for path in files_in(each)]

@@ -74,3 +74,27 @@ Device = Annotated[
 ]
 AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Open pickled weights (they can run code).")]
 RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run modelling code that comes with the model.")]
+
+# -- data sets ---------------------------------------------------------------------------------------------------
+
+Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its test part.")]
+Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
+DataDir = Annotated[
+    Optional[Path], typer.Option("--data-dir", envvar="RAISON_DATA", help="Folder that holds the data sets.")
+]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave broken records out, and count them.")]
+
+# -- training ----------------------------------------------------------------------------------------------------
+
+LabelledData = Annotated[
+    str, typer.Option("-d", "--data", help="A data set with labels, or a file: data.csv(text=a, label=b).")
+]
+TrainedFolder = Annotated[
+    Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")
+]
+BatchOfTexts = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
+Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
+Seeds = Annotated[int, typer.Option("--runs", help="Seeds to train, each in a folder of its own.")]
+LimitOfParts = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts of each part.")]
+Bfloat16 = Annotated[bool, typer.Option("--bfloat16", help="Compute in bfloat16: faster on CPUs that have it.")]
+HalfAdapter = Annotated[bool, typer.Option("--half", help="Write the adapter in float16.")]

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from raison.cli import options
-from raison.cli.explain import example_of, number_or_text, publish, read_file
 from raison.cli.inputs import files_of_methods
+from raison.cli.results import check_figure_ending, publish_explanations
+from raison.cli.texts import example_of, number_or_text, read_file
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
+if TYPE_CHECKING:
+    from raison.core.records import Example, Explanation
+    from raison.engine import Request
+    from raison.models.protocol import Model
+    from raison.rationales.search import Interrupted, Search
+
 DEFAULT_MODEL = "smollm2"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be answered from passages; without an answer the model gives one."""
+
+    question: str
+    passages: dict[str, str]  # by name
+    answer: str | None
 
 
 def rationalize(
@@ -46,30 +63,28 @@ def rationalize(
     With --question and --context files the model answers the question, and the passages and sentences are found that
     its answer rests on.
     """
-    inputs: list[str | Path | None] = [model, *(context or []), *files_of_methods([search] if search else [])]
+    files = context or []
+    inputs: list[str | Path | None] = [model, *files, *files_of_methods([search] if search else [])]
     check_outputs((html, out, figure), force=force, inputs=inputs)
-    contexts = {unique(path, context or []): read_file(path) for path in context or []}
-    grounded = question is not None and bool(contexts)
+    passages = {unique_name(path, files): read_file(path) for path in files}
+    grounded = question is not None and bool(passages)
     example = None if grounded else example_of(text, pair, question, None)
     if grounded and text is not None:
         raise InputError("Give the context once: as TEXT or with --context.")
-    if contexts and question is None:
+    if passages and question is None:
         raise InputError("--context needs a --question.")
     if grounded and (target or contrast or pair or truncate):
         raise InputError("--target, --contrast, --pair and --truncate are for texts: name an answer with --answer.")
-    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"A figure is a .png, .svg or .pdf file, not {figure.name!r}.")
+    check_figure_ending(figure)
     if answer is not None and not grounded:
         raise InputError("--answer belongs to --question and --context; name other targets with --target.")
     from raison.cli.progress import waiting
 
-    results: list[Any] = []
     with waiting("loading the libraries") as wait:
-        from raison.api import DEFAULT_SEARCH, build_search, explain_until_interrupted, ground
+        from raison.api import DEFAULT_SEARCH, build_search
         from raison.engine import Request
         from raison.methods.base import check_needs
         from raison.models.load import load
-        from raison.rationales.search import Interrupted
 
         # misspelt names are cheaper to refuse before a model is loaded
         chosen = build_search(search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient)
@@ -82,36 +97,60 @@ def rationalize(
             generate=generate,
         )
         wait(f"opening {model}")
-        opened = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        check_needs(chosen, opened)
+        loaded = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        check_needs(chosen, loaded)
         wait(f"searching ({chosen.name})")
-        interrupted = False
-        try:
-            if example is None:
-                grounding = ground(
-                    opened,
-                    question or "",
-                    contexts,
-                    chosen,
-                    answer=answer,
-                    units=units or "sentence",
-                    generate=generate or 48,
-                    removal=removal,
-                )
-                results.append(grounding)
-            else:
-                results += explain_until_interrupted(opened, [example], chosen, request)
-        except Interrupted as stop:
-            if not stop.partial:
-                raise
-            results, interrupted = results + stop.partial, True
-    if results:
-        publish(results, json, html, out, figure)
+        if example is None:
+            asked = Question(question or "", passages, answer)
+            explanations, interrupted = ground_answer(loaded, asked, chosen, request)
+        else:
+            explanations, interrupted = search_example(loaded, example, chosen, request)
+    if explanations:
+        publish_explanations(explanations, json=json, html=html, out=out, figure=figure)
     if interrupted:
         print("raison: interrupted; this is the best that was found until then.", file=sys.stderr)
         raise typer.Exit(130)
 
 
-def unique(path: Path, every: list[Path]) -> str:
+def ground_answer(model: Model, asked: Question, search: Search, request: Request) -> tuple[list[Explanation], bool]:
+    """What an answer rests on, and whether the search was interrupted."""
+    from raison.api import ground
+    from raison.rationales.search import Interrupted
+
+    try:
+        grounding = ground(
+            model,
+            asked.question,
+            asked.passages,
+            search,
+            answer=asked.answer,
+            units=request.units or "sentence",
+            generate=request.generate or 48,
+            removal=request.removal,
+        )
+    except Interrupted as stop:
+        return partial_of(stop), True
+    return [grounding], False
+
+
+def search_example(model: Model, example: Example, search: Search, request: Request) -> tuple[list[Explanation], bool]:
+    """Rationales of a text, and whether the search was interrupted."""
+    from raison.api import explain_until_interrupted
+    from raison.rationales.search import Interrupted
+
+    try:
+        return explain_until_interrupted(model, [example], search, request), False
+    except Interrupted as stop:
+        return partial_of(stop), True
+
+
+def partial_of(stop: Interrupted) -> list[Explanation]:
+    """What was found before an interruption; nothing is no result."""
+    if not stop.partial:
+        raise stop
+    return list(stop.partial)
+
+
+def unique_name(path: Path, every: list[Path]) -> str:
     """What a passage is called: the name of its file, with its folder where two share a name."""
     return str(path) if sum(other.name == path.name for other in every) > 1 else path.name

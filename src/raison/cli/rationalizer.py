@@ -10,13 +10,8 @@ import typer
 
 from raison.cli import options
 from raison.cli.classifier import told
-from raison.cli.evaluate import DataDir, Skip
 from raison.cli.train import command_line, heard
 
-Data = Annotated[
-    str, typer.Option("-d", "--data", help="A data set with labels, or a file: data.csv(text=a, label=b).")
-]
-Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
 Sparsity = Annotated[
     Optional[list[float]],
     typer.Option("--sparsity", help="Share of the tokens that is kept; of pairs, give it twice.  [default: 0.2]"),
@@ -44,21 +39,15 @@ Human = Annotated[float, typer.Option("--human", help="Weight of human rationale
 Lora = Annotated[int, typer.Option("--lora", help="Train an adapter of this rank; 0: all weights of the blocks.")]
 Rate = Annotated[Optional[float], typer.Option("--lr", help="Of the blocks; default: 2e-4 with --lora, else 5e-5.")]
 HeadRate = Annotated[float, typer.Option("--head-lr", help="Of the heads.")]
-Batch = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
-Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
 Patience = Annotated[int, typer.Option("--patience", help="Epochs without a better accuracy after which it stops.")]
 Warm = Annotated[float, typer.Option("--warm", help="Epochs in which the predictor reads random parts.")]
 Longest = Annotated[int, typer.Option("--longest", help="Tokens of a text; longer ones are cut.")]
-Bfloat = Annotated[bool, typer.Option("--bfloat16", help="Compute in bfloat16: faster on CPUs that have it.")]
-Half = Annotated[bool, typer.Option("--half", help="Write the adapter in float16.")]
 Regression = Annotated[bool, typer.Option("--regression", help="Labels are numbers to be told, not classes.")]
-Runs = Annotated[int, typer.Option("--runs", help="Seeds to train, each in a folder of its own.")]
-Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts of each part.")]
 
 
 def rationalizer(
-    data: Data,
-    out: Out,
+    data: options.LabelledData,
+    out: options.TrainedFolder,
     model: options.Model = "minilm",
     sparsity: Sparsity = None,
     variant: Variant = "whole",
@@ -74,20 +63,20 @@ def rationalizer(
     lora: Lora = 0,
     lr: Rate = None,
     head_lr: HeadRate = 5e-4,
-    batch: Batch = 32,
-    epochs: Epochs = 6,
+    batch: options.BatchOfTexts = 32,
+    epochs: options.Epochs = 6,
     patience: Patience = 3,
     warm: Warm = 1.0,
     longest: Longest = 256,
-    bfloat16: Bfloat = False,
-    half: Half = False,
+    bfloat16: options.Bfloat16 = False,
+    half: options.HalfAdapter = False,
     regression: Regression = False,
-    runs: Runs = 1,
-    limit: Limit = None,
-    skip_broken: Skip = False,
+    runs: options.Seeds = 1,
+    limit: options.LimitOfParts = None,
+    skip_broken: options.SkipBroken = False,
     seed: options.Seed = 0,
     device: options.Device = None,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Train a classifier that first selects its rationale and then predicts from that alone; from labels only."""
     from raison.cli.progress import waiting
@@ -106,7 +95,7 @@ def rationalizer(
     with waiting("loading the libraries") as wait:
         from raison.rationalizers.losses import Weights
         from raison.rationalizers.train import Regimen, train_rationalizer
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         weights = Weights(sparsity=sparsity_weight, coherence=coherence, human=human)
         regimen = Regimen(

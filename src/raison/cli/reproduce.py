@@ -10,7 +10,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir
 from raison.core.errors import InputError
 from raison.core.outputs import check_folder, check_outputs, replacing
 
@@ -34,7 +33,7 @@ def reproduce(
     ] = None,
     model: Models = None,
     limit: Limit = None,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
     seed: options.Seed = 0,
     page: Page = None,
     keep: Keep = None,

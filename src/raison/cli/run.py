@@ -10,7 +10,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir, Skip
 from raison.core.errors import InputError
 
 Spec = Annotated[Optional[Path], typer.Argument(help="A TOML file with model, data, methods, …; or use the flags.")]
@@ -62,8 +61,8 @@ def run(
     memory: Memory = None,
     ray: Ray = None,
     gpus: Gpus = 0.0,
-    data_dir: DataDir = None,
-    skip_broken: Skip = False,
+    data_dir: options.DataDir = None,
+    skip_broken: options.SkipBroken = False,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
@@ -91,13 +90,13 @@ def run(
 
     with waiting("loading the libraries") as wait:
         from raison.runs.driver import run as start
-        from raison.runs.spec import changed
+        from raison.runs.spec import with_changes
         from raison.runs.storage import place_of
         from raison.runs.store import spec_of
 
         if wanted is None and given:  # with --resume: the spec of the run, with what is given otherwise
             known = "spec.json" in place_of(out)
-            wanted = changed(spec_of(place_of(out)), **given) if known else spec_of_flags(given)
+            wanted = with_changes(spec_of(place_of(out)), given) if known else spec_of_flags(given)
         wait(f"running {out}")
         ended = start(out, wanted, means, resume=resume, retry=retry)
     for notice in ended.notices:
@@ -124,7 +123,7 @@ def status(where: Where, json: options.OneJson = False) -> None:
     from raison.runs.status import status_of
     from raison.runs.storage import place_of
 
-    told = status_of(place_of(where))
+    told = status_of(place_of(where)).to_json()
     if json:
         import json as writer
 
@@ -162,7 +161,7 @@ def report(
 def verify(where: Where) -> None:
     """Read every byte of a run: checksums, counts and keys."""
     from raison.runs.storage import place_of
-    from raison.runs.store import verify as looked
+    from raison.runs.verify import verify as looked
 
     found = looked(place_of(where))
     for each in found.damage:
@@ -176,8 +175,8 @@ def verify(where: Where) -> None:
 def repair(where: Where) -> None:
     """Put damaged files aside, so that --resume makes their shards again."""
     from raison.runs.lock import owned
+    from raison.runs.maintenance import repair as mended
     from raison.runs.storage import place_of
-    from raison.runs.store import repair as mended
     from raison.runs.store import spec_of
 
     place = place_of(where)
@@ -191,8 +190,8 @@ def repair(where: Where) -> None:
 def compact(where: Where) -> None:
     """Put many shards into few files."""
     from raison.runs.lock import owned
+    from raison.runs.maintenance import compact as packed
     from raison.runs.storage import place_of
-    from raison.runs.store import compact as packed
     from raison.runs.store import spec_of
 
     place = place_of(where)
@@ -232,7 +231,7 @@ def run_files(where: str) -> list[Path]:
 
 def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     """Ask a run in SQL."""
-    from raison.runs.export import query as asked
+    from raison.runs.query import query as asked
     from raison.runs.storage import place_of
 
     names, rows = asked(place_of(where), sql)

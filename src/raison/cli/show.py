@@ -46,8 +46,8 @@ def on_screen(saved: object) -> None:
     from raison.core.evaluation import Evaluation
     from raison.show import render_many
     from raison.show.files import chosen, whole
-    from raison.show.heads import render_heads
-    from raison.show.scoreboard import render_evaluation
+    from raison.show.terminal.heads import render_heads
+    from raison.show.terminal.scoreboard import render_evaluation
     from raison.show.terminal.style import screen
 
     with whole():

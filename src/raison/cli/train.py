@@ -12,7 +12,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.evaluate import DataDir
 
 DEFAULT_MODEL = "smollm2"
 
@@ -22,7 +21,6 @@ Data = Annotated[
         "-d", "--data", help="A text file or data set, or one+another; of an encoder-decoder: pairs, or sources."
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", help="Folder to write; the same command goes on there after a stop.")]
 Keep = Annotated[
     str,
     typer.Option("--keep", help="uniform_length, inverse_length, bernoulli(p=0.5), or none: the control."),
@@ -36,21 +34,18 @@ Length = Annotated[int, typer.Option("--length", help="Tokens of a block of text
 Rows = Annotated[int, typer.Option("--batch", help="Blocks (or pairs) in a batch.")]
 Accumulate = Annotated[int, typer.Option("--accumulate", help="Batches in a step.")]
 Schedule = Annotated[str, typer.Option("--schedule", help="linear (down to 0 at the end) or constant.")]
-Bfloat = Annotated[bool, typer.Option("--bfloat16", help="Compute in bfloat16: faster on CPUs that have it.")]
 OwnTargets = Annotated[bool, typer.Option("--own-targets", help="Of an encoder-decoder: learn what it writes itself.")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its train or dev part.")]
-Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
 Tokens = Annotated[Optional[int], typer.Option("--tokens", help="Only the first so many tokens of each data set.")]
 Held = Annotated[float, typer.Option("--held", help="Share of the data that is held out.")]
 Every = Annotated[
     Optional[int], typer.Option("--every", help="Steps between two looks at it; default: a quarter of all.")
 ]
-Half = Annotated[bool, typer.Option("--half", help="Write the adapter in float16.")]
 
 
 def compatibility(
     data: Data,
-    out: Out,
+    out: options.TrainedFolder,
     model: options.Model = DEFAULT_MODEL,
     keep: Keep = "uniform_length",
     mix: Mix = 0.5,
@@ -63,16 +58,16 @@ def compatibility(
     accumulate: Accumulate = 1,
     schedule: Schedule = "linear",
     seed: options.Seed = 0,
-    bfloat16: Bfloat = False,
+    bfloat16: options.Bfloat16 = False,
     own_targets: OwnTargets = False,
     split: Split = None,
-    limit: Limit = None,
+    limit: options.Limit = None,
     tokens: Tokens = None,
     held: Held = 0.05,
     every: Every = None,
-    half: Half = False,
+    half: options.HalfAdapter = False,
     device: options.Device = None,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Train a model that writes to behave on partial contexts: word dropout, as rationales ask about them."""
     from raison.cli.progress import waiting
@@ -84,7 +79,7 @@ def compatibility(
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
         from raison.training import compatibility as training
-        from raison.training.lm_data import named
+        from raison.training.data_names import named
 
         training.Setup(**settings)  # misspelt rules are cheap to refuse now
         wait(f"opening {model}")
@@ -127,7 +122,10 @@ def command_line(verb: Callable[..., None], subject: list[str], chosen: dict[str
         option = hints[name].__metadata__[0]  # typer takes the first name for a default at first
         spelled = next(word for word in (option.default, *option.param_decls) if str(word).startswith("--"))
         yes, _, no = spelled.partition("/")  # of a choice both are named: --freeze/--tune
-        words += [yes] if value is True else [no] if value is False else [yes, str(value)]
+        if isinstance(value, bool):
+            words.append(yes if value else no)
+        else:
+            words += [yes, str(value)]
     return shlex.join(words)
 
 

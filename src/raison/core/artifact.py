@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.core.json_record import Record, plain
+from raison.core.json_record import JsonObject, Record, plain
 from raison.core.outputs import replacing
 
 __all__ = ["Artifact"]
@@ -23,9 +22,9 @@ class Artifact(Record):
     """What was fitted, on which model, from what."""
 
     kind: str  # heads | idf
-    data: dict[str, Any]
+    data: JsonObject
     model: str = ""  # name of the model it belongs to; empty: any
-    about: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # corpus, counts, versions
+    about: JsonObject = field(default_factory=dict, metadata={"apart": True})  # corpus, counts, versions
 
     def validate(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.model, str):

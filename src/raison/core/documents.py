@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from raison.core.json_record import JsonObject
 from raison.core.records import Example, Units
 
 __all__ = ["CLASSES", "Document", "documents_of", "named_documents", "noted", "tokens_of", "units_of_tokens"]
@@ -34,7 +34,7 @@ class Document:
     end: int  # one past the last character
 
 
-def noted(documents: Sequence[Document]) -> dict[str, Any]:
+def noted(documents: Sequence[Document]) -> JsonObject:
     """What the meta of an example says about its documents."""
     places = {document.name: [document.segment, document.start, document.end] for document in documents}
     return {NOTE: places}

@@ -7,7 +7,7 @@ from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
-from raison.core.json_record import Record, plain, records
+from raison.core.json_record import JsonObject, Record, plain, records
 
 __all__ = ["Cell", "Column", "EvaluatedText", "Evaluation", "MethodAxis", "curve_title", "target_probability"]
 
@@ -73,7 +73,7 @@ class Evaluation(Record):
     cells: tuple[Cell, ...] = records("Cell")  # method by method, column by column
     texts: tuple[EvaluatedText, ...] = records("EvaluatedText")
     curves: Curves = field(default_factory=dict)  # means over the texts
-    settings: dict[str, Any] = field(default_factory=dict)  # split, limit, removal, units, target, seed, level
+    settings: JsonObject = field(default_factory=dict)  # split, limit, removal, units, target, seed, level
     notes: tuple[str, ...] = ()  # what a reader must know: broken records, texts that were cut or left out
     costs: Costs = field(default_factory=dict, metadata={"apart": True})
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from raison.core.errors import InputError
 from raison.core.registry import suggest
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 __all__ = ["filled"]
 
-S = TypeVar("S")
+S = TypeVar("S", bound="DataclassInstance")
 
 
-def filled(record: type[S], given: Mapping[str, Any], where: str) -> S:
+def filled(record: type[S], given: Mapping[str, object], where: str) -> S:
     """The record; a name that it does not have, or one that it needs and is not given, is refused in a sentence."""
-    settings = fields(record)  # type: ignore[arg-type]
+    settings = fields(record)
     known = [item.name for item in settings]
     for name in given:
         if name not in known:

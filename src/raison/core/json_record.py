@@ -5,33 +5,36 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from raison.core.errors import InputError
 
-__all__ = ["Record", "array", "plain", "record", "records"]
+__all__ = ["JsonObject", "Record", "array", "plain", "record", "records"]
+
+JsonObject = dict[str, Any]  # an object of JSON, of any shape
 
 R = TypeVar("R", bound="Record")
 
 
-def array(dtype: str, **kwargs: Any) -> Any:
+def array(dtype: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
-    return field(metadata={"dtype": dtype}, **kwargs)
+    return field(default=default, metadata={"dtype": dtype})
 
 
-def record(kind: str, **kwargs: Any) -> Any:
+def record(kind: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds one record of the class named `kind`, or None where that is allowed."""
-    return field(metadata={"record": kind}, **kwargs)
+    return field(default=default, metadata={"record": kind})
 
 
-def records(kind: str, **kwargs: Any) -> Any:
+def records(kind: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds a tuple of records of the class named `kind`."""
-    return field(metadata={"records": kind}, **kwargs)
+    return field(default=default, metadata={"records": kind})
 
 
+@dataclass(frozen=True, eq=False)
 class Record:
     """Lossless JSON and equality by content, from the dataclass fields alone."""
 
@@ -41,11 +44,10 @@ class Record:
         Record.kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
-        for item in fields(self):  # type: ignore[arg-type]
+        for item in fields(self):
             value = getattr(self, item.name)
-            if value is None:
-                continue
-            if dtype := item.metadata.get("dtype"):
+            dtype = item.metadata.get("dtype")
+            if dtype is not None and value is not None:
                 value = np.array(value, dtype=dtype)
                 value.setflags(write=False)
             elif isinstance(value, list):
@@ -56,43 +58,43 @@ class Record:
     def validate(self) -> None:
         """Raise `InputError` when the fields contradict each other."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}  # type: ignore[arg-type]
+    def to_dict(self) -> JsonObject:
+        """The record as JSON has it."""
+        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}
 
     @classmethod
     def from_dict(cls: type[R], data: Mapping[str, Any]) -> R:
-        known = {item.name: item for item in fields(cls)}  # type: ignore[arg-type]
+        """The record that `to_dict` wrote; `InputError` where it is none of this kind."""
+        known = {item.name: item for item in fields(cls)}
         if not isinstance(data, Mapping):
             raise InputError(f"This {cls.__name__} record is not an object with fields but {type(data).__name__}.")
         if data and not set(data) & set(known):
             raise InputError(f"This is no {cls.__name__} record: it has {', '.join(sorted(map(str, data))[:5])}.")
-        if unknown := set(data) - set(known):
+        unknown = set(data) - set(known)
+        if unknown:
             raise InputError(
                 f"This {cls.__name__} record has unknown fields ({', '.join(sorted(unknown))}): "
                 "it was written by a newer raison; update raison to read it."
             )
-        values = dict(data)
         try:
-            for name, item in known.items():
-                kind = item.metadata.get("records") or item.metadata.get("record")
-                if kind and values.get(name) is not None:
-                    build, given = Record.kinds[kind].from_dict, values[name]
-                    values[name] = tuple(map(build, given)) if "records" in item.metadata else build(given)
-            return cls(**values)
+            return cls(**{name: value_of_field(known[name], value) for name, value in data.items()})
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(f"This is not a complete {cls.__name__} record: {error}.") from None
 
     def to_json(self) -> str:
+        """The record as one line of JSON."""
         return self.written(self.to_dict(), allow_nan=False)
 
-    def written(self, data: dict[str, Any], **how: Any) -> str:
+    def written(self, data: JsonObject, *, sort_keys: bool = False, allow_nan: bool = True) -> str:
+        """The fields as JSON; `InputError` where a value is not of JSON's kinds."""
         try:
-            return json.dumps(data, ensure_ascii=False, **how)
+            return json.dumps(data, ensure_ascii=False, sort_keys=sort_keys, allow_nan=allow_nan)
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"This {type(self).__name__} holds what JSON can't ({error}): leave it out.") from None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
+        """The record that `to_json` wrote."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:  # a number may be too long, or it is nested too deep
@@ -101,23 +103,34 @@ class Record:
             raise InputError(f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json().")
         return cls.from_dict(data)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """The fields that make two records the same: all but those set apart, such as what a result cost."""
-        apart = [item.name for item in fields(self) if item.metadata.get("apart")]  # type: ignore[arg-type]
+        apart = [item.name for item in fields(self) if item.metadata.get("apart")]
         return {name: value for name, value in self.to_dict().items() if name not in apart}
 
     def content(self) -> str:
         """A hash of the content: the identity that seeds and stores use."""
-        return hashlib.sha256(
-            self.written(self.identity(), sort_keys=True).encode("utf-8", "surrogatepass")
-        ).hexdigest()
+        text = self.written(self.identity(), sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         # not by the fields: Python takes 1, 1.0 and True for the same, and their hashes would differ
-        return type(self) is type(other) and self.content() == other.content()  # type: ignore[attr-defined]
+        return isinstance(other, Record) and type(self) is type(other) and self.content() == other.content()
 
     def __hash__(self) -> int:
         return hash(self.content())
+
+
+def value_of_field(item: Field[Any], value: Any) -> Any:
+    """The value of a field from its JSON: objects become records where the field holds some."""
+    if value is None:
+        return None
+    if "records" in item.metadata:
+        kind = Record.kinds[item.metadata["records"]]
+        return tuple(kind.from_dict(each) for each in value)
+    if "record" in item.metadata:
+        return Record.kinds[item.metadata["record"]].from_dict(value)
+    return value
 
 
 def plain(value: Any) -> Any:
@@ -129,7 +142,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     return value

@@ -7,13 +7,12 @@ and of another file only where that was asked for (`--force`).
 from __future__ import annotations
 
 import os
-import shutil
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.files import is_half_written, write_whole
 
 __all__ = ["check_folder", "check_outputs", "refuse_foreign", "replacing", "run_around"]
 
@@ -145,8 +144,8 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
 
 
 def refuse_foreign(folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str) -> None:
-    """Refuse a folder with a file that is not ours."""
-    foreign = sorted(name for name in names if not ours(name))
+    """Refuse a folder with a file that is not ours; what one of us has left half written is."""
+    foreign = sorted(name for name in names if not ours(name) and not is_half_written(name))
     if foreign:
         raise InputError(f"{folder!r} holds something else than {what} ({foreign[0]}): name a new or an empty folder.")
 
@@ -154,14 +153,8 @@ def refuse_foreign(folder: str, names: Iterable[str], ours: Callable[[str], bool
 @contextmanager
 def replacing(path: Named) -> Iterator[Path]:
     """A name to write to; at the end that file takes the place of `path` whole, or nothing is changed."""
-    real = resolved(Path(path))
-    half = real.with_name(f".{os.getpid()}-{threading.get_ident()}.half{Path(path).suffix}")  # pictures go by it
     try:
-        yield half
-        if real.exists():
-            shutil.copymode(real, half)
-        os.replace(half, real)
+        with write_whole(resolved(Path(path)), suffix=Path(path).suffix) as half:
+            yield half
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None  # the user knows it by this name
-    finally:
-        half.unlink(missing_ok=True)

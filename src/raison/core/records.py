@@ -11,13 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.findings import Certificate, Grounding, PredictionSummary, SearchStep
-from raison.core.json_record import Record, array, plain, record, records
+from raison.core.json_record import JsonObject, Record, array, plain, record, records
 from raison.core.spec import Spec
 
 __all__ = ["Encoding", "Example", "Explanation", "Record", "Slot", "Span", "Spec", "Target", "Units"]
@@ -60,7 +61,7 @@ class Example(Record):
     label: Any = None  # the gold label
     gold: tuple[Span, ...] = records("Span", default=())  # human rationale
     slots: tuple[Slot, ...] = records("Slot", default=())  # named parts of a prompt
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
 
     def validate(self) -> None:
         for name, text in (("text", self.text), ("pair", self.pair)):
@@ -73,7 +74,12 @@ class Example(Record):
         for name, value in (("target", self.target), ("label", self.label)):
             if isinstance(value, float) and not math.isfinite(value):
                 raise InputError(f"The {name} of an example is {value}, which is no number: give one, or none.")
-        ordered = sorted(self.slots, key=lambda s: s.start)
+        self.check_slots()
+        object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
+
+    def check_slots(self) -> None:
+        """Refuse slots that overlap, are empty or lie outside of the text."""
+        ordered = sorted(self.slots, key=lambda slot: slot.start)
         for left, right in pairwise(ordered):
             if right.start < left.end:
                 raise InputError(
@@ -84,16 +90,14 @@ class Example(Record):
         for slot in ordered:
             if not self.text[slot.start : slot.end].strip():
                 raise InputError(f"The slot {slot.name!r} is empty: give it some text or leave it out.")
-        object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
 
     @classmethod
     def from_template(cls, template: str, /, **parts: str) -> Example:
         """Fill `{name}` slots of a prompt; each slot is a unit, the template itself can't be removed."""
-        import string
-
-        text, slots, used = "", [], set()
+        text = ""
+        slots = []
         try:
-            pieces = list(string.Formatter().parse(template))
+            pieces = list(Formatter().parse(template))
         except ValueError as error:
             raise InputError(f"The template can't be read ({error}): write slots as {{name}}.") from None
         for literal, name, form, conversion in pieces:
@@ -104,12 +108,14 @@ class Example(Record):
                 raise InputError(f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}.")
             if name not in parts:
                 raise InputError(f"The template names {{{name}}}, but no such part was given.")
-            if not isinstance(parts[name], str):
-                raise InputError(f"The part {name!r} must be a string, not {type(parts[name]).__name__}.")
-            slots.append(Slot(name, len(text), len(text) + len(parts[name])))
-            text += parts[name]
-            used.add(name)
-        if unused := set(parts) - used:
+            part = parts[name]
+            if not isinstance(part, str):
+                raise InputError(f"The part {name!r} must be a string, not {type(part).__name__}.")
+            slots.append(Slot(name, len(text), len(text) + len(part)))
+            text += part
+
+        unused = set(parts) - {slot.name for slot in slots}
+        if unused:
             raise InputError(f"The template has no slot for {', '.join(sorted(unused))}.")
         return cls(text, slots=tuple(slots))
 
@@ -150,7 +156,8 @@ class Encoding(Record):
         """The characters behind token `t` (its name, for a special token)."""
         if self.start[t] < 0:
             return self.tokens[t]
-        return self.texts[self.segment[t]][self.start[t] : self.end[t]]
+        text: str = self.texts[self.segment[t]]
+        return text[self.start[t] : self.end[t]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +266,16 @@ class Target(Record):
         given = encoding.fixed.copy()
         given[self.rows] = True
         inputs = self.inputs(len(encoding))
-        return (given & inputs) | (inputs & ~self.scope(len(encoding)))
+        own_tokens = inputs & ~self.scope(len(encoding))
+        return np.asarray((given & inputs) | own_tokens)
+
+    def visible(self, keep: np.ndarray, encoding: Encoding) -> np.ndarray:
+        """[.. t] what the model is shown of a text of which `keep` [.. t] stays: that, and what can't be removed."""
+        return np.asarray((keep | self.given(encoding)) & self.inputs(len(encoding)))
 
     def free(self, encoding: Encoding) -> np.ndarray:
         """[t] what may be removed."""
-        return self.scope(len(encoding)) & ~self.given(encoding)
+        return np.asarray(self.scope(len(encoding)) & ~self.given(encoding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,10 +296,10 @@ class Explanation(Record):
     steps: tuple[SearchStep, ...] = records("SearchStep", default=())  # how a search found its rationale
     grounding: Grounding | None = record("Grounding", default=None)  # what an answer over passages rests on
     notes: tuple[str, ...] = ()  # sentences that a reader needs before believing the picture
-    parts: dict[str, Any] = field(default_factory=dict)  # named arrays: per token, per layer, ...
+    parts: JsonObject = field(default_factory=dict)  # named arrays: per token, per layer, ...
     artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
-    diagnostics: dict[str, Any] = field(default_factory=dict)  # numbers of the method's own
-    cost: dict[str, Any] = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
+    diagnostics: JsonObject = field(default_factory=dict)  # numbers of the method's own
+    cost: JsonObject = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
     format: int = field(default=FORMAT, metadata={"apart": True})  # of this record in JSON
 
     @classmethod

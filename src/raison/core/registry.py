@@ -11,13 +11,13 @@ import difflib
 import importlib
 import pkgutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from raison.core.errors import InputError, UnknownName
-from raison.core.spec import Spec
+from raison.core.spec import Spec, SpecValue
 
 __all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
 
@@ -25,7 +25,15 @@ NUMBERS = ("int", "float", int, float)  # types of parameters, as annotations ma
 TEXTS = ("str", "str | None", str, str | None)
 
 T = TypeVar("T")
-C = TypeVar("C", bound=type)
+
+
+class Named(Protocol):
+    """A class that knows the name that users type."""
+
+    name: ClassVar[str]
+
+
+C = TypeVar("C", bound=type[Named])
 
 
 def suggest(name: str, known: Iterator[str] | list[str]) -> str:
@@ -34,7 +42,7 @@ def suggest(name: str, known: Iterator[str] | list[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def home(entry: Any) -> tuple[str | None, str | None]:
+def home(entry: object) -> tuple[str | None, str | None]:
     """Where an entry was defined."""
     return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
 
@@ -79,8 +87,8 @@ class Registry(Generic[T]):
         """Decorator for a class: as `register`, and the class knows the name that users type."""
 
         def add(cls: C) -> C:
-            cls.name = name  # type: ignore[attr-defined]
-            self.register(name)(cls)  # type: ignore[arg-type]
+            cls.name = name
+            self.register(name)(cast("T", cls))
             return cls
 
         return add
@@ -128,31 +136,34 @@ class Registry(Generic[T]):
 
     def build(self, spec: str | Spec) -> Any:
         """The entry of a spec, called with the spec's parameters."""
-        spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        if isinstance(spec, str):
+            spec = Spec.parse(spec)
         if not isinstance(spec, Spec):
             where = f"name one of `raison ls {self.shelf}`." if self.listed else self.where_listed()
             raise InputError(f"{spec!r} is no {self.kind}: {where}")
         entry: Any = self[spec.name]
-        known = {item.name: item.type for item in fields(entry)} if is_dataclass(entry) else {}
-        params = {}
-        for key, value in spec.params.items():
-            if key not in known:
-                options = ", ".join(known) or "none"
-                raise InputError(
-                    f"The {self.kind} {spec.name!r} has no parameter {key!r}.{suggest(key, list(known))} "
-                    f"It takes: {options}."
-                )
-            if known[key] in NUMBERS and isinstance(value, (Spec, str)):
-                raise InputError(f"{key} of the {self.kind} {spec.name!r} is a number, not {value}.")
-            if known[key] in TEXTS and isinstance(value, Spec) and not value.params:
-                value = value.name  # a bare word is text where text is wanted: variant=paper
-            params[key] = value
+        types = {item.name: item.type for item in fields(entry)} if is_dataclass(entry) else {}
+        params = {key: self.checked_parameter(spec.name, key, value, types) for key, value in spec.params.items()}
         try:
             return entry(**params)
         except (TypeError, ValueError) as error:
             raise InputError(f"{spec} can't be used: {error}.") from None
 
+    def checked_parameter(self, name: str, key: str, value: SpecValue, types: Mapping[str, object]) -> SpecValue:
+        """A parameter of the entry `name` as its type wants it; `InputError` where there is none of this name."""
+        if key not in types:
+            options = ", ".join(types) or "none"
+            raise InputError(
+                f"The {self.kind} {name!r} has no parameter {key!r}.{suggest(key, list(types))} It takes: {options}."
+            )
+        if types[key] in NUMBERS and isinstance(value, (Spec, str)):
+            raise InputError(f"{key} of the {self.kind} {name!r} is a number, not {value}.")
+        if types[key] in TEXTS and isinstance(value, Spec) and not value.params:
+            return value.name  # a bare word is text where text is wanted: variant=paper
+        return value
 
+
+# What an entry is, its package knows: methods are classes of `raison.methods.base.Method`, and so on.
 methods: Registry[Any] = Registry("method", "raison.methods")
 searches: Registry[Any] = Registry("search", "raison.rationales", shelf="searches")
 rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", shelf="rules")

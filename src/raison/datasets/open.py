@@ -56,7 +56,8 @@ def open_source(spec: DataSpec, split: str | None = None, data: DataFolder = Non
 
     registered = name if name in datasets else dataset_of_folder(name)
     if registered:
-        return datasets.build(Spec(registered, settings)).open_split(split, data)
+        dataset: Dataset = datasets.build(Spec(registered, settings))
+        return dataset.open_split(split, data)
 
     path = Path(name)
     if path.exists():

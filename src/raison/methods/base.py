@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from raison.core.errors import Unsupported
 from raison.core.findings import Certificate, SearchStep
 from raison.core.records import Encoding, Target, Units
 from raison.core.registry import methods
-from raison.core.spec import Spec
-from raison.models.protocol import Model, Scored, Trace
+from raison.core.spec import Spec, changed_settings
+from raison.models.protocol import Model, Scored
 
-__all__ = ["Answer", "Batch", "Method", "check_needs", "method", "read_traces"]
+__all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
 
 M = TypeVar("M", bound="type[Method]")
 
@@ -52,24 +52,40 @@ class Answer:
     certificate: Certificate | None = None
     steps: tuple[SearchStep, ...] = ()
     notes: tuple[str, ...] = ()
-    parts: dict[str, Any] = field(default_factory=dict)
-    diagnostics: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, object] = field(default_factory=dict)
+    diagnostics: dict[str, object] = field(default_factory=dict)
     artifacts: dict[str, str] = field(default_factory=dict)  # fitted things that were used: name -> content hash
-    cost: dict[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Parameters only; data arrives with the call."""
+    """Parameters only; data arrives with the call.
+
+    What a class sets once (`needs = frozenset({"score"})`) may depend on the parameters of an instance: then it is a
+    property there, too.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    signed: ClassVar[bool] = True  # scores for and against, or only sizes
     axis: ClassVar[str] = "token"  # token: scores [t], gathered to units by explain(); unit: scores [u]
-    additive: ClassVar[bool] = False  # scores add up, so that the score of a word is the sum over its tokens
-    pooling: ClassVar[str] = "max"  # where they do not: max, the largest in size, or mean
-    needs: ClassVar[frozenset[str]] = frozenset()  # of what a model offers; an instance may need more
+    pooling: ClassVar[str] = "max"  # where scores do not add up: max, the largest in size, or mean
     watches: ClassVar[frozenset[str]] = frozenset()  # what it reads in a plain trace of the whole text, if it does
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a model has to offer."""
+        return frozenset()
+
+    @property
+    def signed(self) -> bool:
+        """Scores are for and against, not only sizes."""
+        return True
+
+    @property
+    def additive(self) -> bool:
+        """Scores add up, so that the score of a word is the sum over its tokens."""
+        return False
 
     @abstractmethod
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
@@ -83,29 +99,27 @@ class Method(ABC):
     def gathered(self, scores: np.ndarray, units: Units) -> np.ndarray:
         """[u] of [t]: the sum where scores add up, else the largest in size or the mean."""
         inside = units.of >= 0
-        if self.aggregation != "max":
-            total = np.bincount(units.of[inside], weights=scores[inside], minlength=len(units))
-            return total if self.additive else total / np.bincount(units.of[inside], minlength=len(units))
-        result = np.zeros(len(units))
-        for unit, score in zip(units.of[inside], scores[inside], strict=True):
-            if abs(score) > abs(result[unit]):
-                result[unit] = score
-        return result
+        unit_of_token = units.of[inside]
+        if self.aggregation == "max":
+            return largest_in_size(scores[inside], unit_of_token, len(units))
+
+        total = np.bincount(unit_of_token, weights=scores[inside], minlength=len(units))
+        if self.aggregation == "sum":
+            return total
+        return total / np.bincount(unit_of_token, minlength=len(units))
 
     def spec(self) -> Spec:
         """How to write this method: its name and what differs from the defaults."""
-        params = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return Spec(self.name, params)
+        return Spec(self.name, changed_settings(self))
 
 
-def read_traces(
-    model: Model, batch: Batch, want: frozenset[str], answer: Callable[[Trace], Answer], **how: Any
-) -> list[Answer]:
-    """One answer per example, made from its trace; `how` goes to the model's `trace`."""
-    answers: list[Answer | None] = [None] * len(batch)
-    for index, trace in model.trace(batch.encodings, batch.targets, want=want, **how):
-        answers[index] = answer(trace)
-    return answers  # type: ignore[return-value]
+def largest_in_size(scores: np.ndarray, unit_of_token: np.ndarray, count: int) -> np.ndarray:
+    """[u] of each unit the score of the token whose score is furthest from zero; of equal ones the first."""
+    largest = np.zeros(count)
+    for unit, score in zip(unit_of_token, scores, strict=True):
+        if abs(score) > abs(largest[unit]):
+            largest[unit] = score
+    return largest
 
 
 def method(name: str) -> Callable[[M], M]:

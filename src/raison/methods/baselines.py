@@ -14,25 +14,29 @@ zero by another name: `auto` passes over it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 import torch
+from torch import nn
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
 from raison.core.registry import suggest
+from raison.models.codec import Codec
+from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
-__all__ = ["BASELINES", "Absent", "Words", "baseline_named"]
+__all__ = ["BASELINES", "Absent", "Words", "baseline_named", "moving"]
 
 BASELINES = ("auto", "zero", "pad", "mask", "mean")
 TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
 BLOCK = 8192  # rows of a word table averaged at a time
 
 
-def baseline_named(name: Any) -> None:
+def baseline_named(name: object) -> None:
     """Refuse what is no baseline."""
     if isinstance(name, str) and name.startswith(TEXT):
         if not name[len(TEXT) :].strip():
@@ -44,12 +48,30 @@ def baseline_named(name: Any) -> None:
         )
 
 
+class EmbeddingModel(Protocol):
+    """What a model has whose words are looked up in tables (offer "gradients")."""
+
+    name: str
+    codec: Codec
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+
+    @property
+    def tables(self) -> list[nn.Embedding]:
+        """The word table of each stream; one for both where they share it."""
+
+    def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
+        """Of a model that writes: ids of a text that could stand at a position of the encoding."""
+
+
 class Words:
     """The word embeddings of a model, on the axis of an encoding."""
 
-    def __init__(self, model: Any):
-        self.model = model
-        self.tables = model.runner.word_tables
+    def __init__(self, model: Model):
+        self.model = cast("EmbeddingModel", model)
+        self.tables = self.model.tables
         self.means: dict[int, torch.Tensor] = {}
         self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]  # per stream: ids of words
 
@@ -58,31 +80,37 @@ class Words:
         codec = self.model.codec
         return np.setdiff1d(np.arange(min(size, len(codec.own))), sorted(codec.special_ids))
 
-    def rows(self, stream: int, ids: Any) -> torch.Tensor:
+    def rows(self, stream: int, ids: Sequence[int] | np.ndarray) -> torch.Tensor:
         """[n d] embeddings of token ids."""
         with torch.inference_mode(False), torch.no_grad():
-            return self.tables[stream](torch.as_tensor(np.array(ids), device=self.model.device)).detach()
+            indices = torch.as_tensor(np.array(ids), device=self.model.device)
+            looked_up: torch.Tensor = self.tables[stream](indices)
+            return looked_up.detach()
 
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
-        parts = streams_of(encoding)
-        return self.joined(encoding, [self.rows(stream, encoding.ids[index]) for stream, index in enumerate(parts)])
+        streams = enumerate(streams_of(encoding))
+        return self.joined(encoding, [self.rows(stream, encoding.ids[index]) for stream, index in streams])
 
     def joined(self, encoding: Encoding, rows: list[torch.Tensor]) -> torch.Tensor:
         """[t d] rows of each stream on the one axis."""
-        result = torch.zeros(len(encoding), rows[0].shape[-1], dtype=rows[0].dtype, device=rows[0].device)
-        for index, own in zip(streams_of(encoding), rows, strict=True):
-            result[torch.from_numpy(index).to(result.device)] = own.to(result.device)
+        first = rows[0]
+        result = torch.zeros(len(encoding), first.shape[-1], dtype=first.dtype, device=first.device)
+        for index, rows_of_stream in zip(streams_of(encoding), rows, strict=True):
+            places = torch.from_numpy(index).to(result.device)
+            result[places] = rows_of_stream.to(result.device)
         return result
 
     def mean(self, stream: int) -> torch.Tensor:
         """[d] the mean of a stream's table."""
         if stream not in self.means:
-            size = self.tables[stream].num_embeddings
-            total: Any = 0.0
+            table = self.tables[stream]
+            size = table.num_embeddings
+            total = torch.zeros(table.embedding_dim, dtype=torch.float64)
             for start in range(0, size, BLOCK):
-                total = total + self.rows(stream, range(start, min(start + BLOCK, size))).cpu().double().sum(0)
-            self.means[stream] = (total / size).to(self.tables[stream].weight)
+                block = self.rows(stream, range(start, min(start + BLOCK, size)))
+                total = total + block.cpu().double().sum(0)
+            self.means[stream] = (total / size).to(table.weight)
         return self.means[stream]
 
     def has(self, token: int | None) -> bool:
@@ -101,10 +129,12 @@ class Absent:
 
     def __post_init__(self) -> None:
         codec = self.words.model.codec
-        self.tokens = {"mask": codec.mask_id, "pad": codec.pad_id if codec.has_pad else None}
+        token_of = {"mask": codec.mask_id, "pad": codec.pad_id if codec.has_pad else None}
         if self.name == "auto":
-            self.name = next((name for name, token in self.tokens.items() if self.words.has(token)), "mean")
-        if self.name in self.tokens and self.tokens[self.name] is None:
+            able = [name for name, token in token_of.items() if self.words.has(token)]
+            self.name = able[0] if able else "mean"
+        self.token = token_of.get(self.name)  # where a token stands for every absent word
+        if self.name in token_of and self.token is None:
             raise Unsupported(
                 f"{self.words.model.name} has no {self.name} token to be a baseline: use baseline='mean' or 'auto'."
             )
@@ -112,21 +142,20 @@ class Absent:
     def rows(self, encoding: Encoding, moved: np.ndarray) -> torch.Tensor:
         """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
         own = self.words.of(encoding)
-        filled = []
-        for stream, index in enumerate(streams_of(encoding)):
-            filled.append(self.filling(encoding, stream, moved[index]))
+        streams = enumerate(streams_of(encoding))
+        absent = [self.rows_of_stream(encoding, stream, moved[index]) for stream, index in streams]
         where = torch.from_numpy(moved).to(own.device)[:, None]
-        return torch.where(where, self.words.joined(encoding, filled), own)
+        return torch.where(where, self.words.joined(encoding, absent), own)
 
-    def filling(self, encoding: Encoding, stream: int, moved: np.ndarray) -> torch.Tensor:
+    def rows_of_stream(self, encoding: Encoding, stream: int, moved: np.ndarray) -> torch.Tensor:
         """[n d] what stands for each token of a stream."""
-        width = self.words.tables[stream].embedding_dim
         if self.name == "zero":
+            width = self.words.tables[stream].embedding_dim
             return torch.zeros(len(moved), width, dtype=self.dtype, device=self.words.model.device)
         if self.name == "mean":
             return self.words.mean(stream).expand(len(moved), -1)
-        if self.name in self.tokens:
-            return self.words.rows(stream, np.full(len(moved), self.tokens[self.name]))
+        if self.token is not None:
+            return self.words.rows(stream, np.full(len(moved), self.token))
         ids = self.text_ids(encoding, stream)
         place = np.maximum(np.cumsum(moved) - 1, 0)  # [n] the how-manyth of those that move
         return self.words.rows(stream, ids[place % len(ids)])
@@ -137,10 +166,11 @@ class Absent:
 
     def text_ids(self, encoding: Encoding, stream: int) -> np.ndarray:
         """The tokens of the user's text; a decoder may have a vocabulary of its own."""
+        model = self.words.model
         text = self.name[len(TEXT) :]
         if stream:
-            return np.array(self.words.model.pieces_of(encoding, len(encoding), text))
-        ids = self.words.model.codec(text, special=False).ids
+            return np.array(model.pieces_of(encoding, len(encoding), text))
+        ids = np.asarray(model.codec(text, special=False).ids)
         if not len(ids):
             raise InputError("The tokenizer makes no tokens of the baseline's text: give some words.")
         return ids
@@ -150,7 +180,8 @@ class Absent:
         if not self.name.startswith(TEXT):
             return []
         for stream, index in enumerate(streams_of(encoding)):
-            size, room = len(self.text_ids(encoding, stream)), int(moved[index].sum())
+            size = len(self.text_ids(encoding, stream))
+            room = int(moved[index].sum())
             if 0 < room < size:
                 return [f"The baseline's text has {size} tokens, of which only the first {room} fit."]
         return []

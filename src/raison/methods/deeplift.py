@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from raison.methods.base import Answer, Batch, Method, method, read_traces
+from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.gradients import numpy
-from raison.methods.lrp import ACTIVATIONS, strange
+from raison.methods.conservation import notes_on_missing_rules
+from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
-from raison.models.relevance.deeplift import between, log_sum, normed, product, quotient, soft
-from raison.models.relevance.mode import Rules, one, two
-from raison.models.relevance.rules import own
+from raison.models.relevance.deeplift import elementwise, layer_norm, logsumexp, product, quotient, softmax
+from raison.models.relevance.mode import ACTIVATIONS, Rules, one, two
+from raison.models.relevance.rules import own_gradient
 
 __all__ = ["RESCALE", "DeepLIFT"]
 
@@ -22,18 +21,21 @@ RESCALE = Rules(
     (
         (two("matmul", "bmm", "mul"), product),
         (two("div"), quotient),
-        (one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"), between),
-        (one("softmax"), soft),
-        (one("logsumexp"), log_sum),
-        (one("layer_norm"), normed),
-        (one("linear", "addmm", "matmul", "bmm", "add", "sub", "rsub", "mul", "div", "neg", "sum", "mean"), own),
-        (two("add", "sub"), own),
+        (one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"), elementwise),
+        (one("softmax"), softmax),
+        (one("logsumexp"), logsumexp),
+        (one("layer_norm"), layer_norm),
+        (
+            one("linear", "addmm", "matmul", "bmm", "add", "sub", "rsub", "mul", "div", "neg", "sum", "mean"),
+            own_gradient,
+        ),
+        (two("add", "sub"), own_gradient),
     ),
     paired=True,
 )
 
-
 GAP = 0.05  # of the change: more than rounding, so worth a note
+SMALLEST = 1e-300  # no gap is divided by zero
 
 
 @method("deeplift")
@@ -58,28 +60,32 @@ class DeepLIFT(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
         absent = Absent(words, self.baseline)
-        pairs = [
-            torch.stack([words.of(encoding), absent.rows(encoding, moving(encoding, target, "free"))])
-            for encoding, target in zip(batch.encodings, batch.targets, strict=True)
-        ]
+        pairs = []
+        for encoding, target in zip(batch.encodings, batch.targets, strict=True):
+            baseline = absent.rows(encoding, moving(encoding, target, "free"))
+            pairs.append(torch.stack([words.of(encoding), baseline]))
 
         def answer(trace: Trace) -> Answer:
-            scores = numpy(trace.relevance)  # type: ignore[arg-type]
-            error = trace.cuts[0] - float(scores.sum())
-            told: dict[str, Any] = {
-                "value": trace.value,
-                "baseline_value": trace.value - trace.cuts[0],
-                "baseline": absent.name,
-                "completeness_error": error,
-                "completeness_gap": abs(error) / max(abs(trace.cuts[0]), abs(scores).sum() / 100, 1e-300),
-            }
-            notes = strange(trace)
-            if told["completeness_gap"] > GAP:
-                notes = [
-                    *notes,
-                    f"The scores miss {told['completeness_gap']:.0%} of the change"
-                    + (", since gradients do not add up to it." if notes else ": the dtype is too narrow."),
-                ]
-            return Answer(scores, diagnostics=told, notes=tuple(notes))
+            return contributions(trace, absent.name)
 
         return read_traces(model, batch, frozenset(), answer, rules=RESCALE, embeddings=pairs)
+
+
+def contributions(trace: Trace, baseline: str) -> Answer:
+    """The contribution of each token, and whether they add up to the change of the value."""
+    scores = to_numpy(require(trace.relevance))
+    change = trace.cuts[0]
+    error = change - float(scores.sum())
+    gap = abs(error) / max(abs(change), abs(scores).sum() / 100, SMALLEST)
+    notes = notes_on_missing_rules(trace)
+    if gap > GAP:
+        reason = ", since gradients do not add up to it." if notes else ": the dtype is too narrow."
+        notes.append(f"The scores miss {gap:.0%} of the change{reason}")
+    diagnostics = {
+        "value": trace.value,
+        "baseline_value": trace.value - change,
+        "baseline": baseline,
+        "completeness_error": error,
+        "completeness_gap": gap,
+    }
+    return Answer(scores, diagnostics=diagnostics, notes=tuple(notes))

@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, MutableMapping
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from raison.core.errors import MethodFailed, ModelError, RaisonError, out_of_memory
@@ -40,11 +39,11 @@ def model_failed(model: Model, error: Exception) -> Exception:
     if isinstance(error, RaisonError) or out_of_memory(error):
         return error
     return ModelError(
-        f"{model.name} fails on this text ({told(error)}): shorten or change it (RAISON_DEBUG=1 shows where)."
+        f"{model.name} fails on this text ({in_few_words(error)}): shorten or change it (RAISON_DEBUG=1 shows where)."
     )
 
 
-def method_failed(model: Model, method: Method, error: Exception, plain: Callable[[], Any]) -> Exception:
+def method_failed(model: Model, method: Method, error: Exception, plain: Callable[[], object]) -> Exception:
     """The error to raise when a method failed; `plain` explains a plain sentence in the same way."""
     if isinstance(error, RaisonError) or out_of_memory(error):
         return error
@@ -56,26 +55,29 @@ def method_failed(model: Model, method: Method, error: Exception, plain: Callabl
         if out_of_memory(again):
             return again
         sentence = (
-            f"{method.name} can't follow {model.name} ({told(again)}) and is switched off for it: choose another "
-            "method (RAISON_DEBUG=1 shows where it fails; please report it)."
+            f"{method.name} can't follow {model.name} ({in_few_words(again)}) and is switched off for it: choose "
+            "another method (RAISON_DEBUG=1 shows where it fails; please report it)."
         )
         _switched_off.setdefault(model, {})[method.name] = sentence
         return MethodFailed(sentence)
     return MethodFailed(
-        f"{method.name} fails on this text with {model.name} ({told(error)}): choose another method (RAISON_DEBUG=1 "
-        "shows where it fails; please report it)."
+        f"{method.name} fails on this text with {model.name} ({in_few_words(error)}): choose another method ("
+        "RAISON_DEBUG=1 shows where it fails; please report it)."
     )
 
 
-def told(error: BaseException) -> str:
+def in_few_words(error: BaseException) -> str:
     """An error in a few words, on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH].rstrip(" :.")
 
 
 def failed_elsewhere(method: Method, error: Exception) -> str:
     """What went wrong in a method that somebody else wrote, and where."""
-    own = sys.modules[type(method).__module__].__dict__.get("__file__")
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    place = f" in line {lines[-1].lineno} of {os.path.basename(lines[-1].filename)}" if lines else ""
-    said = f"{type(error).__name__}: {error}"
-    return f"The method {method.name!r} failed{place} ({said}): it is not raison's own, mend it there."
+    file = sys.modules[type(method).__module__].__dict__.get("__file__")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    place = ""
+    if frames:
+        last = frames[-1]
+        place = f" in line {last.lineno} of {os.path.basename(last.filename)}"
+    message = f"{type(error).__name__}: {error}"
+    return f"The method {method.name!r} failed{place} ({message}): it is not raison's own, mend it there."

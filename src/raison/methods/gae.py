@@ -6,23 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.methods.base import Answer, Batch, Method, method, read_traces
-from raison.methods.rollout import at_answer, heads_mean
+from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.rollout import mean_of_heads, rows_of_answer
+from raison.methods.traces import read_traces, require
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["GAE"]
-
-
-def weighted(each: Map) -> np.ndarray:
-    """Ā = mean_h (∇A ⊙ A)⁺"""
-    return heads_mean(each, lambda m: (m.weights * m.gradient).clamp_min(0))  # type: ignore[operator]
-
-
-def without_self(relevance: np.ndarray) -> np.ndarray:
-    """R̄: what a self-relevance adds to the identity, rows normalised, on top of the identity."""
-    more = relevance - np.eye(len(relevance))
-    total = more.sum(1, keepdims=True)
-    return np.where(total > 0, more / np.where(total > 0, total, 1.0), 0.0) + np.eye(len(relevance))
 
 
 @method("gae")
@@ -43,15 +32,33 @@ class GAE(Method):
     watches = frozenset({"attention_gradients", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        def answer(trace: Trace) -> Answer:
-            relevance = np.eye(len(trace.encoding))
-            for each in trace.maps:
-                seen = weighted(each)
-                if each.kind == "cross":
-                    own, source = (without_self(relevance[np.ix_(r, r)]) for r in (each.rows, each.cols))
-                    relevance[np.ix_(each.rows, each.cols)] += own.T @ seen @ source
-                else:
-                    relevance[each.rows] += seen @ relevance[each.cols]
-            return Answer(at_answer(trace, relevance - np.eye(len(relevance))))
+        return read_traces(model, batch, self.watches, relevance_of_answer)
 
-        return read_traces(model, batch, self.watches, answer)
+
+def relevance_of_answer(trace: Trace) -> Answer:
+    """R − I at the rows of the answer, where R is added up attention by attention."""
+    identity = np.eye(len(trace.encoding))
+    relevance = identity.copy()
+    for each in trace.maps:
+        weights = weighted_attention(each)
+        if each.kind != "cross":
+            relevance[each.rows] += weights @ relevance[each.cols]
+            continue
+        own = without_self(relevance[np.ix_(each.rows, each.rows)])
+        source = without_self(relevance[np.ix_(each.cols, each.cols)])
+        relevance[np.ix_(each.rows, each.cols)] += own.T @ weights @ source
+    return Answer(rows_of_answer(trace, relevance - identity))
+
+
+def weighted_attention(each: Map) -> np.ndarray:
+    """Ā = mean_h (∇A ⊙ A)⁺"""
+    return mean_of_heads((each.weights * require(each.gradient)).clamp_min(0))
+
+
+def without_self(relevance: np.ndarray) -> np.ndarray:
+    """R̄: what a self-relevance adds to the identity, rows normalised, on top of the identity."""
+    identity = np.eye(len(relevance))
+    more = relevance - identity
+    total = more.sum(1, keepdims=True)
+    shares = more / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, shares, 0.0) + identity

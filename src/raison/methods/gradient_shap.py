@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +13,8 @@ from raison.core.records import Encoding
 from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.integrated_gradients import Path, Points, slopes
 from raison.methods.margin import margin
+from raison.methods.paths import MadeOnDemand, Path, slopes_at
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
@@ -68,40 +67,51 @@ class GradientShap(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
-        absent = [None if name == RANDOM else Absent(words, name) for name in self.names]
-        draws = [Draws.of(words, absent, batch, index, self.samples) for index in range(len(batch))]
-        chosen = [index for index in range(len(batch)) for _ in range(self.samples)]
+        baselines = [None if name == RANDOM else Absent(words, name) for name in self.names]
+        draws = [Draws.of(words, baselines, batch, index, self.samples) for index in range(len(batch))]
+
+        def path(point: int) -> Path:
+            index, number = divmod(point, self.samples)
+            return draws[index].path(number)
+
+        paths = MadeOnDemand(len(draws) * self.samples, path)
         places = [float(place) for draw in draws for place in draw.places]
-        found = [np.zeros((self.samples, len(encoding))) for encoding in batch.encodings]
-        for number, _, scores in slopes(model, batch, chosen, Points(Drawn(draws, self.samples), places)):
-            found[number // self.samples][number % self.samples] = scores
-        names = [RANDOM if one is None else one.name for one in absent]
-        return [self.answer(samples, names, batch, index) for index, samples in enumerate(found)]
+        examples = [point // self.samples for point in range(len(paths))]
+        samples = [np.zeros((self.samples, len(encoding))) for encoding in batch.encodings]
+        for slope in slopes_at(model, batch, examples, paths, places):
+            index, number = divmod(slope.point, self.samples)
+            samples[index][number] = slope.parts
+
+        names = [RANDOM if baseline is None else baseline.name for baseline in baselines]
+        return [self.answer(rows, names, batch, index) for index, rows in enumerate(samples)]
 
     def answer(self, samples: np.ndarray, names: list[str], batch: Batch, index: int) -> Answer:
+        """The mean of the samples [n t] of one example, and how far it may be off."""
+        scores = samples.mean(0)
         error = standard_error(samples)
-        total = standard_error(samples.sum(1, keepdims=True))
-        read = int(batch.targets[index].inputs(samples.shape[1]).sum())
-        size = float(np.abs(samples.mean(0)).max())
+        error_of_total = standard_error(samples.sum(1, keepdims=True))
+        largest = float(np.abs(scores).max())
+        tokens_read = int(batch.targets[index].inputs(samples.shape[1]).sum())
         return Answer(
-            samples.mean(0),
+            scores,
             parts={"standard_error": error, "margin_95": margin(error, degrees_of_differences(len(samples)))},
             diagnostics={
                 "baseline": ", ".join(names),
                 "samples": self.samples,
                 "standard_error": float(error.max()),
-                "standard_error_share": float(error.max()) / size if size else 0.0,  # of the largest score
-                "total": float(samples.mean(0).sum()),
-                "total_standard_error": float(total[0]),
+                "standard_error_share": float(error.max()) / largest if largest else 0.0,  # of the largest score
+                "total": float(scores.sum()),
+                "total_standard_error": float(error_of_total[0]),
             },
-            cost={"forwards": self.samples, "tokens": self.samples * read},
+            cost={"forwards": self.samples, "tokens": self.samples * tokens_read},
         )
 
 
 def standard_error(samples: np.ndarray) -> np.ndarray:
     """[t] of the mean of samples [n t], from the differences of neighbours."""
     count = len(samples)
-    return np.sqrt((np.diff(samples, axis=0) ** 2).sum(0) / (2 * count * (count - 1)))
+    differences = np.diff(samples, axis=0)
+    return np.asarray(np.sqrt((differences**2).sum(0) / (2 * count * (count - 1))))
 
 
 def degrees_of_differences(count: int) -> int:
@@ -116,44 +126,36 @@ class Draws:
     words: Words
     encoding: Encoding
     moved: np.ndarray  # [t]
-    absent: Sequence[Absent | None]  # None: random words
-    which: np.ndarray  # [n] the baseline of each sample
+    baselines: Sequence[Absent | None]  # None: random words
+    baseline_of: np.ndarray  # [n] the number of each sample's baseline
     places: np.ndarray  # [n] α
     seeds: np.ndarray  # [n] for random words, so that a sample can be made whenever it is its turn
 
     @classmethod
-    def of(cls, words: Words, absent: Sequence[Absent | None], batch: Batch, index: int, samples: int) -> Draws:
+    def of(cls, words: Words, baselines: Sequence[Absent | None], batch: Batch, index: int, samples: int) -> Draws:
         generator = batch.generator(index)
         places = (np.arange(samples) + generator.random(samples)) / samples
         # every baseline as often as the others, at random places
-        which = generator.permutation(np.arange(samples) % len(absent))
+        baseline_of = generator.permutation(np.arange(samples) % len(baselines))
         seeds = generator.integers(2**63, size=samples)
         encoding, target = batch.encodings[index], batch.targets[index]
-        return cls(words, encoding, moving(encoding, target, "free"), absent, which, places, seeds)
+        moved = moving(encoding, target, "free")
+        return cls(words, encoding, moved, baselines, baseline_of, places, seeds)
 
     def path(self, number: int) -> Path:
-        absent = self.absent[self.which[number]]
+        """The path of a sample."""
+        baseline = self.baselines[self.baseline_of[number]]
         own = self.words.of(self.encoding)
-        if absent is not None:
-            return Path(absent.rows(self.encoding, self.moved), own)
+        if baseline is not None:
+            return Path(baseline.rows(self.encoding, self.moved), own)
+        moved = torch.from_numpy(self.moved).to(own.device)[:, None]
+        return Path(torch.where(moved, self.random_words(number), own), own)
+
+    def random_words(self, number: int) -> torch.Tensor:
+        """[t d] a word drawn for each token."""
         generator = np.random.default_rng(self.seeds[number])
-        parts = enumerate(streams_of(self.encoding))
-        drawn = [
-            self.words.rows(stream, generator.choice(self.words.known[stream], len(index))) for stream, index in parts
-        ]
-        where = torch.from_numpy(self.moved).to(own.device)[:, None]
-        return Path(torch.where(where, self.words.joined(self.encoding, drawn), own), own)
-
-
-@dataclass(frozen=True)
-class Drawn(Sequence):
-    """Path `number` of all examples in a row, made when it is asked for."""
-
-    draws: Sequence[Draws]
-    samples: int
-
-    def __len__(self) -> int:
-        return len(self.draws) * self.samples
-
-    def __getitem__(self, number: Any) -> Any:
-        return self.draws[number // self.samples].path(number % self.samples)
+        drawn = []
+        for stream, index in enumerate(streams_of(self.encoding)):
+            ids = generator.choice(self.words.known[stream], len(index))
+            drawn.append(self.words.rows(stream, ids))
+        return self.words.joined(self.encoding, drawn)

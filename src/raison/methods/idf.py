@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -32,12 +32,12 @@ class Table:
     @classmethod
     def of(cls, artifact: Artifact, where: str) -> Table:
         """The table of a file, if it is one."""
-        documents: Any = artifact.data.get("documents")
+        documents = artifact.data.get("documents")
         counts = artifact.data.get("counts")
-        if not positive(documents) or not isinstance(counts, dict):
+        if not is_count(documents) or not isinstance(counts, dict):
             raise InputError(f"{where} holds no document frequencies: make it anew with `raison idf`.")
         for word, count in counts.items():
-            if not positive(count) or count > documents:
+            if not is_count(count) or count > documents:
                 raise InputError(
                     f"{where} counts {word!r} in {count} of {documents} documents: make it anew with `raison idf`."
                 )
@@ -54,7 +54,7 @@ def entry(word: str) -> str:
     return plain.removesuffix("'s") or plain
 
 
-def opened(path: str | Path) -> tuple[Table, str]:
+def read_table(path: str | Path) -> tuple[Table, str]:
     """The table of a file and the hash of its content."""
     artifact = Artifact.open(path, "idf")
     return Table.of(artifact, repr(str(path))), artifact.content()
@@ -62,10 +62,12 @@ def opened(path: str | Path) -> tuple[Table, str]:
 
 @cache
 def shipped() -> tuple[Table, str]:
-    return opened(SHIPPED)
+    """The table that comes with raison."""
+    return read_table(SHIPPED)
 
 
-def positive(value: object) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number from 1 up."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -93,20 +95,20 @@ class Idf(Method):
             raise InputError(f"table is the path of a file made by `raison idf`, not {self.table!r}.")
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        table, content = shipped() if self.table is None else opened(self.table)
+        table, content = shipped() if self.table is None else read_table(self.table)
         return [Answer(rarity(encoding, table), artifacts={"idf": content}) for encoding in batch.encodings]
 
 
 def rarity(encoding: Encoding, table: Table) -> np.ndarray:
     """[t] the rarest word that each token touches; special tokens have none and get 0."""
     scores = np.zeros(len(encoding))
-    for index, text in enumerate(encoding.texts):
-        spans = split_words(text)
-        starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-        rare = [table.idf(text[a:b]) for a, b in spans]
-        for t in np.flatnonzero((encoding.segment == index) & (encoding.start >= 0)):
+    for segment, text in enumerate(encoding.texts):
+        words = split_words(text)
+        starts, ends = np.array(words, dtype=np.int64).reshape(-1, 2).T
+        idf_of_word = [table.idf(text[start:end]) for start, end in words]
+        for t in np.flatnonzero((encoding.segment == segment) & (encoding.start >= 0)):
             core = stripped_span(text, int(encoding.start[t]), int(encoding.end[t]))
             if core is not None:
                 touched = np.flatnonzero((starts < core[1]) & (core[0] < ends))
-                scores[t] = max((rare[w] for w in touched), default=0.0)
+                scores[t] = max((idf_of_word[word] for word in touched), default=0.0)
     return scores

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -13,10 +12,11 @@ from raison.core.errors import InputError
 from raison.core.spec import between, whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
+from raison.methods.paths import Path, slopes_at
 from raison.methods.quadrature import FIRST, MOST, Integral, Rule, adaptive, midpoint, reference
 from raison.models.protocol import Model
 
-__all__ = ["IntegratedGradients", "Path", "Points"]
+__all__ = ["IntegratedGradients"]
 
 RULES = ("midpoint", "reference")
 MOVED = ("free", "all")
@@ -62,113 +62,118 @@ class IntegratedGradients(Method):
             raise InputError("The rule 'reference' needs a number of steps: write steps=100, as P0 did.")
 
     def quadrature(self, rounding: float) -> Rule:
+        """The rule of one path; `rounding` is the relative precision of the model's values."""
         if self.steps is None:
             return adaptive(self.tolerance, rounding, self.most)
-        return (midpoint if self.rule == "midpoint" else reference)(self.steps)
+        if self.rule == "midpoint":
+            return midpoint(self.steps)
+        return reference(self.steps)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
         absent = Absent(words, self.baseline)
-        moved = [moving(e, t, self.moved) for e, t in zip(batch.encodings, batch.targets, strict=True)]
-        paths = [Path(absent.rows(e, where), words.of(e)) for e, where in zip(batch.encodings, moved, strict=True)]
-        rules = [self.quadrature(ROUNDING * torch.finfo(absent.dtype).eps) for _ in paths]
-        found = driven(model, batch, paths, rules)
-        answers = []
-        for index, (integral, asked) in enumerate(found):
-            if not np.isfinite(integral.scores).all():
-                raise InputError(
-                    f"The gradient of {words.model.name} is not finite on the way from the baseline {absent.name!r}: "
-                    "use another one, or equal steps (steps=50), which keep off the baseline itself."
-                )
-            notes = [*absent.notes(batch.encodings[index], moved[index]), *self.doubts(integral)]
-            read = int(batch.targets[index].inputs(len(batch.encodings[index])).sum())
-            diagnostics = {
-                "value": integral.end,
-                "baseline_value": integral.start,
-                "baseline": absent.name,
-                "completeness_gap": integral.gap,
-                "completeness_error": integral.error,
-                "points": integral.places,
-            }
-            cost = {"forwards": asked, "tokens": asked * read}
-            answers.append(Answer(integral.scores, diagnostics=diagnostics, notes=tuple(notes), cost=cost))
-        return answers
+        rounding = ROUNDING * torch.finfo(absent.dtype).eps
+        moved = []
+        walks = []
+        for encoding, target in zip(batch.encodings, batch.targets, strict=True):
+            moving_tokens = moving(encoding, target, self.moved)
+            path = Path(absent.rows(encoding, moving_tokens), words.of(encoding))
+            moved.append(moving_tokens)
+            walks.append(Walk(path, self.quadrature(rounding)))
+
+        integrate_together(model, batch, walks)
+        return [self.answer(walk, absent, batch, index, moved[index]) for index, walk in enumerate(walks)]
+
+    def answer(self, walk: Walk, absent: Absent, batch: Batch, index: int, moved: np.ndarray) -> Answer:
+        """The scores of one example, and whether they add up."""
+        integral = walk.integral
+        if not np.isfinite(integral.scores).all():
+            raise InputError(
+                f"The gradient of {absent.words.model.name} is not finite on the way from the baseline "
+                f"{absent.name!r}: use another one, or equal steps (steps=50), which keep off the baseline itself."
+            )
+        encoding = batch.encodings[index]
+        tokens_read = int(batch.targets[index].inputs(len(encoding)).sum())
+        diagnostics = {
+            "value": integral.end,
+            "baseline_value": integral.start,
+            "baseline": absent.name,
+            "completeness_gap": integral.gap,
+            "completeness_error": integral.error,
+            "points": integral.places,
+        }
+        return Answer(
+            integral.scores,
+            diagnostics=diagnostics,
+            notes=(*absent.notes(encoding, moved), *self.doubts(integral)),
+            cost={"forwards": walk.evaluations, "tokens": walk.evaluations * tokens_read},
+        )
 
     def doubts(self, integral: Integral) -> list[str]:
         """Sentences about a path that was not integrated well, or that leads nowhere."""
-        found = []
+        notes = []
         difference = integral.end - integral.start
-        better = f"try another baseline, or more points (most={self.most})" if self.steps is None else "take more steps"
+        remedy = "take more steps"
+        if self.steps is None:
+            remedy = f"try another baseline, or more points (most={self.most})"
+
         if integral.gap > self.tolerance:
             size = f"by {100 * integral.gap:.2g} %, {abs(integral.error):.2g}"
-            reason = "the model computes no more exactly" if self.steps is None and integral.settled else better
-            found.append(f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}.")
+            exact_enough = self.steps is None and integral.settled
+            reason = "the model computes no more exactly" if exact_enough else remedy
+            notes.append(f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}.")
         elif not integral.settled:
-            found.append(f"The scores had not settled after {integral.places} points: {better}.")
+            notes.append(f"The scores had not settled after {integral.places} points: {remedy}.")
         if abs(difference) < integral.scale:
-            found.append(
+            notes.append(
                 f"The value hardly differs from the baseline's (by {difference:.2g}): scores for and against cancel, "
                 "so the gap is measured against a hundredth of their sizes."
             )
-        return found
+        return notes
 
 
-@dataclass(frozen=True)
-class Path:
-    """The straight line from a baseline to a text, in word embeddings."""
+@dataclass
+class Walk:
+    """A path, and the rule that decides at which places of it the model is asked."""
 
-    start: torch.Tensor  # [t d]
-    end: torch.Tensor  # [t d] equal to the start where nothing moves
+    path: Path
+    rule: Rule
+    evaluations: int = 0
+    wanted: np.ndarray = field(init=False)  # places that the rule wants to know about; none at its end
+    integral: Integral = field(init=False)  # what the rule returns at its end
 
-    @property
-    def change(self) -> torch.Tensor:
-        return self.end - self.start
+    def __post_init__(self) -> None:
+        self.wanted = next(self.rule)
 
-    def at(self, place: float) -> torch.Tensor:
-        return torch.lerp(self.start, self.end, place)  # exact at both ends
-
-
-@dataclass(frozen=True)
-class Points(Sequence):
-    """Embeddings made when they are asked for: the points of many paths would not fit in memory together."""
-
-    paths: Sequence[Path]
-    places: Sequence[float]  # on each of them
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, number: Any) -> Any:
-        return self.paths[number].at(self.places[number])
+    def tell(self, values: np.ndarray, parts: np.ndarray) -> None:
+        """Hand the rule F [n] and G [n t] at the places that it wanted."""
+        self.evaluations += len(values)
+        try:
+            self.wanted = self.rule.send((values, parts))
+        except StopIteration as end:
+            self.wanted = np.zeros(0)
+            self.integral = end.value
 
 
-def driven(model: Model, batch: Batch, paths: Sequence[Path], rules: Sequence[Rule]) -> list[tuple[Integral, int]]:
-    """What each rule returns for its path, and how many points it asked for; all paths take a round together."""
-    results: list[Any] = [None] * len(paths)
-    asked = [0] * len(paths)
-    wanted = {index: next(rule) for index, rule in enumerate(rules)}
-    while wanted:
-        answers = {index: (np.zeros(len(places)), [None] * len(places)) for index, places in wanted.items()}
-        jobs = [(index, number) for index, places in wanted.items() for number in range(len(places))]
-        points = Points([paths[index] for index, _ in jobs], [float(wanted[index][number]) for index, number in jobs])
-        for job, value, scores in slopes(model, batch, [index for index, _ in jobs], points):
-            index, number = jobs[job]
-            answers[index][0][number], answers[index][1][number] = value, scores  # type: ignore[call-overload]
-        for index, (values, rows) in answers.items():
-            asked[index] += len(values)
-            try:
-                wanted[index] = rules[index].send((values, np.stack(rows)))  # type: ignore[arg-type]
-            except StopIteration as end:
-                results[index] = (end.value, asked[index])
-                del wanted[index]
-    return results
+def integrate_together(model: Model, batch: Batch, walks: Sequence[Walk]) -> None:
+    """Follow each path as its rule wants, all of them a round at a time."""
+    while any(len(walk.wanted) for walk in walks):
+        examples: list[int] = []
+        places: list[float] = []
+        for index, walk in enumerate(walks):
+            examples += [index] * len(walk.wanted)
+            places += [float(place) for place in walk.wanted]
 
+        values = np.zeros(len(places))
+        parts: dict[int, np.ndarray] = {}
+        paths = [walks[index].path for index in examples]
+        for slope in slopes_at(model, batch, examples, paths, places):
+            values[slope.point] = slope.value
+            parts[slope.point] = slope.parts
 
-def slopes(
-    model: Model, batch: Batch, chosen: Sequence[int], points: Points
-) -> Iterator[tuple[int, float, np.ndarray]]:
-    """(number, F, G [t]) at each point of paths to the chosen examples: G_i = ⟨change_i, ∂f/∂e_i⟩."""
-    encodings, targets = [batch.encodings[i] for i in chosen], [batch.targets[i] for i in chosen]
-    for number, trace in model.trace(encodings, targets, want=frozenset({"gradients"}), embeddings=points):
-        product = (trace.gradient * points.paths[number].change).sum(-1)  # type: ignore[operator]
-        yield number, trace.value, product.cpu().double().numpy()
+        first = 0
+        for walk in walks:
+            points = range(first, first + len(walk.wanted))
+            first = points.stop
+            if points:
+                walk.tell(values[points.start : points.stop], np.stack([parts[point] for point in points]))

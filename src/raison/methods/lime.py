@@ -8,11 +8,13 @@ import numpy as np
 
 from raison.core.spec import between, whole
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.margin import margin
-from raison.methods.perturbation import Asked, ask
+from raison.methods.kept_sets import SetValues, evaluate_sets
+from raison.methods.margin import answer_with_margin
 from raison.models.protocol import Model
 
 __all__ = ["Lime"]
+
+MOST_OWN = 0.9  # share of its own residual that a sample may explain before its influence is cut
 
 
 @method("lime")
@@ -47,35 +49,54 @@ class Lime(Method):
         between("ridge", self.ridge, 0)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        chosen = [self.draw(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
+        samples = [self.draw(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
         # what is there without any unit is asked for the record: the linear model does not go through it
-        asked = ask(model, batch, [np.concatenate([keep, np.zeros((1, keep.shape[1]), bool)]) for keep in chosen])
-        return [self.fitted(keep, answer) for keep, answer in zip(chosen, asked, strict=True)]
+        sets = [np.concatenate([keep, np.zeros((1, keep.shape[1]), bool)]) for keep in samples]
+        asked = evaluate_sets(model, batch, sets)
+        return [self.fit(keep, values) for keep, values in zip(samples, asked, strict=True)]
 
     def draw(self, size: int, random: np.random.Generator) -> np.ndarray:
         """[n u] the whole text, then sets from which at least one unit is gone."""
-        gone = random.integers(1, size + 1, self.samples - 1) if size else np.zeros(self.samples - 1, np.int64)
-        keep = random.random((self.samples - 1, size)).argsort(1).argsort(1) >= gone[:, None]
+        count = self.samples - 1
+        gone = random.integers(1, size + 1, count) if size else np.zeros(count, np.int64)
+        place_in_order = random.random((count, size)).argsort(1).argsort(1)
+        keep = place_in_order >= gone[:, None]
         return np.concatenate([np.ones((1, size), bool), keep])
 
-    def fitted(self, keep: np.ndarray, asked: Asked) -> Answer:
+    def fit(self, keep: np.ndarray, asked: SetValues) -> Answer:
         """The weighted ridge regression."""
-        value, size = asked.value[:-1], keep.shape[1]
-        facts = {"value": value[0], "empty": asked.value[-1], "samples": len(keep), "evaluations": asked.evaluations}
-        distance = 1 - np.sqrt(keep.mean(1)) if size else np.zeros(len(keep))
-        weight = np.exp(-((distance / self.width) ** 2))
-        row = np.concatenate([np.ones((len(keep), 1)), keep], axis=1)  # [n 1+u] the intercept comes first
+        size = keep.shape[1]
+        value = asked.value[:-1]
+        weight = self.weights(keep)
+
+        rows = np.concatenate([np.ones((len(keep), 1)), keep], axis=1)  # [n 1+u] the intercept comes first
         penalty = np.diag([0.0] + [self.ridge] * size)
-        inverse = np.linalg.inv((row * weight[:, None]).T @ row + penalty)
-        weights = inverse @ (row.T @ (weight * value))
-        rest = value - row @ weights
-        own = weight * ((row @ inverse) * row).sum(1)  # [n] how much a sample fits itself
-        influence = (row * (weight * rest / (1 - np.minimum(own, 0.9)))[:, None]) @ inverse  # [n 1+u] on the weights
+        inverse = np.linalg.inv((rows * weight[:, None]).T @ rows + penalty)
+        coefficients = inverse @ (rows.T @ (weight * value))
+        residual = value - rows @ coefficients
+
+        # the sampling error, by linearisation
+        own = weight * ((rows @ inverse) * rows).sum(1)  # [n] how much a sample fits itself
+        leverage = weight * residual / (1 - np.minimum(own, MOST_OWN))
+        influence = (rows * leverage[:, None]) @ inverse  # [n 1+u] on the coefficients
         error = np.sqrt(len(keep) * influence.var(0, ddof=1))[1:]
-        effective = weight.sum() ** 2 / (weight**2).sum()
-        degrees = int(effective - own.sum())
+        effective_samples = weight.sum() ** 2 / (weight**2).sum()
+        degrees = int(effective_samples - own.sum())
+
         spread = weight @ (value - np.average(value, weights=weight)) ** 2
-        facts["fit"] = float(1 - weight @ rest**2 / spread) if spread > 0 else 1.0
-        facts["sampling_error"] = float(error.max(initial=0.0))
-        parts = {"standard_error": error, "margin_95": margin(error, degrees), "intercept": float(weights[0])}
-        return Answer(weights[1:], parts=parts, diagnostics=facts, cost=asked.cost)
+        fit = float(1 - weight @ residual**2 / spread) if spread > 0 else 1.0
+        facts = {
+            "value": value[0],
+            "empty": asked.value[-1],
+            "samples": len(keep),
+            "evaluations": asked.evaluations,
+            "fit": fit,
+        }
+        answer = answer_with_margin(coefficients[1:], error, degrees, diagnostics=facts, cost=asked.cost)
+        answer.parts["intercept"] = float(coefficients[0])
+        return answer
+
+    def weights(self, keep: np.ndarray) -> np.ndarray:
+        """π(z) of each set [n u]."""
+        distance = 1 - np.sqrt(keep.mean(1)) if keep.shape[1] else np.zeros(len(keep))
+        return np.asarray(np.exp(-((distance / self.width) ** 2)))

@@ -7,11 +7,14 @@ A standard error that was itself estimated from a few draws is often too small. 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["LEVEL", "margin", "t_quantile"]
+from raison.methods.base import Answer
+
+__all__ = ["LEVEL", "answer_with_margin", "margin", "t_quantile"]
 
 LEVEL = 0.95  # of the interval: its name in `parts` is margin_95
 PRECISION = 1e-12  # relative, of a quantile
@@ -24,6 +27,19 @@ def margin(standard_error: np.ndarray, degrees: int) -> np.ndarray:
     for a regression the number of draws less that of the fitted coefficients.
     """
     return standard_error * t_quantile((1 + LEVEL) / 2, max(1, degrees))
+
+
+def answer_with_margin(
+    scores: np.ndarray, error: np.ndarray, degrees: int, *, diagnostics: dict[str, object], cost: Mapping[str, float]
+) -> Answer:
+    """Scores with the standard error and the 95 % margin of each, and the largest error as a diagnostic."""
+    largest = float(error.max(initial=0.0))
+    return Answer(
+        scores,
+        parts={"standard_error": error, "margin_95": margin(error, degrees)},
+        diagnostics={**diagnostics, "sampling_error": largest},
+        cost=cost,
+    )
 
 
 @lru_cache(maxsize=256)

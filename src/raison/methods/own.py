@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 
+from raison.core.records import Units
 from raison.methods.base import Answer, Batch, Method, method
-from raison.models.protocol import Model
+from raison.models.protocol import Model, Selecting, SelfExplaining
 
 __all__ = ["Own"]
 
@@ -27,12 +28,20 @@ class Own(Method):
     needs = frozenset({"own"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        speaker: Any = model  # it offers "own"
+        speaker = cast("SelfExplaining", model)  # it offers "own"
         weights = speaker.own(batch.encodings)
-        if not hasattr(speaker, "selected"):
+        if not hasattr(model, "selected"):  # asked of the object itself, which may stand for another model
             return [Answer(each) for each in weights]
-        kept = speaker.selected(batch.encodings)
-        return [
-            Answer(each, selected=np.array([some[units.of == unit].any() for unit in range(len(units))], bool))
-            for each, some, units in zip(weights, kept, batch.units, strict=True)
-        ]
+
+        selected = cast("Selecting", model).selected(batch.encodings)
+        answers = []
+        for each, tokens, units in zip(weights, selected, batch.units, strict=True):
+            answers.append(Answer(each, selected=units_touched(units, tokens)))
+        return answers
+
+
+def units_touched(units: Units, tokens: np.ndarray) -> np.ndarray:
+    """[u] whether one of a unit's tokens is among `tokens` [t]."""
+    touched = np.zeros(len(units), bool)
+    touched[units.of[tokens & (units.of >= 0)]] = True
+    return touched

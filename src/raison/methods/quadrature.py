@@ -21,7 +21,7 @@ FIRST = 7  # midpoints of the first round
 MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
-TOLD, HIDDEN = 4.0, 1.5  # tolerances that the errors of all stretches may add up to: those that F tells, and others
+KNOWN, HIDDEN = 4.0, 1.5  # tolerances that the errors of all stretches may add up to: those that F tells, and others
 UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
 
 
@@ -93,63 +93,77 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     places = np.concatenate([[0.0], (np.arange(FIRST) + 0.5) / FIRST, [1.0]])
     values, slopes = yield places
     for _ in range(ROUNDS):
-        found, bad = judged(places, values, slopes, tolerance, rounding)
+        integral, bad = judge(places, values, slopes, tolerance, rounding)
         room = most - len(places)
-        if found.settled or room <= 0 or not bad.any():  # nothing to halve where G is not even finite
-            return found
-        which = np.argsort(-bad, kind="stable")[: min(room, int((bad > 0).sum()))]
-        new = (places[which] + places[which + 1]) / 2
-        more, steeper = yield new
-        order = np.argsort(np.concatenate([places, new]), kind="stable")
-        places = np.concatenate([places, new])[order]
-        values = np.concatenate([values, more])[order]
-        slopes = np.concatenate([slopes, steeper])[order]
-    return judged(places, values, slopes, tolerance, rounding)[0]
+        if integral.settled or room <= 0 or not bad.any():  # nothing to halve where G is not even finite
+            return integral
+        worst_first = np.argsort(-bad, kind="stable")
+        halved = worst_first[: min(room, int((bad > 0).sum()))]
+        new_places = (places[halved] + places[halved + 1]) / 2
+        new_values, new_slopes = yield new_places
+
+        places = np.concatenate([places, new_places])
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        values = np.concatenate([values, new_values])[order]
+        slopes = np.concatenate([slopes, new_slopes])[order]
+    return judge(places, values, slopes, tolerance, rounding)[0]
 
 
-def judged(
+def judge(
     places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[Integral, np.ndarray]:
     """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
     parts = stretches(places, ORDER) @ slopes  # [n-1 t]
     lower = stretches(places, ORDER - 1) @ slopes
-    found = Integral(parts.sum(0), float(values[0]), float(values[-1]), len(places))
-    length = float(np.linalg.norm(found.scores))
-    told = np.abs(np.diff(values) - parts.sum(1))  # [n-1] errors of the sum
+    integral = Integral(parts.sum(0), float(values[0]), float(values[-1]), len(places))
+
+    # errors of all stretches [n-1], in shares of what is allowed for them together
+    known = np.abs(np.diff(values) - parts.sum(1))  # of the sum
     hidden = np.linalg.norm(parts - lower, axis=1)
     noise = rounding * float(np.abs(values).max())
-    allowed = max(tolerance * length, noise)
-    errors = np.maximum(told / (TOLD * allowed), hidden / (HIDDEN * allowed)) if allowed else told
-    closed = abs(found.error) <= max(tolerance * found.scale, noise)
-    if errors.sum() <= 1 and closed:
-        return found, np.zeros(len(errors))
+    allowed = max(tolerance * float(np.linalg.norm(integral.scores)), noise)
+    errors = known
+    if allowed:
+        errors = np.maximum(known / (KNOWN * allowed), hidden / (HIDDEN * allowed))
+
+    adds_up = abs(integral.error) <= max(tolerance * integral.scale, noise)
+    small_errors = errors.sum() <= 1
+    if small_errors and adds_up:
+        return integral, np.zeros(len(errors))
+    open_integral = replace(integral, settled=False)
     share = UNEQUAL / len(errors)
-    if errors.sum() <= 1 or errors.max() <= share:
-        # only the total is off, or nothing stands out: the stretches that carry half of what is missing
-        errors = told if not closed else errors
-        order = np.argsort(-errors, kind="stable")
-        half = int(np.searchsorted(np.cumsum(errors[order]), errors.sum() / 2)) + 1
-        bad = np.zeros(len(errors))
-        bad[order[:half]] = errors[order[:half]]
-    else:
-        bad = np.where(errors > share, errors, 0.0)
-    return replace(found, settled=False), bad
+    if small_errors or errors.max() <= share:
+        # only the total is off, or nothing stands out
+        return open_integral, largest_half(errors if adds_up else known)
+    return open_integral, np.where(errors > share, errors, 0.0)
+
+
+def largest_half(errors: np.ndarray) -> np.ndarray:
+    """The largest errors that together make half of the sum; zero in place of the others."""
+    order = np.argsort(-errors, kind="stable")
+    count = int(np.searchsorted(np.cumsum(errors[order]), errors.sum() / 2)) + 1
+    largest = np.zeros(len(errors))
+    largest[order[:count]] = errors[order[:count]]
+    return largest
 
 
 def stretches(places: np.ndarray, order: int) -> np.ndarray:
     """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
     size = len(places)
     left, right = places[:-1], places[1:]
-    width = right - left
+    width = (right - left)[:, None]
+    middle = ((left + right) / 2)[:, None]
     first = np.clip(np.arange(size - 1) + 1 - order // 2, 0, size - order)  # of the places around each stretch
     window = first[:, None] + np.arange(order)  # [n-1 order]
-    power = np.arange(order)
+
     # in units of the stretch, from its middle: -1/2 to 1/2
-    local = (places[window] - ((left + right) / 2)[:, None]) / width[:, None]
+    local = (places[window] - middle) / width
+    power = np.arange(order)
     moments = np.where(power % 2 == 0, 0.5**power / (power + 1), 0.0)
-    weights = np.linalg.solve(
-        local[:, None, :] ** power[:, None], np.broadcast_to(moments[:, None], (size - 1, order, 1))
-    )
+    right_sides = np.broadcast_to(moments[:, None], (size - 1, order, 1))
+    weights = np.linalg.solve(local[:, None, :] ** power[:, None], right_sides)
+
     result = np.zeros((size - 1, size))
-    np.put_along_axis(result, window, weights[..., 0] * width[:, None], axis=1)
+    np.put_along_axis(result, window, weights[..., 0] * width, axis=1)
     return result

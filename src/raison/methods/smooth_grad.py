@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,14 +13,18 @@ from raison.core.errors import InputError
 from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Words
+from raison.methods.gradient_norm import norm_of_gradient
+from raison.methods.input_x_gradient import gradient_times_embedding
 from raison.methods.margin import margin
+from raison.methods.paths import MadeOnDemand
+from raison.methods.traces import GRADIENTS, to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["SmoothGrad"]
 
 MAPS: dict[str, Callable[[Trace], torch.Tensor]] = {
-    "gradient_norm": lambda trace: trace.gradient.norm(dim=-1),  # type: ignore[union-attr]
-    "input_x_gradient": lambda trace: (trace.gradient * trace.embeddings).sum(-1),  # type: ignore[operator]
+    "gradient_norm": norm_of_gradient,
+    "input_x_gradient": gradient_times_embedding,
 }
 
 
@@ -41,9 +44,7 @@ class SmoothGrad(Method):
     noise: float = 0.15  # as a share of the range of the text's embeddings; 0: the map itself
     of: str = "gradient_norm"  # the map: gradient_norm | input_x_gradient
     paper = "Smilkov et al. 2017"
-    signed = False
-    additive = False
-    needs = frozenset({"gradients"})
+    needs = GRADIENTS
 
     def __post_init__(self) -> None:
         whole("samples", self.samples, 1)
@@ -52,43 +53,54 @@ class SmoothGrad(Method):
             raise InputError(f"noise is a number from 0 up, not {self.noise}.")
         if self.of not in MAPS:
             raise InputError(f"of is one of {', '.join(MAPS)}, not {self.of!r}.")
-        signs = self.of == "input_x_gradient"  # a norm has no sign, and the norms of two tokens do not add up
-        object.__setattr__(self, "signed", signs)
-        object.__setattr__(self, "additive", signs)
+
+    @property
+    def signed(self) -> bool:
+        """A norm has no sign."""
+        return self.of == "input_x_gradient"
+
+    @property
+    def additive(self) -> bool:
+        """The norms of two tokens do not add up."""
+        return self.of == "input_x_gradient"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
         copies = 1 if self.noise == 0 else self.samples
         clouds = [Cloud.around(words, batch, index, self.noise, copies) for index in range(len(batch))]
-        jobs = [(index, number) for index in range(len(batch)) for number in range(copies)]
-        found = [np.zeros((copies, len(encoding))) for encoding in batch.encodings]
-        runs = model.trace(
-            [batch.encodings[index] for index, _ in jobs],
-            [batch.targets[index] for index, _ in jobs],
-            want=frozenset({"gradients"}),
-            embeddings=Copies(clouds, jobs),
-        )
-        for job, trace in runs:
-            index, number = jobs[job]
-            found[index][number] = MAPS[self.of](trace).cpu().double().numpy()
-        return [
-            self.answer(maps, cloud, batch, index)
-            for index, (maps, cloud) in enumerate(zip(found, clouds, strict=True))
-        ]
 
-    def answer(self, maps: np.ndarray, cloud: Cloud, batch: Batch, index: int) -> Answer:
-        copies = len(maps)
-        error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(maps.shape[1])
-        parts = {"standard_error": error}
-        if copies > 1 or cloud.sigma == 0:
-            parts["margin_95"] = margin(error, copies - 1)
-        read = int(batch.targets[index].inputs(maps.shape[1]).sum())
-        return Answer(
-            maps.mean(0),
-            parts=parts,
-            diagnostics={"sigma": cloud.sigma, "samples": copies, "standard_error": float(error.max())},
-            cost={"forwards": copies, "tokens": copies * read},
+        def noisy_copy(run: int) -> torch.Tensor:
+            index, number = divmod(run, copies)
+            return clouds[index].copy(number)
+
+        runs = len(batch) * copies
+        traces = model.trace(
+            [batch.encodings[run // copies] for run in range(runs)],
+            [batch.targets[run // copies] for run in range(runs)],
+            want=GRADIENTS,
+            embeddings=MadeOnDemand(runs, noisy_copy),
         )
+        maps = [np.zeros((copies, len(encoding))) for encoding in batch.encodings]
+        for run, trace in traces:
+            index, number = divmod(run, copies)
+            maps[index][number] = to_numpy(MAPS[self.of](trace))
+        return [mean_map(maps[index], clouds[index].sigma, batch, index) for index in range(len(batch))]
+
+
+def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
+    """The mean of the maps [n t] of one example, and how far it may be off."""
+    copies, size = maps.shape
+    error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(size)
+    parts: dict[str, object] = {"standard_error": error}
+    if copies > 1 or sigma == 0:
+        parts["margin_95"] = margin(error, copies - 1)
+    tokens_read = int(batch.targets[index].inputs(size).sum())
+    return Answer(
+        maps.mean(0),
+        parts=parts,
+        diagnostics={"sigma": sigma, "samples": copies, "standard_error": float(error.max())},
+        cost={"forwards": copies, "tokens": copies * tokens_read},
+    )
 
 
 @dataclass(frozen=True)
@@ -103,27 +115,14 @@ class Cloud:
     def around(cls, words: Words, batch: Batch, index: int, noise: float, copies: int) -> Cloud:
         encoding = batch.encodings[index]
         centre = words.of(encoding)
-        read = centre[torch.from_numpy(batch.targets[index].inputs(len(encoding))).to(centre.device)]
+        inputs = torch.from_numpy(batch.targets[index].inputs(len(encoding))).to(centre.device)
+        read = centre[inputs]
         sigma = noise * float(read.max() - read.min())
         return cls(centre, sigma, batch.generator(index).integers(2**63, size=copies))
 
     def copy(self, number: int) -> torch.Tensor:
+        """[t d] the embeddings with noise; the centre itself where there is none."""
         if self.sigma == 0:
             return self.centre
         drawn = np.random.default_rng(self.seeds[number]).standard_normal(self.centre.shape)
         return self.centre + torch.from_numpy(self.sigma * drawn).to(self.centre)
-
-
-@dataclass(frozen=True)
-class Copies(Sequence):
-    """Noisy embeddings made when they are asked for: all of them would not fit in memory together."""
-
-    clouds: Sequence[Cloud]
-    jobs: Sequence[tuple[int, int]]
-
-    def __len__(self) -> int:
-        return len(self.jobs)
-
-    def __getitem__(self, job: Any) -> Any:
-        index, number = self.jobs[job]
-        return self.clouds[index].copy(number)

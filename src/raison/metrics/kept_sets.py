@@ -70,4 +70,4 @@ def at_even_shares(counts: np.ndarray, values: np.ndarray, points: int) -> np.nd
     """[points + 1] a curve over counts of units, read at even shares of the text: so texts can be averaged."""
     size = counts[-1]
     even_counts = np.linspace(0, size, points + 1)
-    return np.interp(even_counts, counts, values)
+    return np.asarray(np.interp(even_counts, counts, values))

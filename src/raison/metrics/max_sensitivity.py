@@ -70,7 +70,7 @@ class MaxSensitivity(Metric):
 
 def embeddings_of(model: InspectableModel, ids: torch.Tensor) -> torch.Tensor:
     """[k d] the word embeddings of some ids."""
-    table = model.runner.word_tables[0].weight.detach()
+    table = model.tables[0].weight.detach()
     return table[ids.to(model.device)]
 
 

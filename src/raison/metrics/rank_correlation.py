@@ -79,7 +79,8 @@ def dense_ranks(values: np.ndarray) -> np.ndarray:
 def signs_of_pairs(places: np.ndarray, some: slice) -> np.ndarray:
     """[some, n] whether each of some places is above (1), below (−1) or equal to (0) every place."""
     differences = places[some, None] - places
-    return np.sign(differences).astype(np.int8)
+    signs: np.ndarray = np.sign(differences).astype(np.int8)
+    return signs
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
@@ -103,4 +104,5 @@ def centred_ranks(values: np.ndarray) -> np.ndarray:
     first = np.cumsum(count) - count
     mean_rank = first + (count - 1) / 2
     ranks = mean_rank[place.reshape(-1)]
-    return ranks - ranks.mean()
+    centred: np.ndarray = ranks - ranks.mean()
+    return centred

@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.methods.perturbation import shares
+from raison.methods.kept_sets import worth_sharing
 from raison.metrics.base import (
     Answers,
     KeptSets,
@@ -188,10 +188,7 @@ def key_of_text(encoding: Encoding, target: Target) -> TextKey:
 def visible_tokens(subject: Subject, question: KeptSets, target: Target) -> np.ndarray:
     """[n t] the tokens that the model sees in each kept set."""
     encoding = subject.explanation.encoding
-    kept = subject.units.keep(question.units)
-    given = target.given(encoding)
-    inputs = target.inputs(len(encoding))
-    return (kept | given) & inputs
+    return target.visible(subject.units.keep(question.units), encoding)
 
 
 def score_in_few_calls(
@@ -207,7 +204,7 @@ def score_in_few_calls(
     alone: list[TextKey] = []
     sharing: list[TextKey] = []
     for key, question in questions.items():
-        group = sharing if may_share and shares(question) else alone
+        group = sharing if may_share and worth_sharing(question) else alone
         group.append(key)
 
     scored: dict[TextKey, Scored] = {}

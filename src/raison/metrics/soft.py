@@ -49,7 +49,8 @@ def token_weights(subject: Subject) -> np.ndarray:
     scaled = np.full(len(scores), 0.5)
     if high > low:
         scaled = (scores - low) / (high - low)
-    return np.append(scaled, 1.0)[subject.units.of]
+    scaled_tokens: np.ndarray = np.append(scaled, 1.0)[subject.units.of]
+    return scaled_tokens
 
 
 def soft_probabilities(

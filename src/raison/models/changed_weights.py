@@ -8,7 +8,7 @@ from collections.abc import Collection
 import torch
 from torch import nn
 
-from raison.models.attention.hook import clone, word_tables
+from raison.models.attention.view import clone, word_tables
 from raison.models.protocol import InspectableModel
 
 __all__ = ["moved", "shuffled"]

@@ -25,7 +25,7 @@ NAMED = 3  # missing weights that a message names
 class Checkpoint:
     """A transformers model as its files describe it."""
 
-    model: Any
+    model: Any  # of any class of transformers
     tokenizer: Any
     name: str  # what the model is called
     folder: Path  # where things that belong to it may lie
@@ -92,7 +92,9 @@ def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
     if (folder / "model.safetensors").is_file():
         return None
     index = folder / INDEX
-    return index if index.is_file() else None
+    if not index.is_file():
+        return None
+    return index
 
 
 def refuse_pickled_shards(index: Path, name: str) -> None:
@@ -114,7 +116,9 @@ def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
     if not missing:
         return
     ordered = [key for key in model.state_dict() if key in missing] or sorted(missing)
-    listed = ", ".join(ordered[:NAMED]) + (f" and {len(ordered) - NAMED} more" if len(ordered) > NAMED else "")
+    listed = ", ".join(ordered[:NAMED])
+    if len(ordered) > NAMED:
+        listed += f" and {len(ordered) - NAMED} more"
     if all(key in missing for key, _ in model.named_parameters()):
         raise ModelError(
             f"The files of {name!r} give none of the weights of a {type(model).__name__} ({listed}): its weights and "

@@ -46,13 +46,14 @@ def reachable() -> bool:
 
 def door() -> tuple[str, int]:
     """The host and port through which downloads go: the hub's, or those of the proxy in front of it."""
-    hub = parted(endpoint())
+    address = parts_of(endpoint())
     proxies = getproxies()
-    proxy = proxies.get(hub.scheme) or proxies.get("all")
-    way = hub if proxy is None or proxy_bypass(hub.netloc.rpartition("@")[2]) else parted(proxy)
-    if not way.hostname:
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    if proxy is not None and not proxy_bypass(address.netloc.rpartition("@")[2]):
+        address = parts_of(proxy)
+    if not address.hostname:
         raise ValueError("an address without a host")
-    return way.hostname, way.port or PORTS.get(way.scheme, 443)
+    return address.hostname, address.port or PORTS.get(address.scheme, 443)
 
 
 def endpoint() -> str:
@@ -60,7 +61,7 @@ def endpoint() -> str:
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
 
 
-def parted(address: str) -> SplitResult:
+def parts_of(address: str) -> SplitResult:
     """An address in parts; what names no scheme is taken for https."""
     return urlsplit(address if "://" in address else f"https://{address}")
 

@@ -6,7 +6,7 @@ Nothing here imports torch before a model is opened, so that `import raison` and
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,7 +20,6 @@ from raison.models.tasks.function import Function
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import ArrayLike
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from raison.models.transformers_model import TransformersModel
@@ -44,7 +43,7 @@ def load(
 
 @overload
 def load(
-    model: Model | Callable[[list[str]], ArrayLike],
+    model: object,
     tokenizer: PreTrainedTokenizerBase | None = None,
     task: str | None = None,
     device: str | torch.device | None = None,

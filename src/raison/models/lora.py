@@ -8,6 +8,8 @@ into refusing what this file does not understand, since a half-merged adapter st
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from torch import nn
 
 from raison.core import limits
 from raison.core.errors import ModelError
+
+Settings = dict[str, Any]  # of an adapter_config.json
 
 _PREFIX = "base_model.model."
 _LORA = re.compile(r"(?P<module>.+)\.lora_(?P<side>[AB])\.weight")
@@ -54,15 +58,15 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     folder = Path(folder)
     config = limits.from_json((folder / "adapter_config.json").read_text(encoding="utf-8"))
     _refuse_variants(config)
-    patterns = _compiled(model, config.get("alpha_pattern") or {})
+    patterns = _alpha_patterns(model, config.get("alpha_pattern") or {})
     tensors = load_file(folder / "adapter_model.safetensors")
     pairs, saved = _sort_tensors(tensors, config)
     _require_saved_modules(model, config, saved)
     _require_adapted_modules(model, config, pairs)
-    new = [_merged(model, module, sides, config, patterns) for module, sides in pairs.items()]
-    new += [_replaced(model, name, tensor) for name, tensor in saved.items()]
+    changes = [_merged(model, module, sides, config, patterns) for module, sides in pairs.items()]
+    changes += [_replaced(model, name, tensor) for name, tensor in saved.items()]
     with torch.no_grad():
-        for parameter, value in new:
+        for parameter, value in changes:
             parameter.copy_(value)
     return model
 
@@ -87,17 +91,22 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
 def saved_names(folder: Path) -> frozenset[str]:
     """Names of the parameters that an adapter replaces as a whole, such as those of a head."""
     with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
-        names = [key.removeprefix(_PREFIX) for key in file.keys()]  # noqa: SIM118 a file is no dictionary
+        keys = file.keys()
+    names = [key.removeprefix(_PREFIX) for key in keys]
     return frozenset(name for name in names if not _LORA.fullmatch(name))
 
 
 def base_of(folder: Path) -> str:
     """The name of the model that an adapter was trained for: an adapter of an adapter is one, a circle is not."""
-    name, seen = _told_base(folder), {folder.expanduser().resolve()}
+    name = _base_named_in(folder)
+    seen = {folder.expanduser().resolve()}
     below = name
-    while below and (place := Path(below).expanduser().resolve()) not in seen:
+    while below:
+        place = Path(below).expanduser().resolve()
+        if place in seen:
+            break
         seen.add(place)
-        below = _told_base(place) if (place / "adapter_config.json").is_file() else None
+        below = _base_named_in(place) if (place / "adapter_config.json").is_file() else None
     if not name or below:
         raise ModelError(
             f"The adapter_config.json of {folder.name!r} does not say which model it is for: put its name or folder "
@@ -106,7 +115,8 @@ def base_of(folder: Path) -> str:
     return name
 
 
-def _told_base(folder: Path) -> str | None:
+def _base_named_in(folder: Path) -> str | None:
+    """What an adapter says that it was trained for."""
     try:
         text = (folder / "adapter_config.json").read_text(encoding="utf-8")
         name = limits.from_json(text)["base_model_name_or_path"]
@@ -115,7 +125,7 @@ def _told_base(folder: Path) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _refuse_variants(config: dict[str, Any]) -> None:
+def _refuse_variants(config: Settings) -> None:
     if config.get("peft_type") != "LORA":
         raise ValueError(f"not a LoRA adapter: peft_type is {config.get('peft_type')!r}")
     for key in _VARIANTS:
@@ -129,7 +139,7 @@ def _refuse_variants(config: dict[str, Any]) -> None:
 
 def _sort_tensors(
     tensors: dict[str, torch.Tensor],
-    config: dict[str, Any],
+    config: Settings,
 ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
     """Split the file into LoRA pairs by module name and full tensors by parameter name."""
     whole_modules = set(config.get("modules_to_save") or ())
@@ -137,11 +147,11 @@ def _sort_tensors(
     saved: dict[str, torch.Tensor] = {}
     for key, tensor in tensors.items():
         name = key.removeprefix(_PREFIX)
-        found = _LORA.fullmatch(name)
+        half = _LORA.fullmatch(name)
         if not key.startswith(_PREFIX):
             raise ValueError(f"unused tensor in the adapter: {key}")
-        if found:
-            pairs.setdefault(found["module"], {})[found["side"]] = tensor
+        if half:
+            pairs.setdefault(half["module"], {})[half["side"]] = tensor
         elif name.count(".") < _DEEPEST and whole_modules.intersection(_ancestors(name)):
             saved[name] = tensor
         else:
@@ -153,10 +163,14 @@ def _ancestors(name: str) -> set[str]:
     """The names by which `modules_to_save` may mean an owner of this parameter: `head.out.weight` gives
     `head`, `out` and `head.out`, since peft matches a module by the end of its dotted name."""
     parts = name.split(".")[:-1]
-    return {".".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)}
+    names = set()
+    for start in range(len(parts)):
+        for end in range(start + 1, len(parts) + 1):
+            names.add(".".join(parts[start:end]))
+    return names
 
 
-def _require_saved_modules(model: nn.Module, config: dict[str, Any], saved: dict[str, torch.Tensor]) -> None:
+def _require_saved_modules(model: nn.Module, config: Settings, saved: dict[str, torch.Tensor]) -> None:
     """A head that the adapter says it saved but that is not in the file would stay random: refuse."""
     for wanted in config.get("modules_to_save") or ():
         # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
@@ -174,7 +188,7 @@ def _require_parameters(module: nn.Module, name: str, wanted: str, saved: dict[s
             )
 
 
-def _require_adapted_modules(model: nn.Module, config: dict[str, Any], pairs: dict[str, Any]) -> None:
+def _require_adapted_modules(model: nn.Module, config: Settings, pairs: Container[str]) -> None:
     """A module that the adapter says it changes but whose change is not in the file would stay as it was: refuse."""
     targets = config.get("target_modules")
     if not isinstance(targets, list) or config.get("layers_to_transform") is not None:
@@ -196,8 +210,8 @@ def _merged(
     model: nn.Module,
     module: str,
     sides: dict[str, torch.Tensor],
-    config: dict[str, Any],
-    patterns: list[tuple[Any, Any]],
+    config: Settings,
+    patterns: list[AlphaPattern],
 ) -> tuple[nn.Parameter, torch.Tensor]:
     if len(sides) != 2:
         raise ValueError(f"the adapter has lora_{next(iter(sides))} but not its other half for {module}")
@@ -210,37 +224,41 @@ def _merged(
     return weight, weight.detach().float() + delta.to(weight.device)
 
 
-def _compiled(model: nn.Module, alphas: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """The regular expressions of `alpha_pattern` with their values, as peft reads them."""
+@dataclass(frozen=True)
+class AlphaPattern:
+    """An entry of `alpha_pattern`, as peft reads it: modules whose path ends in a match have another alpha."""
+
+    expression: regex.Pattern[str]
+    alpha: float
+
+    @classmethod
+    def of(cls, text: str, alpha: float) -> AlphaPattern:
+        if len(text) > _LONGEST:
+            raise ValueError(f"alpha_pattern holds a pattern of {len(text)} characters, more than {_LONGEST}")
+        try:
+            return cls(regex.compile(rf"(.*\.)?({text})$"), alpha)
+        except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+            raise ValueError(f"alpha_pattern holds {text[:60]!r}, which is no pattern ({error})") from None
+
+    def fits(self, module: str) -> bool:
+        """Whether the pattern is for a module of this path."""
+        try:
+            return self.expression.match(module, timeout=_PATIENCE) is not None
+        except TimeoutError:
+            raise ValueError(f"alpha_pattern holds a pattern that takes too long to fit {module[:60]}") from None
+
+
+def _alpha_patterns(model: nn.Module, alphas: dict[str, float]) -> list[AlphaPattern]:
     if len(alphas) > sum(1 for _ in model.modules()):
         raise ValueError(f"alpha_pattern names {len(alphas)} patterns, more than the model has modules")
-    return [(_pattern(text), value) for text, value in alphas.items()]
+    return [AlphaPattern.of(text, alpha) for text, alpha in alphas.items()]
 
 
-def _pattern(text: str) -> Any:
-    if len(text) > _LONGEST:
-        raise ValueError(f"alpha_pattern holds a pattern of {len(text)} characters, more than {_LONGEST}")
-    try:
-        return regex.compile(rf"(.*\.)?({text})$")
-    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        raise ValueError(f"alpha_pattern holds {text[:60]!r}, which is no pattern ({error})") from None
-
-
-def _scale(module: str, rank: int, config: dict[str, Any], patterns: list[tuple[Any, Any]]) -> float:
+def _scale(module: str, rank: int, config: Settings, patterns: list[AlphaPattern]) -> float:
     # The rank is that of the stored matrix, which also covers peft's rank_pattern.
-    alpha = config["lora_alpha"]
-    for pattern, value in patterns:
-        if _fits(pattern, module):
-            alpha = value
-            break
+    fitting = (pattern.alpha for pattern in patterns if pattern.fits(module))
+    alpha: float = next(fitting, config["lora_alpha"])
     return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
-
-
-def _fits(pattern: Any, module: str) -> bool:
-    try:
-        return pattern.match(module, timeout=_PATIENCE) is not None
-    except TimeoutError:
-        raise ValueError(f"alpha_pattern holds a pattern that takes too long to fit {module[:60]}") from None
 
 
 def _replaced(model: nn.Module, name: str, tensor: torch.Tensor) -> tuple[nn.Parameter, torch.Tensor]:

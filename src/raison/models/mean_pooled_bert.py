@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers import BertModel, BertPreTrainedModel
@@ -19,7 +21,7 @@ class MeanPooledBert(BertPreTrainedModel):
 
     raison_task = "classification"  # the class name alone does not say so
 
-    def __init__(self, config):
+    def __init__(self, config: Any):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.bert = BertModel(config, add_pooling_layer=False)
@@ -33,7 +35,7 @@ class MeanPooledBert(BertPreTrainedModel):
         token_type_ids: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> SequenceClassifierOutput:
         kwargs["return_dict"] = True
         out = self.bert(

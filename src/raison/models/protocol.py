@@ -18,6 +18,7 @@ from raison.core.records import Encoding, Example, Target
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from raison.models.attention.residual_writes import Write
@@ -313,6 +314,10 @@ class InspectableModel(Model, Protocol):
     @property
     def device(self) -> torch.device:
         """Where the model computes."""
+
+    @property
+    def tables(self) -> list[nn.Embedding]:
+        """The word table of each stream, as a module."""
 
     @property
     def runner(self) -> Runner:

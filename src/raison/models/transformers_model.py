@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import nn
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
@@ -105,6 +106,11 @@ class TransformersModel:
     @property
     def device(self) -> torch.device:
         return self.runner.loaded.device
+
+    @property
+    def tables(self) -> list[nn.Embedding]:
+        """The word table of each stream, as a module."""
+        return self.runner.word_tables
 
     @property
     def budget(self) -> Budget:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import nn
 
 from raison.core.records import Encoding, Example, Target
 from raison.models.codec import Codec
@@ -100,6 +101,11 @@ class WrappedModel:
     @property
     def device(self) -> torch.device:
         return self.inner.device
+
+    @property
+    def tables(self) -> list[nn.Embedding]:
+        """The word table of each stream, as a module."""
+        return self.inner.tables
 
     @property
     def budget(self) -> Budget:

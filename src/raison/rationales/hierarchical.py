@@ -101,7 +101,8 @@ class Level:
         """[n u] the living units of the groups in each set [n g]."""
         selected = np.zeros((len(sets), int(self.group_of.max()) + 1), bool)
         selected[:, self.groups] = sets
-        return selected[:, self.group_of] & self.alive
+        units: np.ndarray = selected[:, self.group_of] & self.alive
+        return units
 
     def run(self, inner: Search) -> Generator[np.ndarray, JudgedSets, np.ndarray | None]:
         """Run a search on the groups; returns those it kept, or None where nothing was enough."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ S = TypeVar("S", bound="type[Search]")
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C while rationales are looked for; `partial` holds what is finished, and the best that was found so far."""
 
-    def __init__(self, partial: list):
+    def __init__(self, partial: list[Any]):  # answers with their numbers, or explanations
         super().__init__("interrupted")
         self.partial = partial
 

@@ -39,7 +39,8 @@ class Rule(ABC):
 
     def climb(self, scored: Scored) -> np.ndarray:
         """[n] what leads a search fastest to a set that is enough."""
-        return scored.value.sum(-1)
+        values: np.ndarray = scored.value.sum(-1)
+        return values
 
     def cost(self, sizes: np.ndarray, value: np.ndarray, enough: np.ndarray) -> np.ndarray:
         """[n] what a search minimises; infinite where the set is not enough."""
@@ -64,7 +65,8 @@ class Argmax(Rule):
     def climb(self, scored: Scored) -> np.ndarray:
         # probability alone also rises for sets that make everything likelier that fits; the lead alone is blind
         # before the target is among the first choices: half of each needs fewest steps (benchmarks/rationales.py)
-        return (scored.value.sum(-1) + scored.margin.min(-1)) / 2
+        mean: np.ndarray = (scored.value.sum(-1) + scored.margin.min(-1)) / 2
+        return mean
 
 
 @rule("probability")
@@ -78,7 +80,8 @@ class Probability(Rule):
         between("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
-        return scored.value.sum(-1) >= full.value.sum(-1) + np.log(self.tau)
+        lowest = full.value.sum(-1) + np.log(self.tau)
+        return np.asarray(scored.value.sum(-1) >= lowest)
 
 
 @rule("share")
@@ -93,7 +96,8 @@ class Share(Rule):
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         whole = full.value.sum(-1)
-        return scored.value.sum(-1) >= whole - (1 - self.tau) * np.abs(whole)
+        lowest = whole - (1 - self.tau) * np.abs(whole)
+        return np.asarray(scored.value.sum(-1) >= lowest)
 
 
 @rule("drop")

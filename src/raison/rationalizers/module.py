@@ -21,7 +21,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.utils import ModelOutput
 
-from raison.models.attention.hook import Call, current, running
+from raison.models.attention.call import Call, current, running
 from raison.rationalizers.block_ranges import blocks_of, normed, placeless, stretch
 from raison.rationalizers.config import Frame
 from raison.rationalizers.gru import Recurrent

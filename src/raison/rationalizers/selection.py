@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from raison.models.attention.hook import eager_of
+from raison.models.attention.registration import eager_of, register_attention
 
 __all__ = ["Head", "decided", "likeliest", "reached_by", "sampled", "seeing", "texts_of"]
 
@@ -128,18 +128,10 @@ def change(
     return step @ values - step.sum(-1, keepdim=True) * output
 
 
-def register() -> None:
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-
-
 @contextmanager
 def reached_by(*encoders: nn.Module) -> Iterator[None]:
     """While it is open, the attention of these encoders listens to `seeing`; afterwards it is as before."""
-    register()
+    register_attention(NAME, attention)
     configs: list[Any] = list(
         {id(m.config): m.config for e in encoders for m in e.modules() if hasattr(m, "config")}.values()
     )

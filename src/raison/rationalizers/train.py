@@ -18,6 +18,7 @@ from raison.core.spec import between, one_of, whole
 from raison.models.catalog.quiet import quiet
 from raison.models.codec import Pieces
 from raison.models.load import placed
+from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import added_by, as_words, marks, pad_of, sorted_batches, tensors
 from raison.rationalizers.build import assembled, defaulted, framed, room
 from raison.rationalizers.calibration import calibrate
@@ -28,9 +29,8 @@ from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import commonest, measured, troubles
 from raison.training.class_data import Line, Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
 from raison.training.early_stopping import BEST, Best
-from raison.training.fingerprint import model_mark
+from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed
 from raison.training.lora import with_lora, write_adapter
 from raison.training.multi_seed import REPORT, repeated
 from raison.training.seeds import generator
@@ -148,7 +148,12 @@ def train_rationalizer(
             "asked": plain(chosen),
             "regimen": plain(asdict(taught)),
         }
-        now |= {"limit": limit, "regression": regression, "model": called(model), "weights": model_mark(model)}
+        now |= {
+            "limit": limit,
+            "regression": regression,
+            "model": called(model),
+            "weights": fingerprint_of_model(model),
+        }
         return all(report[key] == value for key, value in now.items())
 
     return repeated(one, Path(out), runs, seed, same)
@@ -192,7 +197,7 @@ def trained(
             "An adapter names its model, and one in memory has no name: save it first, or leave lora away."
         )
     encoder, words, name = opened_encoder(model, tokenizer)
-    mark = model_mark(model)
+    mark = fingerprint_of_model(model)
     parts, left = examples_by_part(
         data, data_dir=data_dir, limit=limit, held=regimen.held, seed=seed, skip_broken=skip_broken,
         regression=regression,

@@ -10,60 +10,92 @@ import json
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import torch
 
 from raison import __version__
+from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.fingerprint import sha256_of_file
 from raison.core.records import Example
 from raison.core.registry import methods
 from raison.core.spec import Spec
+from raison.methods.base import Method
+from raison.models.protocol import Model
+from raison.models.weight_fingerprint import bytes_of_weights
 from raison.runs.lines import SCHEMA
 from raison.runs.spec import RunSpec
+from raison.runs.storage import Place
 
-__all__ = ["environment", "key_of", "method_identity", "methods_identity", "model_identity"]
+__all__ = [
+    "Environment",
+    "MethodIdentity",
+    "environment_of",
+    "key_of",
+    "method_identities",
+    "method_identity",
+    "model_identity",
+    "transformer_of",
+]
 
 VERSION = "v1"
-PIECE = 1 << 24
+ENVIRONMENT = "environment.json"
 # settings of a tokenizer that say where it was found
 PLACES = ("name_or_path", "is_local", "local_files_only", "files_loaded", "tokenizer_object")
 
+Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
+MethodIdentity: TypeAlias = "list[str | list[list[str]]]"  # [name, [[parameter, value], ...]]
 
-def model_identity(model: Any) -> str:
+
+# -- models ---------------------------------------------------------------------------------------------------
+
+
+def transformer_of(model: Model) -> torch.nn.Module | None:
+    """The transformers model inside, where there is one."""
+    return getattr(model, "hf", None)
+
+
+def model_identity(model: Model) -> str:
     """A hash of a model's weights, config and tokenizer, wherever it lies and whatever it is called there; of a
     function, its name."""
-    made = hashlib.blake2b(digest_size=16)
-    hf = getattr(model, "hf", None)
-    name = model.name if hf is None else ""
-    made.update(f"{type(model).__name__}|{name}|{','.join(getattr(model, 'labels', ()))}|".encode())
-    if hf is None:
-        return made.hexdigest()
-    config = {key: value for key, value in hf.config.to_dict().items() if not key.startswith("_")}
+    digest = hashlib.blake2b(digest_size=16)
+    transformer = transformer_of(model)
+    name = model.name if transformer is None else ""
+    digest.update(f"{type(model).__name__}|{name}|{','.join(model.labels)}|".encode())
+    if transformer is None:
+        return digest.hexdigest()
+
+    digest.update(config_bytes(transformer))
+    for piece in bytes_of_weights(transformer.state_dict().items()):
+        digest.update(piece)
+    for part in tokenizer_parts(model.tokenizer):  # type: ignore[attr-defined]  # who has weights has one
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def config_bytes(transformer: torch.nn.Module) -> bytes:
+    """The config without what says where it was found, and by which version."""
+    settings: dict[str, object] = transformer.config.to_dict()  # type: ignore[operator, union-attr]
+    config = {key: value for key, value in settings.items() if not key.startswith("_")}
     config.pop("transformers_version", None)
-    made.update(json.dumps(config, sort_keys=True, default=str).encode())
-    for name, tensor in sorted(hf.state_dict().items()):
-        plain = tensor.detach().cpu().contiguous()
-        made.update(f"{name}|{plain.dtype}|{tuple(plain.shape)}|".encode())
-        raw = memoryview(words(plain)).cast("B")
-        for start in range(0, len(raw), PIECE):
-            made.update(raw[start : start + PIECE])
-    for part in tokenizer_parts(model.tokenizer):
-        made.update(part)
-    return made.hexdigest()
+    return json.dumps(config, sort_keys=True, default=str).encode()
 
 
-def tokenizer_parts(tokenizer: Any) -> Iterator[bytes]:
+def tokenizer_parts(tokenizer: Tokenizer) -> Iterator[bytes]:
     """All that decides how a text becomes tokens: the vocabulary, the settings, and the rules or files."""
     vocabulary: dict[str, int] = getattr(tokenizer, "get_vocab", dict)()
     yield json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass")
 
-    given = getattr(tokenizer, "init_kwargs", {})
     places = {*PLACES, *getattr(tokenizer, "vocab_files_names", ())}
-    settings = {name: value for name, value in given.items() if name not in places}
+    settings = {name: value for name, value in getattr(tokenizer, "init_kwargs", {}).items() if name not in places}
     yield json.dumps(settings, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
 
-    if (fast := getattr(tokenizer, "backend_tokenizer", None)) is not None:
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is not None:
         rules = json.loads(fast.to_str())
         for name in ("truncation", "padding"):  # how the last texts were asked for
             rules.pop(name, None)
@@ -76,42 +108,41 @@ def tokenizer_parts(tokenizer: Any) -> Iterator[bytes]:
                 yield path.read_bytes()
 
 
-def words(tensor: Any) -> Any:
-    """The numbers of a tensor as whole numbers of the same bytes: NumPy does not know all kinds (bfloat16)."""
-    import torch
-
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.flatten().view(kinds[tensor.element_size()]).numpy()
+# -- methods --------------------------------------------------------------------------------------------------
 
 
-def method_identity(method: Any) -> list[Any]:
+def method_identity(method: Method) -> MethodIdentity:
     """The spec of a method, with the content of every file that it names in the place of its path."""
     spec = method.spec()
-    files = {each.name for each in fields(method) if each.metadata.get("file")}
-    made = []
+    files = {item.name for item in fields(method) if item.metadata.get("file")}
+    params: list[list[str]] = []
     for name, value in sorted(spec.params.items()):
+        text = str(value)
         if name in files and value:
-            value = f"sha256:{digest_of(Path(value), spec.name)}"
+            text = f"sha256:{digest_of_named_file(Path(text), spec.name)}"
         elif isinstance(value, Spec) and value.name in methods:  # an order by another method
-            value = json.dumps(method_identity(methods.build(value)))
-        made.append([name, str(value)])
-    return [spec.name, made]
+            text = json.dumps(method_identity(methods.build(value)))
+        params.append([name, text])
+    return [spec.name, params]
 
 
-def digest_of(path: Path, whose: str) -> str:
+def digest_of_named_file(path: Path, method: str) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256_of_file(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{str(path)!r}, which {whose} names, can't be read ({reason}): check the path.") from None
+        raise InputError(f"{str(path)!r}, which {method} names, can't be read ({reason}): check the path.") from None
 
 
-def methods_identity(chosen: Sequence[Any]) -> dict[str, list[Any]]:
+def method_identities(chosen: Sequence[Method]) -> dict[str, MethodIdentity]:
     """Method by method, as a run keeps it: a file that changes, or lies somewhere else later, is noticed."""
-    return {str(each.spec()): method_identity(each) for each in chosen}
+    return {str(method.spec()): method_identity(method) for method in chosen}
 
 
-def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) -> str:
+# -- pieces of work -------------------------------------------------------------------------------------------
+
+
+def key_of(identity: str, spec: RunSpec, method: MethodIdentity, example: Example) -> str:
     """The key of one text explained by one method."""
     content = {
         "schema": SCHEMA,
@@ -123,26 +154,54 @@ def key_of(identity: str, spec: RunSpec, method: list[Any], example: Example) ->
         "metrics": sorted(spec.metrics),
         "seed": spec.seed,
         "example": [example.text, example.pair, example.target, example.label],
-        "gold": [[s.start, s.end, s.segment] for s in example.gold],
-        "slots": [[s.name, s.start, s.end] for s in example.slots],
+        "gold": [[span.start, span.end, span.segment] for span in example.gold],
+        "slots": [[slot.name, slot.start, slot.end] for slot in example.slots],
     }
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
     return f"{VERSION}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def environment(identity: str | None, threads: int, chosen: Sequence[Any]) -> dict[str, Any]:
-    """What numbers may depend on besides the spec."""
-    from importlib.metadata import version
+@dataclass(frozen=True)
+class Environment:
+    """What numbers may depend on besides the spec; environment.json of a run."""
 
-    return {
-        "raison": __version__,
-        "schema": SCHEMA,
-        "model": identity,
-        "torch": version("torch"),
-        "transformers": version("transformers"),
-        "numpy": version("numpy"),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "threads": threads,
-        "methods": methods_identity(chosen),
-    }
+    raison: str = ""
+    schema: int = SCHEMA
+    model: str | None = None  # identity; None: the workers will see
+    torch: str = ""
+    transformers: str = ""
+    numpy: str = ""
+    python: str = ""
+    machine: str = ""
+    threads: int = 1
+    methods: dict[str, MethodIdentity] = field(default_factory=dict)
+
+    @classmethod
+    def here(cls, model: str | None, threads: int, chosen: Sequence[Method]) -> Environment:
+        """The environment of this process."""
+        return cls(
+            raison=__version__,
+            schema=SCHEMA,
+            model=model,
+            torch=version("torch"),
+            transformers=version("transformers"),
+            numpy=version("numpy"),
+            python=platform.python_version(),
+            machine=platform.machine(),
+            threads=threads,
+            methods=method_identities(chosen),
+        )
+
+    def write(self, place: Place) -> None:
+        place.put(ENVIRONMENT, (json.dumps(asdict(self), indent=1) + "\n").encode())
+
+
+def environment_of(place: Place) -> Environment:
+    """What the run was begun with."""
+    try:
+        return Environment(**limits.from_json(place.get(ENVIRONMENT) or b"null"))
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{ENVIRONMENT} of {str(place)!r} is missing or damaged, and without it nobody can tell which model "
+            "made its results: put it back, or start anew in another folder."
+        ) from None

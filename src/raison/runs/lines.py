@@ -12,12 +12,14 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from raison.core import limits
 from raison.core.errors import InputError
 
-__all__ = ["SCHEMA", "Damage", "Lines", "checksum", "packed", "plain", "read", "unpacked"]
+__all__ = ["SCHEMA", "Damage", "JsonObject", "Lines", "body_of", "checksum", "pack", "read", "with_replaced_surrogates"]
+
+JsonObject: TypeAlias = dict[str, Any]  # what JSON holds between { and }
 
 SCHEMA = 1
 HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
@@ -27,25 +29,21 @@ def checksum(body: bytes) -> bytes:
     return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
 
 
-def plain(text: str) -> str:
+def with_replaced_surrogates(text: str) -> str:
     """Text that others can read: half of a surrogate pair, which JSON allows and nothing else does, is replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
-def packed(records: Iterable[dict[str, Any]], shards: list[int]) -> bytes:
+def pack(records: Iterable[JsonObject], shards: list[int]) -> bytes:
     """The bytes of a file: records in order, and the last line."""
-    made, count = [], 0
-    for record in records:
-        made.append(line_of(record))
-        count += 1
-    made.append(line_of({"end": count, "shards": shards, "schema": SCHEMA}))
-    return b"".join(made)
+    packed = [line_of(record) for record in records]
+    last = line_of({"end": len(packed), "shards": shards, "schema": SCHEMA})
+    return b"".join([*packed, last])
 
 
-def line_of(record: dict[str, Any]) -> bytes:
-    body = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
-        "utf-8", "surrogatepass"
-    )
+def line_of(record: JsonObject) -> bytes:
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    body = text.encode("utf-8", "surrogatepass")
     return HEAD + checksum(body) + MIDDLE + body + TAIL + b"\n"
 
 
@@ -75,12 +73,12 @@ class Lines:
     def whole(self) -> bool:
         return not self.damage
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self) -> Iterator[JsonObject]:
         for body in self.bodies:
             yield limits.from_json(body)
 
 
-def unpacked(line: bytes) -> bytes | None:
+def body_of(line: bytes) -> bytes | None:
     """The body of a whole line; None where it is not whole."""
     start = len(HEAD) + 16 + len(MIDDLE)
     if not line.startswith(HEAD) or line[start - len(MIDDLE) : start] != MIDDLE or not line.endswith(TAIL):
@@ -94,9 +92,9 @@ def read(data: bytes, file: str) -> Lines:
     found = Lines(file)
     pieces = data.split(b"\n")
     torn = pieces.pop()  # behind the last end of a line
-    end: dict[str, Any] | None = None
+    end: JsonObject | None = None
     for number, piece in enumerate(pieces, 1):
-        body = unpacked(piece)
+        body = body_of(piece)
         if body is None:
             found.damage.append(Damage(file, number, "is damaged: its checksum does not fit"))
             continue
@@ -108,18 +106,22 @@ def read(data: bytes, file: str) -> Lines:
             check_schema(end, file)
         else:
             found.bodies.append(body)
+
+    behind = len(pieces) + 1
     if torn:
-        found.damage.append(Damage(file, len(pieces) + 1, "is torn: the file was cut here", torn=end is None))
+        found.damage.append(Damage(file, behind, "is torn: the file was cut here", torn=end is None))
+    elif end is None:
+        found.damage.append(Damage(file, behind, "is missing: the file was cut here", torn=True))
     if end is None:
-        if not torn:
-            found.damage.append(Damage(file, len(pieces) + 1, "is missing: the file was cut here", torn=True))
-    elif end["end"] != len(found.bodies) and not found.damage:
+        return found
+
+    found.shards = list(end["shards"])
+    if end["end"] != len(found.bodies) and not found.damage:
         found.damage.append(Damage(file, len(pieces), f"says {end['end']} records, and there are {len(found.bodies)}"))
-    found.shards = list(end["shards"]) if end is not None else []
     return found
 
 
-def check_schema(end: dict[str, Any], file: str) -> None:
+def check_schema(end: JsonObject, file: str) -> None:
     if end.get("schema", 0) > SCHEMA:
         raise InputError(
             f"{file!r} was written by a newer raison (schema {end['schema']}, and this one knows {SCHEMA}): update "

@@ -19,7 +19,7 @@ from raison.core import limits, progress
 from raison.core.errors import InputError
 from raison.runs.storage import Local, Place, Unwritten
 
-__all__ = ["BEAT", "owned"]
+__all__ = ["BEAT", "is_driven", "owned"]
 
 NAME = "lock"
 BEAT = 5.0  # seconds
@@ -38,26 +38,18 @@ def owned(place: Place) -> Iterator[None]:
 
 @contextmanager
 def held(place: Local) -> Iterator[None]:
-    import fcntl
-
+    """The lock of the operating system."""
     try:
         place.root.mkdir(parents=True, exist_ok=True)
         file: IO[str] = open(place.root / NAME, "a+")  # noqa: SIM115
     except OSError as error:
         reason = error.strerror or str(error)
         raise Unwritten(f"The run folder {str(place.root)!r} can't be written ({reason}): choose another.") from None
-    for last in (False, False, True):  # somebody may be asking for a moment whether the run is driven
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except OSError:
-            if not last:
-                time.sleep(0.05)
-                continue
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
-            raise busy(place, owner) from None
+    if not locked(file):
+        file.seek(0)
+        owner = file.read().strip() or "another process"
+        file.close()
+        raise busy(place, owner)
     try:
         file.truncate(0)
         file.write(f"process {os.getpid()}")
@@ -69,8 +61,22 @@ def held(place: Local) -> Iterator[None]:
         file.close()  # and with it the lock
 
 
+def locked(file: IO[str]) -> bool:
+    """Lock a file; tries again for a moment, since somebody may just be asking whether the run is driven."""
+    import fcntl
+
+    for pause in (0.05, 0.05, 0.0):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            time.sleep(pause)
+    return False
+
+
 @contextmanager
 def beating(place: Place) -> Iterator[None]:
+    """The lock at a URL."""
     mine = uuid.uuid4().hex
     first = place.get(NAME)
     if first is not None:
@@ -113,10 +119,26 @@ def beating(place: Place) -> Iterator[None]:
 def owner_is(place: Place, mine: str) -> bool:
     """Whether the lock is ours."""
     try:
-        told = limits.from_json(place.get(NAME) or b"null")
+        lock = limits.from_json(place.get(NAME) or b"null")
     except ValueError:
         return False
-    return isinstance(told, dict) and told.get("owner") == mine
+    return isinstance(lock, dict) and lock.get("owner") == mine
+
+
+def is_driven(place: Place) -> bool:
+    """Whether somebody drives the run at the moment."""
+    if not isinstance(place, Local):
+        return place.get(NAME) is not None
+    import fcntl
+
+    try:
+        with open(place.root / NAME) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def busy(place: Place, owner: str) -> InputError:

@@ -15,17 +15,24 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from queue import SimpleQueue
+from typing import TypeAlias
 
-from raison.core import limits
 from raison.core.errors import ModelError, RaisonError
+from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
 from raison.runs.spec import Means, RunSpec
-from raison.runs.storage import Unwritten, place_of
+from raison.runs.storage import Place, place_of
 
 __all__ = ["Pool"]
 
 READY = 600.0  # seconds to load the model
 FEW = 4  # workers that may be killed while they load it, beside one for each: memory may have run out
+
+Order: TypeAlias = tuple[int, Careful]  # a shard to do
+Message: TypeAlias = Ready | Refusal | Position | ShardDone  # what a worker says
+
+
+# -- in the worker's process ----------------------------------------------------------------------------------
 
 
 def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
@@ -36,46 +43,40 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch
 
-    from raison.runs.worker import Careful, Worker
+    from raison.runs.worker import Worker  # late, as torch: they read the environment when they are imported
 
     torch.set_num_threads(means.threads)
-    inbox: list[Any] = []
-    arrived = threading.Condition()
-
-    def listen() -> None:
-        while True:
-            try:
-                order = pipe.recv()
-            except (EOFError, OSError):
-                os._exit(0)  # the driver is gone
-            with arrived:
-                inbox.append(order)
-                arrived.notify()
-
     try:
         worker = Worker(place_of(where), spec, means)
-        limited(means)
-        pipe.send(("ready", worker.identity))
+        limit_memory(means)
+        pipe.send(Ready(worker.identity))
     except RaisonError as error:
         with suppress(OSError):
-            pipe.send(("unable", str(error)))
+            pipe.send(Refusal.of(error))
         return
     except BrokenPipeError:  # the driver is gone
         return
-    threading.Thread(target=listen, daemon=True).start()
+
+    orders: SimpleQueue[Order] = SimpleQueue()
+    threading.Thread(target=listen, args=(pipe, orders), daemon=True).start()
     while True:
-        with arrived:
-            while not inbox:
-                arrived.wait()
-            number, careful = inbox.pop(0)
+        shard, careful = orders.get()
         try:
-            mark = lambda *where: pipe.send(("at", *where))  # noqa: E731
-            pipe.send(("done", worker.work(number, Careful.of(careful), mark)))
+            pipe.send(worker.work(shard, careful, pipe.send))
         except RaisonError as error:
-            pipe.send(("unwritten" if isinstance(error, Unwritten) else "unable", str(error)))
+            pipe.send(Refusal.of(error))
 
 
-def limited(means: Means) -> None:
+def listen(pipe: Connection, orders: SimpleQueue[Order]) -> None:
+    """Take orders from the driver, and end this process when it is gone."""
+    while True:
+        try:
+            orders.put(pipe.recv())
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+def limit_memory(means: Means) -> None:
     """Let an allocation beyond the limit fail in this worker, before the machine runs out of memory."""
     if means.memory is None or not sys.platform.startswith("linux"):
         return
@@ -84,6 +85,9 @@ def limited(means: Means) -> None:
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (now + means.memory * 1_000_000, resource.RLIM_INFINITY))
+
+
+# -- in the driver's process ----------------------------------------------------------------------------------
 
 
 class Member:
@@ -97,11 +101,29 @@ class Member:
         other.close()
         self.ready = False
         self.shard: int | None = None
-        self.at = (-1, -1)
-        self.size = 1  # texts that it is about to do
-        self.done = 0  # texts of its shard that it has done
-        self.since = time.monotonic()
+        self.position = Position()
+        self.since = time.monotonic()  # it is where it is
         self.late = False
+
+    def do(self, shard: int, careful: Careful) -> None:
+        """Have a shard done."""
+        self.shard = shard
+        self.move(Position())
+        with suppress(OSError):  # it is dead: the next look finds that out
+            self.pipe.send((shard, careful))
+
+    def move(self, position: Position) -> None:
+        self.position = position
+        self.since = time.monotonic()
+
+    def is_overdue(self, timeout: float | None) -> bool:
+        """Whether it takes too long to open its model, or for its texts."""
+        spent = time.monotonic() - self.since
+        if not self.ready:
+            return spent > READY
+        if timeout is None or self.shard is None or self.position.chunk < 0:
+            return False
+        return spent > timeout * self.position.size
 
     def end(self) -> None:
         self.process.kill()
@@ -110,104 +132,102 @@ class Member:
 
 
 class Pool:
-    """As many workers as asked for."""
+    """As many workers as asked for; their model must have the identity of the run's."""
 
-    def __init__(self, place: Any, spec: RunSpec, means: Means):
+    def __init__(self, place: Place, spec: RunSpec, means: Means, *, identity: str | None):
         self.where, self.spec, self.means = str(place), spec, means
+        self.identity = identity
         self.room = means.workers
-        self.identity = limits.from_json(place.get("environment.json"))["model"]
         self.members = [Member(self.where, spec, means) for _ in range(means.workers)]
         self.unopened = 0  # workers that were killed before they had a model, one after the other
-        self.waiting: list[tuple[int, Any]] = []
+        self.waiting: list[Order] = []
 
-    def submit(self, number: int, careful: Any) -> None:
-        self.waiting.append((number, careful))
+    def submit(self, shard: int, careful: Careful) -> None:
+        self.waiting.append((shard, careful))
         self.assign()
 
     def assign(self) -> None:
+        """Give shards to workers that have nothing to do."""
         for member in self.members:
             if member.ready and member.shard is None and self.waiting:
-                number, careful = self.waiting.pop(0)
-                member.shard, member.at, member.done, member.since = number, (-1, -1), 0, time.monotonic()
-                with suppress(OSError):  # it is dead: the next look finds that out
-                    member.pipe.send((number, careful.to_dict()))
+                member.do(*self.waiting.pop(0))
 
-    def events(self, seconds: float) -> Iterator[Any]:
+    def events(self, seconds: float) -> Iterator[Event]:
         """What has happened within so many seconds."""
-        pipes = {member.pipe: member for member in self.members}
-        ended = {member.process.sentinel: member for member in self.members}
-        for each in wait([*pipes, *ended], seconds):
-            if each in pipes:
-                yield from self.heard(pipes[each])  # type: ignore[index]
+        pipes = [member.pipe for member in self.members]
+        sentinels = [member.process.sentinel for member in self.members]
+        ready = wait([*pipes, *sentinels], seconds)
+        for member in list(self.members):
+            if member.pipe in ready:
+                yield from self.hear(member)
         for member in list(self.members):
             if not member.process.is_alive():
-                yield from self.heard(member)  # what it said before it ended counts
-                yield from self.bury(member)
-            elif self.overdue(member):
+                yield from self.hear(member)  # what it said before it ended counts
+                yield from self.replace(member)
+            elif member.is_overdue(self.means.timeout):
                 member.late = True
                 member.process.kill()
         self.assign()
 
-    def under(self) -> dict[int, int]:
-        return {member.shard: member.done for member in self.members if member.shard is not None}
+    def texts_under_way(self) -> dict[int, int]:
+        return {member.shard: member.position.done for member in self.members if member.shard is not None}
 
-    def heard(self, member: Member) -> Iterator[Any]:
+    def hear(self, member: Member) -> Iterator[Event]:
+        """What a worker has said since."""
         try:
             while member.pipe.poll():
-                kind, *told = member.pipe.recv()
-                if kind == "at":
-                    member.at, member.size, member.done = (told[0], told[1]), told[2], told[3]
-                    member.since = time.monotonic()
-                elif kind == "ready":
-                    member.ready, member.since, self.unopened = True, time.monotonic(), 0
-                    if told[0] != self.identity:
-                        raise ModelError(f"{self.spec.model!r} is another model than the run was begun with.")
-                elif kind == "done":
+                message: Message = member.pipe.recv()
+                if isinstance(message, Refusal):
+                    raise message.error()
+                if isinstance(message, ShardDone):
                     member.shard = None
-                    yield told[0]
-                elif kind == "unwritten":
-                    raise Unwritten(told[0])
+                    yield message
+                elif isinstance(message, Position):
+                    member.move(message)
                 else:
-                    raise ModelError(told[0])
+                    self.welcome(member, message)
         except (EOFError, OSError):
             return
 
-    def bury(self, member: Member) -> Iterator[Any]:
-        """Replace a worker that ended; its shard is told."""
-        from raison.runs.driver import Death
+    def welcome(self, member: Member, message: Ready) -> None:
+        """A worker has opened its model, which must be that of the run."""
+        member.ready, member.since, self.unopened = True, time.monotonic(), 0
+        if message.identity != self.identity:
+            raise ModelError(f"{self.spec.model!r} is another model than the run was begun with.")
 
+    def replace(self, member: Member) -> Iterator[Event]:
+        """Put another worker in the place of one that ended; its shard is told."""
         code = member.process.exitcode or 0
+        killed = code == -signal.SIGKILL
         self.members.remove(member)
         member.end()
         if not member.ready and member.shard is None:
             self.unopened += 1
-            if code != -signal.SIGKILL or self.unopened > self.room + FEW:
+            if not killed or self.unopened > self.room + FEW:
                 raise ModelError(
-                    f"A worker ended while it opened the model ({said(code)}): try it with fewer workers, or with one."
+                    f"A worker ended while it opened the model ({describe_exit(code)}): try it with fewer workers, or "
+                    "with one."
                 )
         self.members.append(Member(self.where, self.spec, self.means))
         if member.shard is not None:
-            reason = "it took too long" if member.late else said(code)
-            yield Death(member.shard, *member.at, reason, outside=code == -signal.SIGKILL and not member.late)
-
-    def overdue(self, member: Member) -> bool:
-        spent = time.monotonic() - member.since
-        if not member.ready:
-            return spent > READY
-        if self.means.timeout is None or member.shard is None or member.at[0] < 0:
-            return False
-        return spent > self.means.timeout * member.size
+            yield Death(
+                shard=member.shard,
+                chunk=member.position.chunk,
+                text=member.position.text,
+                reason="it took too long" if member.late else describe_exit(code),
+                outside=killed and not member.late,
+            )
 
     def close(self) -> None:
         for member in self.members:
             member.end()
 
 
-def said(code: int) -> str:
+def describe_exit(code: int) -> str:
     """An exit code in words."""
-    if code < 0:
-        try:
-            return f"it was ended by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"it was ended by signal {-code}"
-    return f"it ended with code {code}"
+    if code >= 0:
+        return f"it ended with code {code}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was ended by signal {-code}"

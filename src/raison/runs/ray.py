@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeAlias
 
-from raison.core import limits
-from raison.core.errors import MissingExtra, ModelError, RaisonError
+from raison.core.errors import MissingExtra, ModelError
+from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
+from raison.runs.ray_actors import Actor, Marks, PackedModel, packed_model
 from raison.runs.spec import Means, RunSpec
-from raison.runs.storage import Unwritten, place_of
+from raison.runs.storage import Place
 
 __all__ = ["RayExecutor"]
 
@@ -26,268 +29,210 @@ ANSWER = 5.0  # seconds that the actor of marks has for an answer
 PATIENCE = 60.0  # seconds without a worker after which it is told
 LONGEST = 30.0  # seconds of the longest pause before a worker is started again
 
-Mark = tuple[int, int, int]  # chunk, text, texts that are done before; -1: none yet
-NOWHERE: Mark = (-1, -1, 0)
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+Handle: TypeAlias = Any  # of an actor; Ray's methods on it exist only while it runs
+Promise: TypeAlias = Any  # of an answer that is to come
 
 
-class Marks:
-    """What every worker is about to do, by the number of its errand."""
+@dataclass(frozen=True)
+class Errand:
+    """A shard that an actor was sent to do."""
 
-    def __init__(self) -> None:
-        self.places: dict[int, Mark] = {}
-
-    def put(self, errand: int, chunk: int, text: int, done: int) -> None:
-        self.places[errand] = (chunk, text, done)
-
-    def all(self) -> dict[int, Mark]:
-        return self.places
-
-    def drop(self, errand: int) -> None:
-        self.places.pop(errand, None)
-
-
-class Actor:
-    """A worker with a model of its own."""
-
-    def __init__(self, where: str, spec: RunSpec, means: Means, packed: Any, marks: Any):
-        import os
-
-        os.environ["OMP_NUM_THREADS"] = str(means.threads)
-        import torch
-
-        from raison.runs.worker import Worker
-
-        torch.set_num_threads(means.threads)
-        self.marks = marks
-        self.unable = ""
-        try:
-            self.worker = Worker(place_of(where), spec, means, unpacked_model(packed, means))
-        except RaisonError as error:
-            self.unable = str(error)
-
-    def identity(self) -> tuple[str, str]:
-        """That of its model; or why it has none."""
-        return ("unable", self.unable) if self.unable else ("ready", str(self.worker.identity))
-
-    def work(self, errand: int, number: int, careful: dict[str, Any]) -> Any:
-        from raison.runs.worker import Careful
-
-        def mark(chunk: int, text: int, size: int, done: int) -> None:
-            self.marks.put.remote(errand, chunk, text, done)
-
-        try:
-            return self.worker.work(number, Careful.of(careful), mark)
-        except RaisonError as error:
-            return ("unwritten" if isinstance(error, Unwritten) else "unable", str(error))
-
-
-def said(error: Exception) -> str:
-    """What Ray says, in a line without the colours of its terminal."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
-    return (plain.splitlines() or [type(error).__name__])[0].rstrip(".")
+    actor: Handle
+    number: int  # of the errand, by which the actor of marks knows it
+    shard: int
 
 
 class RayExecutor:
     """Actors on a cluster, or on a Ray of its own on this machine."""
 
-    def __init__(self, place: Any, spec: RunSpec, means: Means):
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtra("ray", "ray", "A run on Ray") from None
-        self.ray: Any = ray
-        self.spec, self.means, self.where = spec, means, str(place)
-        self.identity = limits.from_json(place.get("environment.json"))["model"]
-        packed = packed_model(spec, means, self.identity)
-        self.own = not ray.is_initialized()
+    def __init__(self, place: Place, spec: RunSpec, means: Means, *, identity: str | None):
+        self.ray = import_ray()
+        self.spec, self.means, self.where, self.identity = spec, means, str(place), identity
+        packed = packed_model(spec, means, identity)
+        self.owns_ray = not self.ray.is_initialized()
         self.connect()
-        self.node = ray.get_runtime_context().get_node_id()
-        self.looked = self.seen = time.monotonic()  # at the driver's node; a worker
+        self.node = self.ray.get_runtime_context().get_node_id()
+        self.node_seen = self.worker_seen = time.monotonic()
         self.room = means.workers
-        self.packed = ray.put(packed)  # once, whatever the number of actors
+        self.packed: PackedModel = self.ray.put(packed)  # once, whatever the number of actors
         # no work is lost with it, so it is begun anew however often it dies
-        self.marks: Any = ray.remote(num_cpus=0, max_restarts=-1)(Marks).remote()
-        self.errands = 0
-        self.waiting: list[tuple[int, Any]] = []
-        self.free: list[Any] = []
-        self.asked: dict[Any, tuple[Any, int, int]] = {}  # answer to come -> actor, errand, shard
-        self.opening: dict[Any, Any] = {}  # answer to come -> actor that opens its model
-        self.missing: list[float] = []  # when actors are to be started
-        self.ended = 0  # workers in a row that ended without a word of what they did
+        self.marks: Handle = self.ray.remote(num_cpus=0, max_restarts=-1)(Marks).remote()
+        self.errands_sent = 0
+        self.waiting: list[tuple[int, Careful]] = []
+        self.free: list[Handle] = []
+        self.errands: dict[Promise, Errand] = {}
+        self.opening: dict[Promise, Handle] = {}  # actors that open their model
+        self.starts: list[float] = []  # when actors are to be started
+        self.died_in_a_row = 0  # workers that ended without a word of what they did
         self.begun = False  # one has opened the model in this session
         for _ in range(means.workers):
             self.start()
 
     def connect(self) -> None:
         """Begin to speak with a cluster, or start one."""
-        ray, means = self.ray, self.means
-        address = None if means.ray == "local" else means.ray
+        address = None if self.means.ray == "local" else self.means.ray
+        cores = self.means.workers * self.means.threads + 1 if address is None else None
         try:
-            if self.own:
-                cores = means.workers * means.threads + 1
-                more: dict[str, Any] = {"num_cpus": cores} if address is None else {}
-                ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False, **more)
+            if self.owns_ray:
+                self.ray.init(
+                    address=address,
+                    num_cpus=cores,
+                    log_to_driver=False,
+                    include_dashboard=False,
+                    configure_logging=False,
+                )
         except Exception as error:  # Ray has no one error for a cluster that can't be reached
-            raise ModelError(f"Ray can't be reached at {means.ray!r} ({said(error)}).") from None
-        if address is None and ray.cluster_resources().get("GPU", 0) < means.gpus * means.workers:
+            raise ModelError(f"Ray can't be reached at {self.means.ray!r} ({first_line(error)}).") from None
+        gpus = self.ray.cluster_resources().get("GPU", 0)
+        if address is None and gpus < self.means.gpus * self.means.workers:
             raise ModelError("This machine has too few GPUs, and Ray would wait for more: leave --gpus away.")
+
+    # -- actors ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Have another actor open its model, where and when there is room."""
         remote = self.ray.remote(num_cpus=self.means.threads, num_gpus=self.means.gpus, max_restarts=0)(Actor)
         actor = remote.remote(self.where, self.spec, self.means, self.packed, self.marks)
-        self.opening[actor.identity.remote()] = actor
+        self.opening[actor.open.remote()] = actor
 
     def replace(self, reason: str) -> None:
         """Another actor in the place of one that ended; after many in a row with a pause before it."""
-        over = self.ended - STILLBORN * self.room
+        over = self.died_in_a_row - STILLBORN * self.room
         if over > 0 and not self.begun:
             raise ModelError(f"Ray's workers end before they begin ({reason}).")
         pause = min(LONGEST, 2.0 ** min(over, 10)) if over > 0 else 0.0
-        self.missing.append(time.monotonic() + pause)
+        self.starts.append(time.monotonic() + pause)
 
-    def submit(self, number: int, careful: Any) -> None:
-        self.waiting.append((number, careful))
+    def submit(self, shard: int, careful: Careful) -> None:
+        self.waiting.append((shard, careful))
         self.assign()
 
     def assign(self) -> None:
         """Start the actors whose time has come, and give shards to those that are free."""
         now = time.monotonic()
-        for _ in [when for when in self.missing if when <= now]:
+        due = [start for start in self.starts if start <= now]
+        self.starts = [start for start in self.starts if start > now]
+        for _ in due:
             self.start()
-        self.missing = [when for when in self.missing if when > now]
         while self.waiting and self.free:
-            actor, (number, careful) = self.free.pop(0), self.waiting.pop(0)
-            self.errands += 1
-            answer = actor.work.remote(self.errands, number, careful.to_dict())
-            self.asked[answer] = (actor, self.errands, number)
+            actor = self.free.pop(0)
+            shard, careful = self.waiting.pop(0)
+            self.errands_sent += 1
+            answer = actor.work.remote(self.errands_sent, shard, careful)
+            self.errands[answer] = Errand(actor, self.errands_sent, shard)
 
-    def events(self, seconds: float) -> Iterator[Any]:
+    # -- what happens ---------------------------------------------------------------------------------------
+
+    def events(self, seconds: float) -> Iterator[Event]:
         """What has happened within so many seconds."""
         self.assign()
-        answers = [*self.asked, *self.opening]
-        if answers:
-            ready, _ = self.ray.wait(answers, num_returns=1, timeout=seconds)
+        promises = [*self.errands, *self.opening]
+        ready: list[Promise] = []
+        if promises:
+            ready, _ = self.ray.wait(promises, num_returns=1, timeout=seconds)
         else:  # all that are missing have a pause
             time.sleep(seconds)
-            ready = []
         for answer in ready:
             if answer in self.opening:
-                self.opened(answer)
+                self.welcome(answer)
             else:
-                yield self.answered(answer)
-        self.look()
-        if self.asked or self.free:
-            self.seen = time.monotonic()
-        elif time.monotonic() - self.seen > PATIENCE:
-            self.seen = time.monotonic()
+                yield self.outcome(answer)
+        self.check_node()
+        if self.errands or self.free:
+            self.worker_seen = time.monotonic()
+        elif time.monotonic() - self.worker_seen > PATIENCE:
+            self.worker_seen = time.monotonic()
             yield f"Ray has had no worker for {PATIENCE:.0f} seconds: the run waits until there is room for one"
         self.assign()
 
-    def opened(self, answer: Any) -> None:
+    def welcome(self, answer: Promise) -> None:
         """An actor has its model, or has ended before."""
         actor = self.opening.pop(answer)
         try:
-            kind, told = self.ray.get(answer)
+            message: Ready | Refusal = self.ray.get(answer)
         except self.ray.exceptions.RayError as error:
-            self.check(error)
+            self.check_error(error)
             self.ray.kill(actor)  # where it is not dead, its place is another's now
-            self.ended += 1
-            self.replace(said(error))
+            self.died_in_a_row += 1
+            self.replace(first_line(error))
             return
-        if kind == "unable":
-            raise ModelError(told)
-        if told != self.identity:
-            raise ModelError(another(self.spec))
+        if isinstance(message, Refusal):
+            raise ModelError(message.reason)
+        if message.identity != self.identity:
+            raise ModelError(f"{self.spec.model!r} is another model than the run was begun with.")
         self.begun = True
         self.free.append(actor)
 
-    def answered(self, answer: Any) -> Any:
+    def outcome(self, answer: Promise) -> ShardDone | Death:
         """What became of a shard."""
-        from raison.runs.driver import Death
-
-        actor, errand, number = self.asked.pop(answer)
+        errand = self.errands.pop(answer)
         try:
-            told = self.ray.get(answer)
+            message: ShardDone | Refusal = self.ray.get(answer)
         except self.ray.exceptions.RayError as error:  # killed, out of memory, its node lost
-            self.check(error)
-            self.ray.kill(actor)
-            places = self.places()
-            chunk, text, _ = NOWHERE if places is None else places.get(errand, NOWHERE)
-            self.ended = self.ended + 1 if chunk < 0 else 0
-            self.replace(said(error))
-            return Death(number, chunk, text, said(error), outside=True)
+            self.check_error(error)
+            self.ray.kill(errand.actor)
+            position = self.positions().get(errand.number, Position())
+            self.died_in_a_row = self.died_in_a_row + 1 if position.chunk < 0 else 0
+            self.replace(first_line(error))
+            return Death(errand.shard, position.chunk, position.text, first_line(error), outside=True)
         finally:
-            self.marks.drop.remote(errand)
-        if isinstance(told, tuple):
-            raise (Unwritten if told[0] == "unwritten" else ModelError)(told[1])
-        self.ended = 0
-        self.free.append(actor)
-        return told
+            self.marks.drop.remote(errand.number)
+        if isinstance(message, Refusal):
+            raise message.error()
+        self.died_in_a_row = 0
+        self.free.append(errand.actor)
+        return message
 
-    def check(self, error: Exception) -> None:
+    def check_error(self, error: Exception) -> None:
         """Raise what no other worker can mend: a mistake in the code, or the loss of the driver's own node."""
         if isinstance(error, self.ray.exceptions.RayTaskError):
-            raise ModelError(f"Ray failed ({said(error)}).") from None
-        self.look(now=True)
+            raise ModelError(f"Ray failed ({first_line(error)}).") from None
+        self.check_node(now=True)
 
-    def look(self, now: bool = False) -> None:
+    def check_node(self, *, now: bool = False) -> None:
         """End where the node that the driver belongs to is lost: from there nothing can be asked any more."""
-        if not now and time.monotonic() - self.looked < LOOK:
+        if not now and time.monotonic() - self.node_seen < LOOK:
             return
-        self.looked = time.monotonic()
+        self.node_seen = time.monotonic()
         if any(node["NodeID"] == self.node and not node["Alive"] for node in self.ray.nodes()):
             raise ModelError(
                 "Ray has lost the node of the driver (its raylet ended); what is done is kept, and "
                 "`raison run --resume` goes on from there."
             )
 
-    def places(self) -> dict[int, Mark] | None:
-        """What the workers are about to do; None where nobody can say so at the moment."""
+    def positions(self) -> dict[int, Position]:
+        """What the workers are about to do, by errand; nothing where nobody can say so at the moment."""
         try:
-            found: dict[int, Mark] = self.ray.get(self.marks.all.remote(), timeout=ANSWER)
+            positions: dict[int, Position] = self.ray.get(self.marks.all.remote(), timeout=ANSWER)
         except self.ray.exceptions.RayError:  # it is being begun anew
-            return None
-        return found
+            return {}
+        return positions
 
-    def under(self) -> dict[int, int]:
-        places = self.places() or {}
-        return {number: places.get(errand, NOWHERE)[2] for _, errand, number in self.asked.values()}
+    def texts_under_way(self) -> dict[int, int]:
+        positions = self.positions()
+        return {errand.shard: positions.get(errand.number, Position()).done for errand in self.errands.values()}
 
     def close(self) -> None:
-        if self.own:
+        if self.owns_ray:
             self.ray.shutdown()
             return
-        for actor in (*self.free, *self.opening.values(), *(each[0] for each in self.asked.values()), self.marks):
+        working = [errand.actor for errand in self.errands.values()]
+        for actor in (*self.free, *self.opening.values(), *working, self.marks):
             self.ray.kill(actor)
 
 
-def another(spec: RunSpec) -> str:
-    return f"{spec.model!r} is another model than the run was begun with."
+def import_ray() -> ModuleType:
+    """Ray, which is an extra."""
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("ray", "ray", "A run on Ray") from None
+    return ray
 
 
-def packed_model(spec: RunSpec, means: Means, identity: str) -> Any:
-    """What an actor needs to make the model again; refused where it is not the model of the run."""
-    from raison.models.load import load
-    from raison.runs.identity import model_identity
-
-    model = load(spec.model, **means.opening)
-    if model_identity(model) != identity:
-        raise ModelError(another(spec))
-    return model.hf, model.tokenizer, model.name, model.head_statistics
-
-
-def unpacked_model(packed: Any, means: Means) -> Any:
-    """The model again, on a GPU where there is one for it."""
-    import torch
-
-    from raison.models.load import load
-
-    hf, tokenizer, name, heads = packed
-    model: Any = load(hf, tokenizer)
-    model.name = name
-    if heads:
-        model.head_statistics, model.offers = heads, model.offers | {"heads"}
-    if means.gpus and torch.cuda.is_available():
-        model.hf.to("cuda")
-    return model
+def first_line(error: Exception) -> str:
+    """What Ray says, in a line without the colours of its terminal."""
+    plain = COLOURS.sub("", str(error)).strip()
+    return (plain.splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -2,98 +2,137 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.evaluation import EvaluatedText, Evaluation, target_probability
-from raison.metrics.base import AveragedF1, Share
-from raison.runs.export import prediction_of
-from raison.runs.plan import header_of
+from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.metrics.base import Metric
+from raison.runs.lines import JsonObject
+from raison.runs.plan import Header, planned_header
+from raison.runs.records import ResultRecord, StoredNumbers, number_of_stored, probability_of
 from raison.runs.storage import Place
-from raison.runs.store import done_shards, records, spec_of
-from raison.studies.evaluate import cell, columns_of_metrics, method_list, metric_list, names_of_curves
+from raison.runs.store import done_shards, method_names, records, spec_of
+from raison.studies.evaluate import cell, columns_of_metrics, metric_list, names_of_curves
 
 __all__ = ["report"]
 
 SHOWN = 500  # texts whose scores are kept for the page: the best and worst are among them
 
+TextKey = tuple[int, int]  # the number of a text in the corpus, and of a target in it
+
 
 def report(place: Place, level: float = 0.95) -> Evaluation:
     """Methods × metrics over all texts that are done; several targets of a text count as texts of their own."""
-    spec, header = spec_of(place), header_of(place)
-    if header is None:
-        raise InputError(f"{str(place)!r} is not planned yet: run it first.")
+    spec, header = spec_of(place), planned_header(place)
     if not spec.metrics:
         raise InputError(f"The run {str(place)!r} measures nothing: its spec names no metrics.")
-    methods = [str(each.spec()) for each in method_list(spec.methods)]
+    methods = method_names(spec)
     metrics = metric_list(spec.metrics)
-    numbers: dict[str, dict[tuple[int, int], dict[str, Any]]] = {name: {} for name in methods}
-    texts: dict[tuple[int, int], EvaluatedText] = {}
-    failed = 0
+    measured = Measured(methods)
     for record in records(place):
-        if "failed" in record:
-            failed += 1
-            continue
-        for number, (each, told) in enumerate(zip(record["explanations"], record["numbers"], strict=True)):
-            key = (record["index"], number)
-            numbers[record["method"]][key] = told
-            seen = texts.get(key)
-            scores = dict(seen.units) if seen is not None else {}
-            if len(texts) <= SHOWN:
-                pairs = zip(each["units"]["names"], each["scores"], strict=True)
-                scores[record["method"]] = [[name, round(score, 6)] for name, score in pairs]
-            example = record["example"]
-            texts[key] = EvaluatedText(
-                example["id"], example["text"], example["pair"], example["label"], each["target"]["text"],
-                target_probability(prediction_of(each)), scores,
-            )  # fmt: skip
-    keys = sorted(key for key in texts if all(key in numbers[name] for name in methods))
+        measured.add(record)
+    keys = measured.complete_keys()
     if not keys:
         raise InputError(f"{str(place)!r} has no text that every method has explained yet.")
+
     settings = {
-        "split": header.split, "limit": spec.limit, "target": spec.target, "units": spec.units, "seed": spec.seed,
-        "level": level, "removal": spec.removal or "",
-    }  # fmt: skip
+        "split": header.split,
+        "limit": spec.limit,
+        "target": spec.target,
+        "units": spec.units,
+        "seed": spec.seed,
+        "level": level,
+        "removal": spec.removal or "",
+    }
     columns = columns_of_metrics(metrics)
-    cells = [
-        cell(name, column, [value_of(numbers[name][key][column.key]) for key in keys], settings)
-        for name in methods
-        for column in columns
-    ]
-    curves: dict[str, dict[str, list[float]]] = {}
-    for curve in names_of_curves(metrics):
-        curves[curve] = {}
-        for method in methods:
-            rows = [numbers[method][key][curve]["curve"] for key in keys]
-            curves[curve][method] = np.mean(rows, axis=0).tolist()
-    notes = notes_of(place, failed, len(keys))
-    shown = tuple(texts[key] for key in keys)
+    cells = []
+    for method in methods:
+        for column in columns:
+            values = [number_of_stored(measured.numbers[method][key][column.key]) for key in keys]
+            cells.append(cell(method, column, values, settings))
     return Evaluation(
-        spec.model, header.data, tuple(methods), tuple(columns), tuple(cells), shown, curves, settings, notes
+        model=spec.model,
+        data=header.data,
+        methods=tuple(methods),
+        columns=tuple(columns),
+        cells=tuple(cells),
+        texts=tuple(measured.texts[key] for key in keys),
+        curves=measured.mean_curves(metrics, keys),
+        settings=settings,
+        notes=notes_of(header, done=len(done_shards(place)), failed=measured.failed, texts=len(keys)),
     )
 
 
-def value_of(told: Any) -> Any:
-    if isinstance(told, list):
-        share = Share(*told[:2])
-        return share if len(told) == 2 else AveragedF1(share, Share(*told[2:]))
-    return float("nan") if told is None else told
+@dataclass
+class Measured:
+    """The numbers of a run and its texts, collected record by record."""
+
+    methods: list[str]
+    numbers: dict[str, dict[TextKey, StoredNumbers]] = field(init=False)  # of each method
+    texts: dict[TextKey, EvaluatedText] = field(default_factory=dict)
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        self.numbers = {method: {} for method in self.methods}
+
+    def add(self, record: ResultRecord) -> None:
+        if record.failure is not None:
+            self.failed += 1
+            return
+        for target, (explanation, numbers) in enumerate(zip(record.explanations, record.numbers_of_each, strict=True)):
+            key = (record.index, target)
+            self.numbers[record.method][key] = numbers
+            self.texts[key] = self.text_with_scores(key, record, explanation)
+
+    def text_with_scores(self, key: TextKey, record: ResultRecord, explanation: JsonObject) -> EvaluatedText:
+        """A text with the scores of this method beside those of the methods before it."""
+        earlier = self.texts.get(key)
+        scores = {} if earlier is None else dict(earlier.units)
+        if len(self.texts) <= SHOWN:
+            pairs = zip(explanation["units"]["names"], explanation["scores"], strict=True)
+            scores[record.method] = [[name, round(score, 6)] for name, score in pairs]
+        return EvaluatedText(
+            id=record.example.id,
+            text=record.example.text,
+            pair=record.example.pair,
+            label=record.example.label,
+            target=explanation["target"]["text"],
+            probability=probability_of(explanation),
+            units=scores,
+        )
+
+    def complete_keys(self) -> list[TextKey]:
+        """The texts that every method has explained."""
+        return sorted(key for key in self.texts if all(key in self.numbers[method] for method in self.methods))
+
+    def mean_curves(self, metrics: list[Metric], keys: list[TextKey]) -> dict[str, dict[str, list[float]]]:
+        """The mean of each curve over texts, method by method."""
+        curves: dict[str, dict[str, list[float]]] = {}
+        for name in names_of_curves(metrics):
+            curves[name] = {}
+            for method in self.methods:
+                rows = []
+                for key in keys:
+                    stored = self.numbers[method][key][name]
+                    if isinstance(stored, dict):
+                        rows.append(stored["curve"])
+                curves[name][method] = np.mean(rows, axis=0).tolist()
+        return curves
 
 
-def notes_of(place: Place, failed: int, count: int) -> tuple[str, ...]:
-    header = header_of(place)
-    assert header is not None
-    said = []
-    done = len(done_shards(place))
+def notes_of(header: Header, *, done: int, failed: int, texts: int) -> tuple[str, ...]:
+    """What a reader of the tables should know."""
+    notes = []
     if done < header.shards:
-        said.append(f"{done} of {header.shards} shards are done: {count} texts so far")
+        notes.append(f"{done} of {header.shards} shards are done: {texts} texts so far")
     if failed:
-        said.append(f"{failed} explanations failed")
-    for number, what in ((header.twice, "stand there more than once and count once"), (header.cut, "were cut")):
-        if number:
-            said.append(f"{number} texts {what}")
+        notes.append(f"{failed} explanations failed")
+    if header.twice:
+        notes.append(f"{header.twice} texts stand there more than once and count once")
+    if header.cut:
+        notes.append(f"{header.cut} texts were cut")
     if header.broken:
-        said.append(f"{header.broken} broken records were left out")
-    return tuple(said)
+        notes.append(f"{header.broken} broken records were left out")
+    return tuple(notes)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from raison.core import limits
 from raison.core.errors import InputError
@@ -15,7 +16,7 @@ from raison.core.from_settings import filled
 from raison.core.spec import one_of, whole
 from raison.core.units import LEVELS
 
-__all__ = ["Means", "RunSpec", "changed", "read_spec"]
+__all__ = ["Means", "RunSpec", "read_spec", "with_changes"]
 
 DOTS = 64  # in a line of a spec
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
@@ -41,22 +42,18 @@ class RunSpec:
     chunk_tokens: int = 2_048  # of the texts that are explained together
 
     def __post_init__(self) -> None:
-        for name in ("methods", "metrics"):
-            given = getattr(self, name)
-            given = (given,) if isinstance(given, str) else given
-            object.__setattr__(self, name, tuple(given) if isinstance(given, (list, tuple)) else (given,))
-            if not all(isinstance(each, str) and each.strip() for each in getattr(self, name)):
-                raise InputError(f"{name} is a list of names, such as leave_one_out.")
-        for name in ("model", "data"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name).strip():
+        object.__setattr__(self, "methods", tuple_of_names("methods", self.methods))
+        object.__setattr__(self, "metrics", tuple_of_names("metrics", self.metrics))
+        for name, value in (("model", self.model), ("data", self.data)):
+            if not is_name(value):
                 raise InputError(f"A run needs a {name}: name one.")
         if not self.methods:
             raise InputError("A run needs at least one method: name one of `raison ls methods`.")
         one_of("target", self.target, TARGETS)
         one_of("units", self.units, LEVELS)
-        for name in ("split", "removal"):
-            if not isinstance(getattr(self, name), (str, type(None))):
-                raise InputError(f"{name} is a name, not {getattr(self, name)!r}.")
+        for name, optional in (("split", self.split), ("removal", self.removal)):
+            if optional is not None and not isinstance(optional, str):
+                raise InputError(f"{name} is a name, not {optional!r}.")
         if not isinstance(self.skip_broken, bool):
             raise InputError(f"skip_broken is true or false, not {self.skip_broken!r}.")
         whole("seed", self.seed, 0)
@@ -69,8 +66,34 @@ class RunSpec:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
-    def of(cls, given: dict[str, Any], where: str) -> RunSpec:
-        return filled(cls, given, where)
+    def of(cls, settings: Mapping[str, object], where: str) -> RunSpec:
+        """The spec of settings by name; what is wrong with them is said of `where` they stand."""
+        return filled(cls, settings, where)
+
+    def settings_that_differ(self, other: RunSpec) -> list[str]:
+        """Names of the settings in which two specs differ."""
+        mine, others = asdict(self), asdict(other)
+        return [name for name in mine if mine[name] != others[name]]
+
+
+def is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def tuple_of_names(setting: str, value: object) -> tuple[str, ...]:
+    """One name or a list of names as a tuple."""
+    names = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if not all(is_name(name) for name in names):
+        raise InputError(f"{setting} is a list of names, such as leave_one_out.")
+    return names
+
+
+class LoadOptions(TypedDict):
+    """Options of `raison.load`."""
+
+    device: str | None
+    allow_pickle: bool
+    trust_remote_code: bool
 
 
 @dataclass(frozen=True)
@@ -89,10 +112,10 @@ class Means:
     gpus: float = 0.0  # of each Ray worker
 
     def __post_init__(self) -> None:
-        for name, most in (("workers", 100_000), ("threads", 1_024)):
-            whole(name, getattr(self, name), 1)
-            if getattr(self, name) > most:
-                raise InputError(f"{name} is at most {most}, not {getattr(self, name)}.")
+        for name, value, most in (("workers", self.workers, 100_000), ("threads", self.threads, 1_024)):
+            whole(name, value, 1)
+            if value > most:
+                raise InputError(f"{name} is at most {most}, not {value}.")
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"timeout is a number of seconds above 0, not {self.timeout}.")
         if self.memory is not None:
@@ -105,7 +128,7 @@ class Means:
             raise InputError("Ray puts its workers on devices itself: give gpus (--gpus 1) instead of a device.")
 
     @property
-    def opening(self) -> dict[str, Any]:
+    def load_options(self) -> LoadOptions:
         """How a worker opens its model."""
         return {
             "device": self.device,
@@ -114,18 +137,19 @@ class Means:
         }
 
     @property
-    def apart(self) -> bool:
-        """Whether work is done in processes of its own."""
-        return self.workers > 1 or self.timeout is not None or self.memory is not None
+    def in_this_process(self) -> bool:
+        """Whether the driver does the work itself."""
+        alone = self.workers == 1 and self.timeout is None and self.memory is None
+        return alone and self.ray is None
 
 
-def changed(spec: RunSpec, **changes: Any) -> RunSpec:
+def with_changes(spec: RunSpec, changes: Mapping[str, object]) -> RunSpec:
     """A spec with some settings given otherwise."""
     return RunSpec.of({**asdict(spec), **changes}, "The command")
 
 
-def read_spec(path: Path, **changes: Any) -> RunSpec:
-    """The spec of a TOML file, with some settings given otherwise."""
+def read_spec(path: Path, **changes: object) -> RunSpec:
+    """The spec of a TOML file, with some settings given otherwise; None changes nothing."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -134,13 +158,15 @@ def read_spec(path: Path, **changes: Any) -> RunSpec:
         with path.open("rb") as file:
             text = limits.read(file, limits.SPEC, repr(str(path))).decode("utf-8")
         check_keys(text)
-        given = tomllib.loads(text)
+        settings = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number that is too long
         raise InputError(f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it.") from None
-    found = RunSpec.of({**given, **{k: v for k, v in changes.items() if v is not None}}, repr(str(path)))
-    return replace(found)
+    for name, value in changes.items():
+        if value is not None:
+            settings[name] = value
+    return RunSpec.of(settings, repr(str(path)))
 
 
 def check_keys(text: str) -> None:

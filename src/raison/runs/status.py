@@ -8,20 +8,22 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
+from raison.runs.executor import ShardDone
+from raison.runs.lines import JsonObject
+from raison.runs.lock import is_driven
 from raison.runs.plan import Header, header_of
 from raison.runs.storage import Place, Unwritten
-from raison.runs.store import done_shards, explanations, homes
-from raison.runs.worker import Done
+from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 
 __all__ = ["Status", "Tally", "status_of"]
 
 NAME = "status.json"
 EVERY = 1.0  # seconds
+MOST_NOTICES = 20
 
 
 @dataclass(frozen=True)
@@ -29,78 +31,104 @@ class Status:
     """A moment of a run."""
 
     state: str  # planning | running | done | stopped | failed
-    shards: int
-    shards_done: int
-    texts: int
-    texts_done: int
-    explanations: int  # of all sessions
-    failed: int  # of all sessions
-    per_second: float  # texts, of this session
-    seconds_left: float | None
-    process: int
-    host: str
+    shards: int = 0
+    shards_done: int = 0
+    texts: int = 0
+    texts_done: int = 0
+    explanations: int = 0  # of all sessions
+    failed: int = 0  # of all sessions
+    per_second: float | None = None  # texts, of this session
+    seconds_left: float | None = None
+    process: int | None = None
+    host: str | None = None
     notices: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        if self.state == "planning":  # nothing else is known
+            return {"state": self.state, "shards_done": self.shards_done}
+        return asdict(self)
+
+    def write(self, place: Place) -> None:
+        with suppress(
+            Unwritten
+        ):  # how far it is can be told from the shards; the run itself says that the disk is full
+            place.put(NAME, (json.dumps(self.to_json(), indent=1) + "\n").encode())
 
 
 class Tally:
     """Counts what is done, and tells it; durations are told by a clock that can't be set back."""
 
-    def __init__(self, place: Place, header: Header, done: int, texts: int, failed: int = 0, explanations: int = 0):
+    def __init__(
+        self, place: Place, header: Header, *, shards: int = 0, texts: int = 0, failed: int = 0, explanations: int = 0
+    ):
         self.place, self.header = place, header
-        self.shards, self.texts, self.before = done, texts, texts
+        self.shards, self.texts, self.texts_before = shards, texts, texts
         self.explanations, self.failed = explanations, failed
         self.notices: list[str] = []
-        self.start = self.told = time.monotonic()
+        self.start = self.last_written = time.monotonic()
         self.state = "running"
-        self.under = 0  # texts that are done, of shards that are under way
+        self.texts_under_way = 0  # that are done, of shards that are under way
 
-    def add(self, done: Done) -> None:
+    def add(self, done: ShardDone) -> None:
         self.shards += 1
         self.texts += done.texts
         self.explanations += done.explanations
         self.failed += done.failed
-        self.notice(*done.notices)
+        for notice in done.notices:
+            self.notice(notice)
 
-    def notice(self, *said: str) -> None:
-        self.notices = [*self.notices, *said][-20:]
+    def notice(self, notice: str) -> None:
+        """Remember something that people should know."""
+        self.notices = [*self.notices, notice][-MOST_NOTICES:]
 
     @property
     def rate(self) -> float:
         """Texts a second, of this session."""
         spent = time.monotonic() - self.start
-        return (self.texts + self.under - self.before) / spent if spent > 0 else 0.0
+        return (self.texts + self.texts_under_way - self.texts_before) / spent if spent > 0 else 0.0
 
-    def now(self) -> Status:
+    def status(self) -> Status:
         rate = self.rate
-        left = (self.header.texts - self.texts - self.under) / rate if rate > 0 else None
+        left = None
+        if rate > 0:
+            left = round((self.header.texts - self.texts - self.texts_under_way) / rate, 1)
         return Status(
-            self.state, self.header.shards, self.shards, self.header.texts, self.texts, self.explanations, self.failed,
-            round(rate, 3), None if left is None else round(left, 1), os.getpid(), socket.gethostname(),
-            tuple(self.notices),
-        )  # fmt: skip
+            state=self.state,
+            shards=self.header.shards,
+            shards_done=self.shards,
+            texts=self.header.texts,
+            texts_done=self.texts,
+            explanations=self.explanations,
+            failed=self.failed,
+            per_second=round(rate, 3),
+            seconds_left=left,
+            process=os.getpid(),
+            host=socket.gethostname(),
+            notices=tuple(self.notices),
+        )
 
-    def tell(self, under: Mapping[int, int] | None = None, always: bool = False) -> None:
-        """`under`: how many texts are done, of each shard that is under way; lost with it if it is not finished."""
-        self.under = sum((under or {}).values())
-        rate = f"{self.rate:.3g} texts a second" if self.rate > 0 else "texts"
-        told = f"{rate}, {self.failed} failed" if self.failed else rate
-        progress.report(self.texts + self.under, self.header.texts, told)
-        if always or time.monotonic() - self.told >= EVERY:
-            self.told = time.monotonic()
-            write(self.place, self.now())
+    def tell(self, under_way: Mapping[int, int] | None = None, *, always: bool = False) -> None:
+        """Tell listeners now and the disk now and then (or `always`) how far the run is.
+
+        `under_way`: how many texts are done, of each shard that is under way; lost with it if it is not finished.
+        """
+        self.texts_under_way = sum((under_way or {}).values())
+        what = f"{self.rate:.3g} texts a second" if self.rate > 0 else "texts"
+        if self.failed:
+            what = f"{what}, {self.failed} failed"
+        progress.report(self.texts + self.texts_under_way, self.header.texts, what)
+        if always or time.monotonic() - self.last_written >= EVERY:
+            self.last_written = time.monotonic()
+            self.status().write(self.place)
 
     def end(self, state: str) -> Status:
+        """The last status of a session."""
         self.state = state
         self.tell(always=True)
-        return self.now()
+        return self.status()
 
 
-def write(place: Place, status: Status) -> None:
-    with suppress(Unwritten):  # how far it is can be told from the shards; the run itself says that the disk is full
-        place.put(NAME, (json.dumps(asdict(status), indent=1) + "\n").encode())
-
-
-def status_of(place: Place) -> dict[str, Any]:
+def status_of(place: Place) -> Status:
     """What the run says of itself, with what is really there."""
     header = header_of(place)
     if header is None:
@@ -108,42 +136,35 @@ def status_of(place: Place) -> dict[str, Any]:
             raise InputError(f"{str(place)!r} is no run: name the folder of one.")
         if done_shards(place):
             raise InputError(f"{str(place)!r} has results but no plan: put plan/ back.")
-        return {"state": "planning", "shards_done": 0}
-    try:
-        told: Any = limits.from_json(place.get(NAME) or b"{}")
-    except ValueError:
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    if not isinstance(told.get("notices", []), list):
-        del told["notices"]
+        return Status("planning")
+
+    told = last_told(place)
+    driven = is_driven(place)
     done = {number for number in done_shards(place) if number < header.shards}
-    if told.get("shards_done") != len(done) and not driven(place):
-        told["explanations"] = sum(explanations(place, name) for name in homes(place))
-    there = {"shards": header.shards, "shards_done": len(done), "texts": header.texts}
-    told = {"state": "stopped", **told, **there}
-    if not driven(place):  # files may have gone since it was told
-        whole = len(done) == header.shards
-        told["texts_done"] = sum(header.counts[number] for number in done)
-        told["seconds_left"] = 0.0 if whole else None
-        if told["state"] in ("running", "done"):
-            told["state"] = "done" if whole else "stopped"
-    return told
+    status = replace(told, shards=header.shards, shards_done=len(done), texts=header.texts)
+    if driven:
+        return status
+
+    # files may have gone since it was told
+    if told.shards_done != len(done):
+        files = shards_by_file(place)
+        status = replace(
+            status,
+            explanations=sum(count_explanations(place, name) for name in files),
+            failed=sum(count_failures(place, name) for name in files),
+        )
+    whole = len(done) == header.shards
+    if status.state in ("running", "done"):
+        status = replace(status, state="done" if whole else "stopped")
+    return replace(status, texts_done=header.texts_in(done), seconds_left=0.0 if whole else None)
 
 
-def driven(place: Place) -> bool:
-    """Whether somebody drives the run at the moment."""
-    from raison.runs.lock import NAME as LOCK
-    from raison.runs.storage import Local
-
-    if not isinstance(place, Local):
-        return place.get(LOCK) is not None
-    import fcntl
-
+def last_told(place: Place) -> Status:
+    """What stands in status.json; where that is lost or strange, nothing is known."""
+    known = {item.name for item in fields(Status)}
     try:
-        with open(place.root / LOCK) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+        stored = limits.from_json(place.get(NAME) or b"{}")
+        status = Status(**{"state": "stopped", **{name: stored[name] for name in stored if name in known}})
+        return replace(status, notices=tuple(status.notices))
+    except (ValueError, TypeError):
+        return Status("stopped", shards_done=-1)

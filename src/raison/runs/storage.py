@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from raison.core.errors import InputError, MissingExtra, RaisonError
+from raison.core.files import remove_half_written, write_whole
 
 __all__ = ["Local", "Place", "Unwritten", "place_of"]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Unwritten(RaisonError):
@@ -59,28 +65,13 @@ class Local(Place):
 
     def put(self, name: str, data: bytes) -> None:
         path = self.root / name
-        half = path.with_name(f".{path.name}.{os.getpid()}.half")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with open(half, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(half, path)
-            self.settle(path.parent)
+            with write_whole(path, durable=True) as half:
+                half.write_bytes(data)
         except OSError as error:
-            with suppress(OSError):
-                half.unlink(missing_ok=True)  # so that there is some room again
             reason = error.strerror or str(error)
             raise Unwritten(f"{str(path)!r} could not be written ({reason}): mend that, and resume the run.") from None
-
-    def settle(self, folder: Path) -> None:
-        """The name of a new file is on the disk only when its folder is."""
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
     def get(self, name: str) -> bytes | None:
         try:
@@ -117,10 +108,9 @@ class Local(Place):
         (self.root / other).parent.mkdir(parents=True, exist_ok=True)
         os.replace(self.root / name, self.root / other)
 
-    def sweep(self) -> None:
-        """Remove what killed writers left half."""
-        for path in self.root.rglob(".*.half"):
-            path.unlink(missing_ok=True)
+    def remove_half_written(self) -> None:
+        """Delete what killed writers left behind."""
+        remove_half_written(self.root)
 
 
 class Remote(Place):
@@ -143,12 +133,13 @@ class Remote(Place):
     def path(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}"
 
-    def guarded(self, action: Any, *given: Any) -> Any:
+    def guarded(self, action: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
+        """What an action of the file system returns; its errors, but for a missing file, in a sentence."""
         try:
-            return action(*given)
+            return action(*arguments, **options)
         except FileNotFoundError:
             raise
-        except Exception as error:
+        except Exception as error:  # every file system has its own
             raise Unwritten(
                 f"{self.url!r} can't be reached ({first_line(error)}): mend that, and resume the run."
             ) from None
@@ -160,27 +151,30 @@ class Remote(Place):
 
     def get(self, name: str) -> bytes | None:
         try:
-            found: bytes = self.guarded(self.fs.cat_file, self.path(name))
-            return found
+            content: bytes = self.guarded(self.fs.cat_file, self.path(name))
+            return content
         except FileNotFoundError:
             return None
 
     def names(self, folder: str) -> list[str]:
         try:
             self.fs.invalidate_cache()
-            found = self.guarded(self.fs.ls, self.path(folder), False)
+            paths = self.guarded(self.fs.ls, self.path(folder), False)
         except FileNotFoundError:
             return []
-        return sorted(path.rpartition("/")[2] for path in found)
+        return sorted(path.rpartition("/")[2] for path in paths)
 
     def entries(self) -> list[str]:
         try:
             self.fs.invalidate_cache()
-            found = [path.rstrip("/") for path in self.guarded(self.fs.ls, self.root, False)]
+            paths = self.guarded(self.fs.ls, self.root, False)
         except FileNotFoundError:
             return []
-        # some file systems list a folder as an entry of itself
-        return [path.rpartition("/")[2] for path in found if path != self.root.rstrip("/")]
+        names = []
+        for path in paths:
+            if path.rstrip("/") != self.root.rstrip("/"):  # some file systems list a folder as an entry of itself
+                names.append(path.rstrip("/").rpartition("/")[2])
+        return names
 
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):

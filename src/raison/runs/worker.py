@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-import numpy as np
+import torch
 
 from raison.api import load
 from raison.core import progress
@@ -20,76 +20,64 @@ from raison.core.records import Explanation
 from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
-from raison.metrics.base import AveragedF1, Metric, Share, Subject
+from raison.metrics.base import Metric, Subject
 from raison.metrics.runner import measure
+from raison.models.protocol import Model
 from raison.runs import lines
-from raison.runs.identity import key_of, method_identity, model_identity
-from raison.runs.plan import Header, Planned, header_of, shard_of
+from raison.runs.executor import Careful, Position, ReportPosition, ShardDone
+from raison.runs.identity import key_of, method_identity, model_identity, transformer_of
+from raison.runs.lines import JsonObject
+from raison.runs.plan import PlannedText, planned_header, shard_of
+from raison.runs.records import Failure, ResultRecord, StoredNumbers, pack_explanations, stored_numbers
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
-from raison.studies.evaluate import merged, method_list, metric_list
+from raison.studies.evaluate import method_list, metric_list
 
-__all__ = ["Careful", "Done", "Worker", "cost_name", "shard_name"]
+__all__ = ["Worker", "cost_file", "shard_file"]
 
-
-# number of a chunk, place of a text (−1: all of it), how many texts, and how many of the shard are done before
-Mark = Callable[[int, int, int, int], None]
-
-
-@dataclass
-class Careful:
-    """What earlier tries of a shard have taught."""
-
-    single: set[int] = field(default_factory=set)  # chunks whose texts are done one by one
-    poison: dict[int, str] = field(default_factory=dict)  # place of a text -> why it is not tried again
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"single": sorted(self.single), "poison": {str(k): v for k, v in self.poison.items()}}
-
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Careful:
-        return cls(set(given["single"]), {int(k): v for k, v in given["poison"].items()})
+TRIES = 2  # of a text that fails for another reason than itself
+LONGEST_REASON = 500  # characters
 
 
-@dataclass(frozen=True)
-class Done:
-    """A shard that is on the disk."""
-
-    shard: int
-    texts: int
-    explanations: int
-    failed: int
-    tokens: int
-    seconds: float  # CPU
-    notices: tuple[str, ...] = ()
-
-
-def shard_name(number: int) -> str:
+def shard_file(number: int) -> str:
     return f"shards/{number:06d}.jsonl"
 
 
-def cost_name(number: int) -> str:
+def cost_file(number: int) -> str:
     return f"costs/{number:06d}.jsonl"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A text by one method, and what that cost, which is kept in another file."""
+
+    record: ResultRecord
+    costs: list[JsonObject] | None  # of each explanation; None: it failed
+
+    def cost_to_json(self) -> JsonObject:
+        key: JsonObject = {"key": self.record.key}
+        return key if self.costs is None else {**key, "cost": self.costs}
 
 
 class Worker:
     """A model with everything that a run asks of it."""
 
-    def __init__(self, place: Place, spec: RunSpec, means: Means, model: Any = None):
+    def __init__(self, place: Place, spec: RunSpec, means: Means, model: Model | None = None):
         self.place, self.spec = place, spec
-        if model is None:
-            model = load(spec.model, **means.opening)
-        if getattr(model, "hf", None) is not None:
-            settle(model.hf)
-        self.model = model
+        self.model: Model = load(spec.model, **means.load_options) if model is None else model
+        transformer = transformer_of(self.model)
+        if transformer is not None:
+            own_memory(transformer)
         self.methods: list[Method] = method_list(spec.methods)
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
-        for each in self.methods:
-            check_needs(each, model)
-        if spec.removal is not None and spec.removal not in model.removals:
-            model.score([], removal=spec.removal)  # refuses with the sentence that names what works
-        self.identity = model_identity(model)
-        self.known = [method_identity(each) for each in self.methods]
+        for method in self.methods:
+            check_needs(method, self.model)
+        if spec.removal is not None and spec.removal not in self.model.removals:
+            self.model.score([], removal=spec.removal)  # refuses with the sentence that names what works
+
+        self.identity = model_identity(self.model)
+        self.method_identities = [method_identity(method) for method in self.methods]
+        self.method_names = [str(method.spec()) for method in self.methods]
         self.request = Request(
             target="all" if spec.target == "all" else None,
             units=spec.units,
@@ -97,51 +85,57 @@ class Worker:
             seed=spec.seed,
             truncate=True,
         )
-        self._header: Header | None = None
 
-    @property
-    def header(self) -> Header:
-        if self._header is None:
-            self._header = header_of(self.place)
-        assert self._header is not None
-        return self._header
+    @cached_property
+    def gold_share(self) -> float | None:
+        """How long a rationale is in this corpus; read when it is needed, since the worker also makes the plan."""
+        return planned_header(self.place).gold_share
 
-    def work(self, number: int, careful: Careful, mark: Mark = lambda chunk, text, size, done: None) -> Done:
-        """Do a shard and write it; `mark` is told what is about to be done."""
+    def work(self, number: int, careful: Careful, report_position: ReportPosition = lambda position: None) -> ShardDone:
+        """Do a shard and write it; `report_position` is told what is about to be done."""
         clock = time.process_time()
         shard = shard_of(self.place, number)
-        records: list[dict[str, Any]] = []
-        costs: list[dict[str, Any]] = []
         notices: list[str] = []
+        results: list[Result] = []
         done = 0
         for chunk, places in enumerate(shard.chunks):
-            texts = [(place, shard.texts[place]) for place in places]
-            alone = chunk in careful.single or any(place in careful.poison for place in places)
-            found = None
-            if not alone:
-                mark(chunk, -1, len(texts), done)
-                found = self.together([text for _, text in texts], notices)
-            if found is None:
-                found = []
-                for before, (place, text) in enumerate(texts, done):
-                    mark(chunk, place, 1, before)
-                    found += self.alone(text, careful.poison.get(place), notices)
-            for record, cost in found:
-                records.append(record)
-                costs.append(cost)
+            texts = [shard.texts[place] for place in places]
+            together = None
+            if not careful.asks_for_single_texts(chunk, places):
+                report_position(Position(chunk, -1, len(texts), done))
+                together = self.explain_together(texts, notices)
+            if together is not None:
+                results += together
+            else:
+                for offset, (place, text) in enumerate(zip(places, texts, strict=True)):
+                    report_position(Position(chunk, place, 1, done + offset))
+                    results += self.explain_alone(text, careful.poison.get(place))
             done += len(texts)
-        self.place.put(cost_name(number), lines.packed(costs, [number]))
-        self.place.put(shard_name(number), lines.packed(records, [number]))  # last: where it is, the shard is done
-        failed = sum("failed" in record for record in records)
-        made = sum(len(record.get("explanations", ())) for record in records)
-        tokens = sum(text.tokens for text in shard.texts)
-        spent = time.process_time() - clock
-        return Done(number, len(shard.texts), made, failed, tokens, spent, tuple(notices))
 
-    def together(self, texts: Sequence[Planned], notices: list[str]) -> list[tuple[dict, dict]] | None:
-        """The records of some texts; None where one of them stands in the way, or memory does."""
+        self.write(number, results)
+        return ShardDone(
+            shard=number,
+            texts=len(shard.texts),
+            explanations=sum(len(result.record.explanations) for result in results),
+            failed=sum(result.record.failure is not None for result in results),
+            tokens=sum(text.tokens for text in shard.texts),
+            seconds=time.process_time() - clock,
+            notices=tuple(notices),
+        )
+
+    def write(self, number: int, results: Sequence[Result]) -> None:
+        """Write the files of a shard; the records come last: where they are, the shard is done."""
+        costs = [result.cost_to_json() for result in results]
+        records = [result.record.to_json() for result in results]
+        self.place.put(cost_file(number), lines.pack(costs, [number]))
+        self.place.put(shard_file(number), lines.pack(records, [number]))
+
+    # -- from texts to records ------------------------------------------------------------------------------
+
+    def explain_together(self, texts: Sequence[PlannedText], notices: list[str]) -> list[Result] | None:
+        """The results of some texts; None where one of them stands in the way, or memory does."""
         try:
-            return self.explained(texts)
+            return self.explain(texts)
         except RaisonError:
             return None
         except Exception as error:
@@ -150,113 +144,102 @@ class Worker:
         gc.collect()
         if len(texts) == 1:
             return None
+
         notices.append(f"{len(texts)} texts did not fit into memory together: half as many were taken.")
         half = len(texts) // 2
-        parts = [self.together(part, notices) for part in (texts[:half], texts[half:])]
-        return None if None in parts else [pair for part in parts for pair in part]  # type: ignore[union-attr]
+        first = self.explain_together(texts[:half], notices)
+        second = self.explain_together(texts[half:], notices)
+        return None if first is None or second is None else first + second
 
-    def alone(self, text: Planned, poison: str | None, notices: list[str]) -> list[tuple[dict, dict]]:
-        """The records of one text; what goes wrong is recorded, after a second try where that could help."""
-        reason, tries = poison or "", 2
-        if poison is None:
-            for number in (1, 2):
-                try:
-                    return self.explained([text])
-                except InputError as error:
-                    reason, tries = str(error), number
-                    break  # the text is the reason: it will be so again
-                except Exception as error:
-                    gc.collect()
-                    reason = "out of memory" if out_of_memory(error) else f"{type(error).__name__}: {error}"
-        failed = {"reason": reason[:500], "tries": tries}
-        return [
-            (
-                {**self.head(text, known, method), "failed": failed},
-                {"key": key_of(self.identity, self.spec, known, text.example)},
+    def explain_alone(self, text: PlannedText, poison: str | None) -> list[Result]:
+        """The results of one text; what goes wrong is recorded, after a second try where that could help."""
+        if poison is not None:
+            return self.failed(text, Failure(poison[:LONGEST_REASON], TRIES))
+        reason = ""
+        for number in range(1, TRIES + 1):
+            try:
+                return self.explain([text])
+            except InputError as error:  # the text is the reason: it will be so again
+                return self.failed(text, Failure(str(error)[:LONGEST_REASON], number))
+            except Exception as error:
+                gc.collect()
+                reason = "out of memory" if out_of_memory(error) else f"{type(error).__name__}: {error}"
+        return self.failed(text, Failure(reason[:LONGEST_REASON], TRIES))
+
+    def failed(self, text: PlannedText, failure: Failure) -> list[Result]:
+        """What is recorded of a text that can't be explained."""
+        heads = self.heads(text)
+        return [Result(replace(head, failure=failure), costs=None) for head in heads]
+
+    def heads(self, text: PlannedText) -> Iterator[ResultRecord]:
+        """The records of a text, method by method, without what the methods say."""
+        for name, identity in zip(self.method_names, self.method_identities, strict=True):
+            yield ResultRecord(
+                key=key_of(self.identity, self.spec, identity, text.example),
+                index=text.index,
+                example=text.example,
+                method=name,
             )
-            for known, method in zip(self.known, self.methods, strict=True)
-        ]
 
-    def head(self, text: Planned, known: list[Any], method: Method) -> dict[str, Any]:
-        example = text.example
-        return {
-            "key": key_of(self.identity, self.spec, known, example),
-            "index": text.index,
-            "example": example.to_dict(),
-            "method": str(method.spec()),
-        }
-
-    def explained(self, texts: Sequence[Planned]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """(result, cost) of every text by every method, text by text."""
+    def explain(self, texts: Sequence[PlannedText]) -> list[Result]:
+        """The results of every text by every method, text by text."""
         examples = [replace(text.example, id=str(text.index)) for text in texts]
         by_method: list[dict[str, list[Explanation]]] = []
         forget_failures(self.model)
         with progress.silence():
             for run in run_methods(self.model, examples, self.methods, self.request):
-                grouped: dict[str, list[Explanation]] = {example.id: [] for example in examples}
-                for each in run.explanations:
-                    grouped[each.encoding.id].append(each)
-                by_method.append(grouped)
-            numbers = self.measured(texts, by_method) if self.metrics else None
-        records = []
+                by_text: dict[str, list[Explanation]] = {example.id: [] for example in examples}
+                for explanation in run.explanations:
+                    by_text[explanation.encoding.id].append(explanation)
+                by_method.append(by_text)
+            numbers = self.measure(texts, by_method) if self.metrics else None
+
+        results = []
         for text in texts:
-            for number, (told, method) in enumerate(zip(self.known, self.methods, strict=True)):
-                mine = by_method[number][str(text.index)]
-                result, cost = packed_group(mine)
-                result = {**self.head(text, told, method), **result}
+            for head, of_texts in zip(self.heads(text), by_method, strict=True):
+                explanations = of_texts[str(text.index)]
+                packed = pack_explanations(explanations)
+                record = replace(head, encodings=tuple(packed.encodings), explanations=tuple(packed.explanations))
                 if numbers is not None:
-                    result["numbers"] = [numbers[id(each)] for each in mine]
-                records.append((result, {"key": result["key"], "cost": cost}))
-        return records
+                    record = replace(record, numbers=tuple(numbers[id(each)] for each in explanations))
+                results.append(Result(record, packed.costs))
+        return results
 
-    def measured(self, texts: Sequence[Planned], by_method: list[dict[str, list[Explanation]]]) -> dict[int, Any]:
+    def measure(
+        self, texts: Sequence[PlannedText], by_method: Sequence[dict[str, list[Explanation]]]
+    ) -> dict[int, StoredNumbers]:
         """Numbers of every explanation by its id()."""
-        every, subjects = [], []
-        cache: dict[Any, Any] = {}
-        for method, grouped in zip(self.methods, by_method, strict=True):
+        cache: dict[object, object] = {}
+        subjects = []
+        for method, by_text in zip(self.methods, by_method, strict=True):
             for text in texts:
-                for each in grouped[str(text.index)]:
-                    again = lambda other, m=method, e=each: scores_again(other, m, e, self.spec.seed)  # noqa: E731
-                    every.append(each)
-                    share = self.header.gold_share
-                    given = (self.model, self.spec.removal, self.spec.seed, share, again, cache)
-                    subjects.append(Subject(each, text.example, *given))
-        found = measure(self.model, subjects, self.metrics, self.spec.removal)
-        return {id(each): plain_numbers(merged(row)) for each, row in zip(every, found, strict=True)}
+                for explanation in by_text[str(text.index)]:
+                    subjects.append(self.subject(method, text, explanation, cache))
+        measured = measure(self.model, subjects, self.metrics, self.spec.removal)
+
+        numbers = {}
+        for subject, row in zip(subjects, measured, strict=True):
+            numbers[id(subject.explanation)] = stored_numbers(row)
+        return numbers
+
+    def subject(
+        self, method: Method, text: PlannedText, explanation: Explanation, cache: dict[object, object]
+    ) -> Subject:
+        """What metrics are told about an explanation."""
+        return Subject(
+            explanation=explanation,
+            example=text.example,
+            model=self.model,
+            removal=self.spec.removal,
+            seed=self.spec.seed,
+            gold_share=self.gold_share,
+            again=lambda other: scores_again(other, method, explanation, self.spec.seed),
+            cache=cache,
+        )
 
 
-def settle(hf: Any) -> None:
+def own_memory(transformer: torch.nn.Module) -> None:
     """Put the weights into memory of their own: where they lie (in a mapped file, in Ray's store) decides which kernels
     run, and with them the last digits; so workers of all kinds give the same bytes."""
-    for tensor in (*hf.parameters(), *hf.buffers()):
+    for tensor in (*transformer.parameters(), *transformer.buffers()):
         tensor.data = tensor.data.clone()
-
-
-def plain_numbers(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers as JSON holds them: a share as its two parts, the F1 of averages as four, what is not defined as null."""
-    made: dict[str, Any] = {}
-    for key, value in numbers.items():
-        if isinstance(value, Share):
-            made[key] = [float(value.part), float(value.whole)]
-        elif isinstance(value, AveragedF1):
-            made[key] = [float(number) for number in value.sums]
-        elif isinstance(value, np.ndarray):
-            made[key] = {"curve": value.tolist()}
-        else:
-            made[key] = float(value) if np.isfinite(value) else None
-    return made
-
-
-def packed_group(found: Sequence[Explanation]) -> tuple[dict[str, Any], list[Any]]:
-    """Explanations of one text: encodings once each, what they cost apart."""
-    encodings: list[dict[str, Any]] = []
-    made, costs = [], []
-    for each in found:
-        whole = each.to_dict()
-        costs.append(whole.pop("cost"))
-        whole.pop("model")  # of the whole run
-        encoding = {**whole.pop("encoding"), "id": ""}
-        if encoding not in encodings:
-            encodings.append(encoding)
-        made.append({**whole, "encoding": encodings.index(encoding)})
-    return {"encodings": encodings, "explanations": made}, costs

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.show.figure.canvas import FAINT, QUIET
-from raison.show.figure.savefig import press
+from raison.show.figure.savefig import save_figure
 from raison.show.scale import HUES
 from raison.show.wording import clean
 
@@ -67,7 +67,7 @@ def draw_compatibility(found: Any, path: str | os.PathLike[str]) -> None:
                 axes.spines[side].set_visible(False)
         return figure
 
-    press(drawn, path)
+    save_figure(drawn, path)
 
 
 def on_subsets(axes: Any, found: Any) -> None:

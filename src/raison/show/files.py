@@ -14,6 +14,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
 from raison.core.outputs import replacing
 from raison.core.records import Explanation
+from raison.show.head_selection import HeadSelection, HeadStatistics
 
 __all__ = ["chosen", "draw", "read_saved", "whole"]
 
@@ -91,7 +92,7 @@ def write(saved: Any, path: Path) -> None:
         keys = tuple(saved.curves) or tuple(column.key for column in saved.columns)
         draw_curves(saved, keys[:4], path)
     elif isinstance(saved, Artifact):
-        from raison.show.heads import draw_heads
+        from raison.show.figure.heads import draw_heads
 
         draw_heads(chosen(saved), path)
     else:
@@ -112,14 +113,6 @@ def page_of(saved: Any) -> str:
     return to_html(saved)
 
 
-def chosen(saved: Artifact) -> Any:
+def chosen(saved: Artifact) -> HeadSelection:
     """The heads above the usual thresholds (`raison heads` has options for others)."""
-    import numpy as np
-
-    from raison.show.heads import Chosen
-
-    empty = np.zeros((0, 0), bool)
-    look = Chosen(saved, empty, empty)
-    shares = look.shares
-    margins = Chosen(saved, np.zeros(shares.shape, bool), np.zeros(shares.shape, bool)).margins[0]
-    return Chosen(saved, margins > look.syntactic, shares > look.positional)
+    return HeadSelection.by_usual_thresholds(HeadStatistics.of(saved))

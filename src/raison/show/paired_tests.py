@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.scoreboard import GAP, number, warning_of_few
+from raison.show.scoreboard import number, warning_of_few
+from raison.show.terminal.scoreboard import GAP
 from raison.show.wording import clean
 
 __all__ = ["chance", "render_verdicts"]

@@ -33,8 +33,14 @@ class Step:
 
     def change(self, minus: str = "−") -> str:
         """`+ what was added` and `− what was removed`."""
-        parts = [f"+ {self.added}" if self.added else "", f"{minus} {self.removed}" if self.removed else ""]
-        return "  ".join(filter(None, parts)) or ("start" if self.number is not None else "the whole context")
+        parts = []
+        if self.added:
+            parts.append(f"+ {self.added}")
+        if self.removed:
+            parts.append(f"{minus} {self.removed}")
+        if parts:
+            return "  ".join(parts)
+        return "the whole context" if self.number is None else "start"
 
 
 def measure(explanation: Explanation) -> str:
@@ -46,56 +52,70 @@ def measure(explanation: Explanation) -> str:
 
 def runners_up(explanation: Explanation) -> str:
     """What the others of a step are called; `refined` ranks by the lead over other predictions as well."""
-    led = explanation.method.startswith("refined") and certificate_of(explanation).rule.startswith("argmax")
-    return "runners-up, by lead" if led else "runners-up"
+    by_lead = explanation.method.startswith("refined") and certificate_of(explanation).rule.startswith("argmax")
+    return "runners-up, by lead" if by_lead else "runners-up"
 
 
 def path(explanation: Explanation, dots: str = "…") -> list[Step]:
     """All steps, and at the end what the whole context gives; `dots` end names that are cut."""
-    certificate = certificate_of(explanation)
     if not explanation.steps:
         return []
-    probabilities = [step.probability for step in explanation.steps] + [certificate.full_probability]
-    highest = max((each for each in probabilities if each is not None), default=0.0)
-    as_probability = reading(explanation.steps)
-
-    shown = []
+    highest = highest_probability(explanation)
+    to_probability = reading_of_values(explanation.steps)
+    steps = []
     for number, step in enumerate(explanation.steps):
-        moved = {*step.added, *step.removed}
-        rivals = []
-        for unit, value in step.candidates:
-            if unit not in moved:
-                probability = None if as_probability is None else as_probability(value)
-                rivals.append((names(explanation, [unit], dots), figure(value, probability)))
-        shown.append(
-            Step(
-                number=number,
-                added=names(explanation, step.added, dots),
-                removed=names(explanation, step.removed, dots),
-                size=step.size,
-                figure=figure(step.value, step.probability),
-                weight=weight(step.probability, highest),
-                enough=step.sufficient,
-                rivals=tuple(rivals),
-            )
+        shown = Step(
+            number=number,
+            added=unit_names(explanation, step.added, dots),
+            removed=unit_names(explanation, step.removed, dots),
+            size=step.size,
+            figure=figure(step.value, step.probability),
+            weight=bar_length(step.probability, highest),
+            enough=step.sufficient,
+            rivals=rivals_of(explanation, step, to_probability, dots),
         )
+        steps.append(shown)
+
+    certificate = certificate_of(explanation)
     if certificate.full_value is not None or certificate.full_probability is not None:
-        whole = Step(
+        whole_context = Step(
             number=None,
             added="",
             removed="",
             size=len(explanation.units),
             figure=figure(certificate.full_value, certificate.full_probability),
-            weight=weight(certificate.full_probability, highest),
+            weight=bar_length(certificate.full_probability, highest),
             enough=certificate.status != "impossible",
         )
-        shown.append(whole)
-    return shown
+        steps.append(whole_context)
+    return steps
 
 
-def weight(probability: float | None, highest: float) -> float | None:
+def highest_probability(explanation: Explanation) -> float:
+    """The largest probability of all steps and of the whole context; 0 where there are none."""
+    probabilities = [step.probability for step in explanation.steps]
+    probabilities.append(certificate_of(explanation).full_probability)
+    return max((each for each in probabilities if each is not None), default=0.0)
+
+
+def rivals_of(
+    explanation: Explanation, step: SearchStep, to_probability: Callable[[float], float] | None, dots: str
+) -> tuple[tuple[str, str], ...]:
+    """Names and figures of the candidates of a step that were not chosen."""
+    moved = {*step.added, *step.removed}
+    rivals = []
+    for unit, value in step.candidates:
+        if unit not in moved:
+            probability = None if to_probability is None else to_probability(value)
+            rivals.append((unit_names(explanation, [unit], dots), figure(value, probability)))
+    return tuple(rivals)
+
+
+def bar_length(probability: float | None, highest: float) -> float | None:
     """The length of a bar, relative to the longest."""
-    return probability / highest if probability is not None and highest > 0 else None
+    if probability is None or highest <= 0:
+        return None
+    return probability / highest
 
 
 def figure(value: float | None, probability: float | None) -> str:
@@ -105,8 +125,8 @@ def figure(value: float | None, probability: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def reading(steps: Sequence[SearchStep]) -> Callable[[float], float] | None:
-    """How values become probabilities, as told by the steps that give both; None where neither exp nor nothing fits."""
+def reading_of_values(steps: Sequence[SearchStep]) -> Callable[[float], float] | None:
+    """How values become probabilities, as the steps show that give both: by exp or as they are; None: neither fits."""
     pairs = []
     for step in steps:
         if step.probability is not None and step.value is not None:
@@ -121,19 +141,21 @@ def exponential(value: float) -> float:
     return math.exp(min(value, 700.0))
 
 
-def names(explanation: Explanation, units: Sequence[int], dots: str) -> str:
+def unit_names(explanation: Explanation, units: Sequence[int], dots: str) -> str:
+    """Units by their names; many are counted."""
     if len(units) > NAMED:
         return count(len(units), explanation.units.level)
-    return ", ".join(short(explanation.units.names[u], LONGEST, dots) for u in units)
+    return ", ".join(short(explanation.units.names[unit], LONGEST, dots) for unit in units)
 
 
 def excerpt(steps: Sequence[Step]) -> list[Step | int]:
     """The first and last steps and the first that is enough; a number stands for steps left out."""
     turn = next((place for place, step in enumerate(steps) if step.enough), 0)
-    shown = {*range(FIRST), turn, *range(len(steps) - LAST - 1, len(steps))}
+    chosen = {*range(FIRST), turn, *range(len(steps) - LAST - 1, len(steps))}
     found: list[Step | int] = []
     for place, step in enumerate(steps):
-        if place in shown or (place - 1 in shown and place + 1 in shown):  # a gap of one is no gain
+        fills_gap_of_one = place - 1 in chosen and place + 1 in chosen  # leaving it out would be no gain
+        if place in chosen or fills_gap_of_one:
             found.append(step)
         elif found and isinstance(found[-1], int):
             found[-1] += 1

@@ -47,7 +47,7 @@ def flow(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
     marked = golden(encoding, gold)
     passages: list[Passage] = []
     for index, name in enumerate(encoding.segments):
-        pieces = tuple(cut(explanation, index, gold=marked[index]))
+        pieces = tuple(cut(explanation, index, marked[index]))
         if name == "continuation" and passages:
             passages[-1] = Passage(passages[-1].name, passages[-1].pieces + pieces)
         elif pieces:
@@ -64,7 +64,7 @@ def grounded(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passag
     marked = golden(explanation.encoding, gold)[0]
     passages = []
     for passage in explanation.grounding.passages:
-        pieces = cut(explanation, 0, passage.start, passage.end, marked)
+        pieces = cut(explanation, 0, marked, low=passage.start, high=passage.end)
         passages.append(Passage(passage.name, tuple(pieces)))
     return passages
 
@@ -92,10 +92,13 @@ def golden(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray]:
 
 
 def given(explanation: Explanation) -> np.ndarray:
-    """[t] what this target can't do without and is no unit, such as the last token before a prediction; a prompt
-    template and special tokens are there for every target and not counted."""
+    """[t] what this target can't do without and is no unit, such as the last token before a prediction.
+
+    A prompt template and special tokens are there for every target and not counted.
+    """
     encoding, target = explanation.encoding, explanation.target
-    return target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+    tokens: np.ndarray = target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+    return tokens
 
 
 def selected(piece: Piece, explanation: Explanation) -> bool:
@@ -116,50 +119,79 @@ def selection(explanation: Explanation) -> bool:
 
 
 def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:
-    """The pieces without the middle of long stretches in which nothing is selected or gold, or without all behind
-    their start where no `tail` is wanted."""
+    """The pieces without the middle of long stretches in which nothing is selected or gold.
+
+    Where no `tail` is wanted, all behind the start of such a stretch is left out.
+    """
     found: list[Piece] = []
-    for chosen, group in groupby(pieces, lambda piece: piece.gold or selected(piece, explanation)):
+    for matters, group in groupby(pieces, lambda piece: piece.gold or selected(piece, explanation)):
         stretch = list(group)
         text = "".join(piece.text for piece in stretch)
-        if chosen or len(text) <= 2 * AROUND + 40:
+        if matters or len(text) <= 2 * AROUND + 40:
             found += stretch
             continue
         first = text[:AROUND].rpartition(" ")[0] or text[:AROUND]
-        last = (text[-AROUND:].partition(" ")[2] or text[-AROUND:]) if tail else ""
+        last = ""
+        if tail:
+            last = text[-AROUND:].partition(" ")[2] or text[-AROUND:]
         found.append(Piece(first + dots + last))
     return found
 
 
+# -- from characters to pieces -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Characters of one unit, or of several that share them; a special token has none."""
+
+    start: int
+    end: int
+    units: tuple[int, ...]
+
+    @property
+    def is_special(self) -> bool:
+        return self.start == self.end
+
+    def is_outside(self, low: int, high: int) -> bool:
+        """Whether none of its characters is one of low..high."""
+        if self.end < low or self.start > high:
+            return True
+        return not self.is_special and (self.end == low or self.start == high)
+
+
 def cut(
-    explanation: Explanation, index: int, low: int = 0, high: int | None = None, gold: np.ndarray | None = None
+    explanation: Explanation, index: int, gold: np.ndarray, *, low: int = 0, high: int | None = None
 ) -> Iterator[Piece]:
-    """The pieces of one segment in reading order, or of the characters low..high of it; `gold` says for each character
-    whether people marked it."""
+    """The pieces of one segment in reading order, or of the characters low..high of it.
+
+    `gold` says for each character whether people marked it.
+    """
     text, kinds, cursor = explanation.encoding.texts[index], kinds_of(explanation, index), low
     high = len(text) if high is None else min(high, len(text))
-    people = np.zeros(len(text), bool) if gold is None else gold
-
-    def between(end: int) -> Iterator[Piece]:
-        for (kind, marked), places in groupby(range(cursor, end), lambda place: (kinds[place], bool(people[place]))):
-            yield Piece("".join(text[p] for p in places), (), kind, marked)
-
-    for start, end, units in spots(explanation, index):
-        if end < low or start > high or (start < end and (end == low or start == high)):
+    for spot in spots(explanation, index):
+        if spot.is_outside(low, high):
             continue
-        special, start, end = start == end, max(start, low), min(end, high)
-        yield from between(start)
+        start, end = max(spot.start, low), min(spot.end, high)
+        yield from pieces_between_units(text, kinds, gold, cursor, start)
         cursor = max(cursor, end)
-        if special:
-            yield Piece(explanation.units.names[units[0]], units, "special")
+        if spot.is_special:
+            yield Piece(explanation.units.names[spot.units[0]], spot.units, "special")
             continue
-        kind = next((k for k in kinds[start:end] if k in ("target", "outcome")), "plain")
-        blank = text[start:end].isspace()
-        for marked, places in groupby(range(start, end), lambda place: bool(people[place])):
-            shown = "".join(text[p] for p in places)
-            # a line break that has a score must be seen
-            yield Piece(shown.replace("\n", "⏎\n") if blank else shown, units, kind, marked)
-    yield from between(high)
+        kind = next((kind for kind in kinds[start:end] if kind in ("target", "outcome")), "plain")
+        is_blank = text[start:end].isspace()
+        for marked, places in groupby(range(start, end), lambda place: bool(gold[place])):
+            shown = "".join(text[place] for place in places)
+            if is_blank:
+                shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
+            yield Piece(shown, spot.units, kind, marked)
+    yield from pieces_between_units(text, kinds, gold, cursor, high)
+
+
+def pieces_between_units(text: str, kinds: Sequence[str], gold: np.ndarray, start: int, end: int) -> Iterator[Piece]:
+    """The pieces of characters that belong to no unit."""
+    for (kind, marked), places in groupby(range(start, end), lambda place: (kinds[place], bool(gold[place]))):
+        yield Piece("".join(text[place] for place in places), (), kind, marked)
 
 
 def kinds_of(explanation: Explanation, index: int) -> list[str]:
@@ -175,15 +207,14 @@ def kinds_of(explanation: Explanation, index: int) -> list[str]:
 
     mark(here, "plain")
     if explanation.certificate is not None:  # what is kept besides the rationale
-        for t in here[given(explanation)[here]]:
-            for place in range(encoding.start[t], encoding.end[t]):
+        for token in here[given(explanation)[here]]:
+            for place in range(encoding.start[token], encoding.end[token]):
                 kinds[place] = "plain" if encoding.texts[index][place].isspace() else "given"
-    if not target.positions:
-        return kinds
-    first, last = min(target.positions), max(target.positions)
-    if target.generated:
-        mark(here[here > last], "unseen")
-    mark(here[(here >= first) & (here <= last)], outcome(explanation, index))
+    if target.positions:
+        first, last = min(target.positions), max(target.positions)
+        if target.generated:
+            mark(here[here > last], "unseen")
+        mark(here[(here >= first) & (here <= last)], outcome(explanation, index))
     return kinds
 
 
@@ -192,23 +223,28 @@ def outcome(explanation: Explanation, index: int) -> str:
     return "outcome" if explanation.encoding.segments[index] == "continuation" else "target"
 
 
-def spots(explanation: Explanation, index: int) -> list[tuple[int, int, tuple[int, ...]]]:
-    """(start, end, units) of a segment in reading order; units that share characters share a spot."""
-    encoding, units = explanation.encoding, explanation.units
-    found: list[tuple[int, int, int, int]] = []  # start, end, first token, unit
-    for unit, (segment, start, end) in enumerate(units.spans):
+def spots(explanation: Explanation, index: int) -> list[Spot]:
+    """Where the units of a segment stand, in reading order; units that share characters share a spot."""
+    places = []  # start, first token, end, unit: in reading order when they are sorted
+    for unit, (segment, start, end) in enumerate(explanation.units.spans):
         if segment != index:
             continue
-        token = int(np.flatnonzero(units.of == unit)[0])
-        if start < 0:  # a special token stands behind the characters of the tokens before it
-            before = np.flatnonzero((encoding.segment[:token] == index) & (encoding.start[:token] >= 0))
-            start = end = int(encoding.end[before].max()) if len(before) else 0
-        found.append((start, end, token, unit))
-    spots: list[tuple[int, int, tuple[int, ...]]] = []
-    for start, end, _, unit in sorted(found, key=lambda f: (f[0], f[2])):
-        if spots and end > start and start < spots[-1][1]:
-            low, high, sharing = spots[-1]
-            spots[-1] = (low, max(high, end), (*sharing, unit))
+        token = int(np.flatnonzero(explanation.units.of == unit)[0])
+        if start < 0:
+            start = end = end_of_text_before(explanation.encoding, index, token)
+        places.append((start, token, end, unit))
+
+    spots: list[Spot] = []
+    for start, _, end, unit in sorted(places, key=lambda place: place[:2]):
+        if spots and end > start and start < spots[-1].end:
+            last = spots[-1]
+            spots[-1] = Spot(last.start, max(end, last.end), (*last.units, unit))
         else:
-            spots.append((start, end, (unit,)))
+            spots.append(Spot(start, end, (unit,)))
     return spots
+
+
+def end_of_text_before(encoding: Encoding, index: int, token: int) -> int:
+    """Where a special token stands: behind the characters of the tokens before it."""
+    before = np.flatnonzero((encoding.segment[:token] == index) & (encoding.start[:token] >= 0))
+    return int(encoding.end[before].max()) if len(before) else 0

@@ -44,7 +44,7 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.core.text_splitting import stripped_span
 from raison.datasets.conllu import Sentence
-from raison.methods.headmask import head_masks
+from raison.methods.head_masks import head_masks
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["RELATIONS", "head_statistics"]

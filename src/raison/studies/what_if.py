@@ -13,7 +13,7 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.records import Explanation
 from raison.engine import scores_again
 from raison.methods.base import Method
-from raison.methods.headmask import measured
+from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
 from raison.models.protocol import Model, Question
 
@@ -30,7 +30,7 @@ def without(model: Any, explanation: Explanation, removed: Sequence[int], remova
         target = replace(target, output="log_prob")
     chosen = np.ones((2, len(units)), bool)
     chosen[1, list(removed)] = False
-    keep = (units.keep(chosen) | target.given(encoding)) & target.inputs(len(encoding))
+    keep = target.visible(units.keep(chosen), encoding)
     (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
     value = scored.value.sum(-1)
     if model.probable and target.contrast is None:
@@ -81,7 +81,7 @@ def heads_of(model: Any, explanation: Explanation) -> dict[str, Any]:
     file = model.head_statistics
     if file:
         artifact = Artifact.open(file, "heads")
-        synt, pos = measured(artifact)
+        synt, pos = head_strengths(artifact)
         if synt.shape == carried.shape:
             found["syntactic"] = [[each if np.isfinite(each) else None for each in row] for row in synt.tolist()]
             found["positional"] = pos.tolist()

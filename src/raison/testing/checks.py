@@ -24,6 +24,7 @@ from raison.core.registry import methods
 from raison.methods.base import Method
 from raison.models.probe import difference, subject
 from raison.models.protocol import PREDICTED, InspectableModel, Model, Prediction, Question, TargetSpec
+from raison.models.weight_fingerprint import bytes_of_tensor
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
 
@@ -46,7 +47,7 @@ def state_of(model: Any) -> str:
     for name, tensor in [*model.hf.named_parameters(), *model.hf.named_buffers()]:
         facts = (name, tensor.data_ptr(), tensor._version, tensor.requires_grad, tensor.grad is None, tensor.dtype)
         digest.update(repr(facts).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(bytes_of_tensor(tensor))
     for name, module in model.hf.named_modules():
         hooks = (len(module._forward_hooks), len(module._forward_pre_hooks), len(module._backward_hooks))
         digest.update(repr((name, id(module), module.training, hooks, sorted(module.__dict__))).encode())

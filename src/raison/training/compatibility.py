@@ -11,34 +11,44 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import nn
 
 from raison.core.errors import InputError
 from raison.core.spec import between, one_of, whole
-from raison.models.attention.hook import clone
+from raison.models.attention.view import clone
 from raison.models.load import load, placed
-from raison.training.dropout import COINS, Keeps, Rule, Side, drawn, rule_of
-from raison.training.dropout_attention import attending, keeping_only, reach_of
-from raison.training.fit import CHECKPOINT, OWN, Course, fit, prepared, saved, writing
-from raison.training.lm_data import Feed, Row, blocks, examples_of, joined, named, several, translations
+from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
+from raison.training.course import Course
+from raison.training.data_names import named, several
+from raison.training.dropout import COINS, rule_of
+from raison.training.dropout_attention import attending, reach_of
+from raison.training.feed import Feed
+from raison.training.fit import fit
+from raison.training.lm_data import Material, Row, blocks, join_materials, training_examples
 from raison.training.lora import with_lora, write_adapter
-from raison.training.seeds import generator
+from raison.training.partial_contexts import PartialContexts
+from raison.training.translation_data import translations
 
-__all__ = ["REPORT", "Setup", "Task", "perplexities", "train_compatibility"]
+if TYPE_CHECKING:
+    from raison.models.protocol import Model
+    from raison.models.transformers_model import TransformersWriter
+
+__all__ = ["REPORT", "Setup", "base_of", "train_compatibility", "trainable_copy"]
 
 REPORT = "training.json"
-RATES = {True: 5e-4, False: 5e-5}  # with LoRA, and of all weights
+RATE_OF_LORA, RATE_OF_ALL = 5e-4, 5e-5
 LOOKED = 12  # rows on which a run looks at itself
 TESTED = 48  # rows on which it is measured before and after
-IGNORED = -100
+
+Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
+Report: TypeAlias = dict[str, Any]  # what training.json holds
 
 
 @dataclass(frozen=True)
@@ -67,8 +77,12 @@ class Setup:
         between("mix", self.mix, 0, 1)
         one_of("coins", self.coins, COINS)
         between("held", self.held, 0, 0.9)
-        for name, least in (("steps", 1), ("length", 4), ("batch", 1), ("accumulate", 1), ("seed", 0), ("subset", 1)):
-            whole(name, getattr(self, name), least)
+        whole("steps", self.steps, 1)
+        whole("length", self.length, 4)
+        whole("batch", self.batch, 1)
+        whole("accumulate", self.accumulate, 1)
+        whole("seed", self.seed, 0)
+        whole("subset", self.subset, 1)
         if self.lora is not None:
             whole("lora", self.lora, 1)
         if self.lr is not None:
@@ -76,12 +90,15 @@ class Setup:
 
     @property
     def rate(self) -> float:
-        return self.lr if self.lr is not None else RATES[self.lora is not None]
+        """The peak rate."""
+        if self.lr is not None:
+            return self.lr
+        return RATE_OF_ALL if self.lora is None else RATE_OF_LORA
 
 
 def train_compatibility(
     model: Any,
-    data: Any,
+    data: object,
     *,
     out: str | Path,
     every: int | None = None,
@@ -95,7 +112,7 @@ def train_compatibility(
     command: str = "",
     base: str = "",
     **settings: Any,
-) -> dict[str, Any]:
+) -> Report:
     """Train a language model or an encoder-decoder on partial contexts, and write it to the folder `out`.
 
     `data` is a text file, a data set (its `train` part, unless `split` says otherwise), several of them (`one+another`)
@@ -106,34 +123,16 @@ def train_compatibility(
     between two looks at the held-out part. The same call goes on where a run was stopped or killed, on any `device`.
     Returns what training.json holds.
     """
-    try:
-        setup = Setup(**settings)
-    except TypeError as error:
-        raise InputError(
-            f"{str(error).partition(') ')[2] or error}: see raison.training.compatibility.Setup."
-        ) from None
-    rule, folder = rule_of(setup.keep), Path(out)
+    setup = setup_of(settings)
+    folder = Path(out)
     opened = load(model, device=device)
-    if opened.task not in ("causal", "seq2seq") or not hasattr(opened, "hf"):
-        raise InputError(
-            f"{opened.name} does not write text ({opened.task}), so it has no words to predict from subsets: name a "
-            "language model or an encoder-decoder."
-        )
+    check_model(opened, setup, tokens)
     prepared(folder, REPORT)
-    apart = opened.task == "seq2seq"
-    if setup.own_targets and not apart:
-        raise InputError("own_targets is for encoder-decoders: a language model learns the text itself.")
-    if tokens is not None and (apart or tokens < 1):
-        raise InputError("tokens bounds the text of a language model, and is at least 1: use limit for pairs.")
-    read = [examples_of(part, split=split, data_dir=data_dir, limit=limit, prose=not apart) for part in several(data)]
-    common: dict[str, Any] = {"length": setup.length, "held": setup.held, "batch": setup.batch}
-    if apart:
-        pairs = [pair for part in read for pair in part]
-        material = translations(opened, pairs, **common, own=setup.own_targets, out=folder)
-    else:
-        material = joined([blocks(opened, part, **common, most=tokens) for part in read])
-    learner = learner_of(opened, setup)
-    task = Task(learner, opened, rule, setup, reach_of(learner, opened.name), material.lead)
+    texts = Texts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
+    material = material_of(opened, texts, setup, folder)
+    learner = trainable_copy(opened, setup)
+    rule = rule_of(setup.keep)
+    contexts = PartialContexts(learner, opened, rule, setup, reach_of(learner, opened.name), material.lead)
     course = Course(
         out=folder,
         steps=setup.steps,
@@ -147,23 +146,17 @@ def train_compatibility(
         before=True,
         save_every=save_every,
     )
-    trained = [p for p in learner.parameters() if p.requires_grad]
+    trained = [parameter for parameter in learner.parameters() if parameter.requires_grad]
+    groups = [{"params": trained, "peak": setup.rate}]
     feed = Feed(material.train, setup.batch, setup.seed)
     with attending(learner):
-        done = fit(
-            learner,
-            [{"params": trained, "peak": setup.rate}],
-            feed,
-            task.loss,
-            course,
-            lambda: task.measured(material.held[:LOOKED]),
-        )
+        done = fit(learner, groups, feed, contexts.loss, course, lambda: contexts.measure(material.held[:LOOKED]))
         if half and setup.lora:
-            rounded(trained)  # what is measured is what is written
-        after = task.measured(material.held[:TESTED])
-    plain = widened(clone(opened.hf))
+            round_to_half(trained)  # what is measured is what is written
+        after = contexts.measure(material.held[:TESTED])
+    plain = in_float32(clone(opened.hf))
     with attending(plain):
-        before = replace(task, learner=plain).measured(material.held[:TESTED])
+        before = replace(contexts, learner=plain).measure(material.held[:TESTED])
     report = {
         "what": "compatibility",
         "model": opened.name,
@@ -173,8 +166,8 @@ def train_compatibility(
         **asdict(setup),
         "keep": str(rule.spec()),
         "lr": setup.rate,
-        "counts": {**material.counts, "parameters trained": sum(p.numel() for p in trained)},
-        "tokens trained on": tokens_of(feed, setup),
+        "counts": {**material.counts, "parameters trained": sum(parameter.numel() for parameter in trained)},
+        "tokens trained on": count_tokens(feed, setup),
         "before": before,
         "after": after,
         "history": done.history,
@@ -183,47 +176,121 @@ def train_compatibility(
         "versions": versions(("torch", "transformers", *(("peft",) if setup.lora else ()))),
         "command": command,
     }
-    written(learner, opened, folder, report, half, base or base_of(model, opened))
+    write_result(learner, opened, folder, report, half=half, base=base or base_of(model, opened))
     return report
 
 
-def base_of(model: Any, opened: Any) -> str:
-    """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
-    given = isinstance(model, (str, Path)) and Path(model).expanduser().exists()
-    return str(Path(model).expanduser().resolve()) if given else str(opened.name)
+# -- what is trained, on what ---------------------------------------------------------------------------------
 
 
-def learner_of(opened: Any, setup: Setup) -> Any:
+def setup_of(settings: dict[str, Any]) -> Setup:
+    """The setup of settings by name; one that there is not is refused in a sentence."""
+    try:
+        return Setup(**settings)
+    except TypeError as error:
+        reason = str(error).partition(") ")[2] or error
+        raise InputError(f"{reason}: see raison.training.compatibility.Setup.") from None
+
+
+def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) -> None:
+    """Refuse a model that can't be trained so."""
+    if opened.task not in ("causal", "seq2seq") or not hasattr(opened, "hf"):
+        raise InputError(
+            f"{opened.name} does not write text ({opened.task}), so it has no words to predict from subsets: name a "
+            "language model or an encoder-decoder."
+        )
+    two_sides = opened.task == "seq2seq"
+    if setup.own_targets and not two_sides:
+        raise InputError("own_targets is for encoder-decoders: a language model learns the text itself.")
+    if tokens is not None and (two_sides or tokens < 1):
+        raise InputError("tokens bounds the text of a language model, and is at least 1: use limit for pairs.")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Where the texts are, and how many of them are read."""
+
+    data: object
+    split: str | None
+    data_dir: str | Path | None
+    limit: int | None  # texts of each
+    tokens: int | None  # tokens of each
+
+
+def material_of(opened: TransformersWriter, texts: Texts, setup: Setup, folder: Path) -> Material:
+    """Rows to train on and rows that are held out."""
+    two_sides = opened.task == "seq2seq"
+    read = []
+    for part in several(texts.data):
+        examples = training_examples(
+            part, split=texts.split, data_dir=texts.data_dir, limit=texts.limit, prose=not two_sides
+        )
+        read.append(examples)
+    if two_sides:
+        return translations(
+            opened,
+            [pair for examples in read for pair in examples],
+            length=setup.length,
+            held=setup.held,
+            batch=setup.batch,
+            own=setup.own_targets,
+            out=folder,
+        )
+    parts = []
+    for examples in read:
+        part_blocks = blocks(
+            opened, examples, length=setup.length, held=setup.held, batch=setup.batch, most=texts.tokens
+        )
+        parts.append(part_blocks)
+    return join_materials(parts)
+
+
+def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if setup.lora:
-        return with_lora(widened(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name)
-    copied = widened(copy.deepcopy(opened.hf))
+        return with_lora(in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name)
+    copied = in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
-        table = "Sinusoidal" in type(module).__name__  # computed, not learned
+        computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
         for parameter in module.parameters(recurse=False):
-            parameter.requires_grad_(not table)  # a merged adapter leaves weights frozen
+            parameter.requires_grad_(not computed)  # a merged adapter leaves weights frozen
     return copied
 
 
-def widened(model: Any) -> Any:
-    """float32 where it was less: small updates would be lost."""
-    few = next(model.parameters()).dtype in (torch.float16, torch.bfloat16)
-    return model.float() if few else model
+def in_float32(model: Transformer) -> Transformer:
+    """The model in float32 where it was less: small updates would be lost."""
+    is_half = next(model.parameters()).dtype in (torch.float16, torch.bfloat16)
+    return model.float() if is_half else model
 
 
 @torch.no_grad()
-def rounded(trained: Sequence[nn.Parameter]) -> None:
+def round_to_half(trained: Sequence[nn.Parameter]) -> None:
+    """Round weights to what float16 holds."""
     for parameter in trained:
         parameter.copy_(parameter.half().to(parameter.dtype))
 
 
-def tokens_of(feed: Feed, setup: Setup) -> int:
+# -- the result -----------------------------------------------------------------------------------------------
+
+
+def base_of(model: Any, opened: Model) -> str:
+    """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
+    if isinstance(model, (str, Path)) and Path(model).expanduser().exists():
+        return str(Path(model).expanduser().resolve())
+    return opened.name
+
+
+def count_tokens(feed: Feed[Row], setup: Setup) -> int:
     """Tokens that the run has seen, each time that it saw them."""
     again = Feed(feed.rows, feed.size, feed.seed)
-    return sum(len(row) for part in range(setup.steps * setup.accumulate) for row in again(part))
+    count = 0
+    for part in range(setup.steps * setup.accumulate):
+        count += sum(len(row) for row in again(part))
+    return count
 
 
 def versions(names: Sequence[str]) -> dict[str, str]:
+    """The versions of packages."""
     found = {}
     for name in names:
         try:
@@ -233,8 +300,10 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], half: bool, base: str) -> None:
-    """The result; the report comes last, as the sign that all is there. An adapter says that it is for `base`."""
+def write_result(
+    learner: Transformer, opened: TransformersWriter, folder: Path, report: Report, *, half: bool, base: str
+) -> None:
+    """Write model and report; the report comes last, as the sign that all is there. An adapter is for `base`."""
     with writing(folder):
         if report["lora"]:
             report["bytes"] = write_adapter(learner, folder, half=half, name=base)
@@ -247,140 +316,3 @@ def written(learner: Any, opened: Any, folder: Path, report: dict[str, Any], hal
             place.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, OWN):
         (folder / name).unlink(missing_ok=True)
-
-
-# -- what is learned and measured -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Task:
-    """How rows become a loss and perplexities, under any keeps."""
-
-    learner: Any  # what runs
-    opened: Any  # the raison model: its tokens
-    rule: Rule
-    setup: Setup
-    heads: dict[str, int]  # of each kind of attention
-    lead: int = 0  # tokens at the start that are always kept
-
-    @property
-    def apart(self) -> bool:
-        return self.opened.task == "seq2seq"
-
-    def inputs(self, rows: Sequence[Row]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Arguments of the model, and what each of its rows should say [b s]."""
-        device = next(self.learner.parameters()).device
-        pad = self.opened.codec.pad_id
-        if not self.apart:
-            ids = torch.tensor([row.target for row in rows], device=device)
-            # all-ones on purpose: without a mask transformers may look for packed sequences
-            return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[:, 1:]
-        source, real = padded([row.source for row in rows], pad)
-        begun = self.opened.begun
-        target, there = padded([(*begun, *row.target[:-1]) for row in rows], pad)
-        labels, _ = padded([(*[IGNORED] * (len(begun) - 1), *row.target) for row in rows], IGNORED)
-        named = {
-            "input_ids": source,
-            "attention_mask": real.long(),
-            "decoder_input_ids": target,
-            "decoder_attention_mask": there.long(),
-        }
-        return {name: tensor.to(device) for name, tensor in named.items()}, labels.to(device)
-
-    def sides(self, inputs: dict[str, torch.Tensor]) -> list[Side]:
-        """The sequences of a batch, target first."""
-        if not self.apart:
-            real = inputs["attention_mask"].bool()
-            fixed = torch.arange(real.shape[1], device=real.device) < self.lead
-            return [Side(real, self.heads["self"], fixed)]
-        both = max(self.heads["encoder"], self.heads["cross"])
-        return [
-            Side(inputs["decoder_attention_mask"].bool(), self.heads["decoder"]),
-            Side(inputs["attention_mask"].bool(), both),
-        ]
-
-    def surprise(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
-        """[b s] − log p of each label; 0 where there is none."""
-        with keeping_only(keeps):
-            logits = self.learner(**inputs, use_cache=False).logits
-        flat = nn.functional.cross_entropy(
-            logits.float().flatten(0, 1) if logits.dtype != torch.float64 else logits.flatten(0, 1),
-            labels.flatten(),
-            ignore_index=IGNORED,
-            reduction="none",
-        )
-        return flat.view(labels.shape)
-
-    def loss(self, model: Any, rows: Sequence[Row], part: int) -> torch.Tensor:
-        """Mean surprise of a batch, with word dropout if the coin says so."""
-        inputs, labels = self.inputs(rows)
-        setup, sides = self.setup, self.sides(inputs)
-        keeps = drawn(self.rule, setup.mix, sides, seed=setup.seed, step=part, coins=setup.coins)
-        return self.surprise(inputs, labels, keeps).sum() / (labels != IGNORED).sum()
-
-    def measured(self, rows: Sequence[Row]) -> dict[str, float]:
-        return perplexities(self, rows, subset=self.setup.subset, batch=self.setup.batch, seed=self.setup.seed)
-
-
-@torch.inference_mode()
-def perplexities(
-    task: Task, rows: Sequence[Row], *, subset: int = 10, batch: int = 8, seed: int = 0, draws: int = 2
-) -> dict[str, float]:
-    """Perplexity of held-out rows: of every token given all before it, and of tokens given random subsets.
-
-    A subset has `subset` tokens: the one that the prediction is read from, and the others drawn from all before it (of
-    an encoder-decoder, from the source as well; all, where there are fewer). So `subset` − 1 tokens are kept, and only
-    the rows behind the last of them are measured: each of them sees exactly such a set, and given that it does, the
-    set is a uniform draw of what lies before it. Tokens that are never removed come on top.
-    """
-    full, partial, counts = 0.0, 0.0, [0, 0]
-    for start in range(0, len(rows), batch):
-        group = sorted(rows[start : start + batch], key=len)
-        inputs, labels = task.inputs(group)
-        good = labels != IGNORED
-        full += float(task.surprise(inputs, labels, None).cpu().double().sum())
-        counts[0] += int(good.sum())
-        for draw in range(draws):
-            keeps, seen = subsets(task.sides(inputs), subset - 1, generator(seed, start, draw))
-            seen = seen.to(labels.device) & good
-            partial += float(task.surprise(inputs, labels, keeps)[seen].cpu().double().sum())
-            counts[1] += int(seen.sum())
-    return {
-        "perplexity": math.exp(full / max(1, counts[0])),
-        f"perplexity of {subset} tokens": math.exp(partial / max(1, counts[1])),
-        f"predictions from {subset} tokens": counts[1],
-    }
-
-
-def subsets(sides: Sequence[Side], size: int, random: torch.Generator) -> tuple[Keeps, torch.Tensor]:
-    """Random sets of `size` tokens, and the rows [b s] of the decoder that lie behind all of them.
-
-    The last row of an example is never drawn, so that one row at least is measured.
-    """
-    target, source = sides[0], sides[1] if len(sides) > 1 else None
-    real = target.real.bool().cpu()
-    place = torch.arange(real.shape[1])
-    fixed = torch.zeros_like(real) if target.fixed is None else target.fixed.cpu().expand_as(real)
-    free = real & ~fixed & (place < real.sum(1, keepdim=True) - 1)
-    joined = free if source is None else torch.cat([free, source.real.bool().cpu()], dim=1)
-    noise = torch.rand(joined.shape, generator=random, dtype=torch.float64).masked_fill(~joined, 2.0)
-    chosen = (noise.argsort(1).argsort(1) < size) & joined
-    drawn_, beside = chosen[:, : real.shape[1]], chosen[:, real.shape[1] :]
-    last = torch.where(drawn_, place, -1).amax(1, keepdim=True)
-
-    def spread(keep: torch.Tensor, side: Side) -> torch.Tensor:
-        return keep[:, None].expand(-1, side.heads, -1).to(side.real.device)
-
-    keeps = Keeps(spread(drawn_ | (fixed & real), target), None if source is None else spread(beside, source))
-    return keeps, (place > last) & real & ~fixed
-
-
-def padded(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """[b t] rows filled up on the right, and where they are real."""
-    width = max(map(len, rows))
-    made = torch.full((len(rows), width), fill)
-    real = torch.zeros(len(rows), width, dtype=torch.bool)
-    for number, row in enumerate(rows):
-        made[number, : len(row)] = torch.tensor(row)
-        real[number, : len(row)] = True
-    return made, real

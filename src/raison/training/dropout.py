@@ -20,22 +20,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 import torch
 
 from raison.core.errors import InputError, UnknownName
 from raison.core.registry import Registry, suggest
-from raison.core.spec import Spec, between, one_of
+from raison.core.spec import Spec, between, changed_settings, one_of
 from raison.training.seeds import generator
 
-__all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "drawn", "keep_rules", "pairs", "rule_of"]
+__all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "attention_pairs", "draw_keeps", "keep_rules", "rule_of"]
 
 HEADS = ("alike", "each")
 COINS = ("apart", "one")
 
-keep_rules: Registry[Any] = Registry("keep rule", "raison.training", listed=False)
+keep_rules: Registry[type[Rule]] = Registry("keep rule", "raison.training", listed=False)
 R = TypeVar("R", bound="type[Rule]")
 
 
@@ -56,8 +56,8 @@ class Rule(ABC):
         """[b h t] what is kept of the tokens `free` [b t] that may be dropped."""
 
     def spec(self) -> Spec:
-        params = {item.name: getattr(self, item.name) for item in fields(self)}
-        return Spec(self.name, {k: v for k, v in params.items() if v != type(self).__dataclass_fields__[k].default})
+        """The rule as users type it."""
+        return Spec(self.name, changed_settings(self))
 
 
 @rule("uniform_length")
@@ -76,7 +76,7 @@ class UniformLength(Rule):
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
         count = (torch.rand(len(free), generator=random, dtype=torch.float64) * (size + 1)).long().clamp(max=size)
-        noise = torch.rand(len(free), own(self.heads, heads), free.shape[1], generator=random, dtype=torch.float64)
+        noise = torch.rand(len(free), sets_of(self.heads, heads), free.shape[1], generator=random, dtype=torch.float64)
         noise = noise.masked_fill(~free[:, None], 2.0)  # behind all that may be chosen
         rank = noise.argsort(-1).argsort(-1)
         return (rank < count[:, None, None]).expand(-1, heads, -1)
@@ -97,7 +97,7 @@ class InverseLength(Rule):
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = 1.0 / free.sum(1).clamp(min=1).double()
-        return tossed(share[:, None, None], free, own(self.heads, heads), random).expand(-1, heads, -1)
+        return toss(share[:, None, None], free, sets_of(self.heads, heads), random).expand(-1, heads, -1)
 
 
 @rule("bernoulli")
@@ -114,7 +114,7 @@ class Bernoulli(Rule):
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = torch.full((len(free), 1, 1), self.p, dtype=torch.float64)
-        return tossed(share, free, own(self.heads, heads), random).expand(-1, heads, -1)
+        return toss(share, free, sets_of(self.heads, heads), random).expand(-1, heads, -1)
 
 
 @rule("none")
@@ -128,12 +128,12 @@ class Everything(Rule):
         return torch.ones(len(free), heads, free.shape[1], dtype=torch.bool)
 
 
-def own(which: str, heads: int) -> int:
+def sets_of(which: str, heads: int) -> int:
     """How many sets are drawn."""
     return heads if which == "each" else 1
 
 
-def tossed(share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
+def toss(share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
     """[b sets t] one coin for each token."""
     return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64) < share
 
@@ -148,8 +148,8 @@ def rule_of(spec: str | Spec | Rule) -> Rule:
     if parsed.name not in keep_rules:
         near = suggest(parsed.name, list(keep_rules))
         raise UnknownName(f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}.")
-    found: Rule = keep_rules.build(parsed)
-    return found
+    rule: Rule = keep_rules.build(parsed)
+    return rule
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,16 @@ class Side:
     def keep(self, rule: Rule, random: torch.Generator) -> torch.Tensor:
         """[b h t] by the rule, on the CPU whatever the model's device is, so that machines agree."""
         real = self.real.bool().cpu()
-        fixed = torch.zeros_like(real) if self.fixed is None else self.fixed.bool().cpu().expand_as(real) & real
+        fixed = torch.zeros_like(real)
+        if self.fixed is not None:
+            fixed = self.fixed.bool().cpu().expand_as(real) & real
         keep = rule.draw(real & ~fixed, self.heads, random) | fixed[:, None]
         return (keep & real[:, None]).to(self.real.device)
 
 
-def drawn(rule: Rule, mix: float, sides: Sequence[Side], *, seed: int, step: int, coins: str = "apart") -> Keeps | None:
+def draw_keeps(
+    rule: Rule, mix: float, sides: Sequence[Side], *, seed: int, step: int, coins: str = "apart"
+) -> Keeps | None:
     """What the pass of a step may see; None where the coin says that it sees everything.
 
     `sides` is (target,) for a decoder and (target, source) for an encoder-decoder. With probability `mix` there is
@@ -191,12 +195,14 @@ def drawn(rule: Rule, mix: float, sides: Sequence[Side], *, seed: int, step: int
     tosses = torch.rand(2, generator=random, dtype=torch.float64) < mix
     if coins == "one":
         tosses[1] = tosses[0]
-    found = [side.keep(rule, random) if rule.drops else None for side in sides]  # drawn always: coins change no set
-    kept = [keep if toss else None for keep, toss in zip(found, tosses.tolist(), strict=False)]
-    return Keeps(*kept) if any(keep is not None for keep in kept) else None
+    if not rule.drops:
+        return None
+    sets = [side.keep(rule, random) for side in sides]  # drawn always: coins change no set
+    keeps = [keep if toss else None for keep, toss in zip(sets, tosses.tolist(), strict=False)]
+    return Keeps(*keeps) if any(keep is not None for keep in keeps) else None
 
 
-def pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
+def attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
     """[b h s t] which of `rows` queries may look at which key, for the keep [b h t] of the keys."""
     size = keep.shape[-1]
     if kind == "cross":

@@ -16,19 +16,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 
 from raison.core.errors import Unsupported
-from raison.models.attention.hook import eager_of, kind_of
-from raison.training.dropout import Keeps, pairs
+from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view import attention_kind
+from raison.training.dropout import Keeps, attention_pairs
 
 __all__ = ["Reach", "attending", "keeping_only", "reach_of"]
 
+Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
+
 NAME = "raison_dropout"
 SIZE = 7  # tokens of the sequence that a model is tried on
+KEPT = 3  # each so manyeth of them is kept
 CHECKPOINTING = ("gradient_checkpointing", "activation_checkpointing")  # flags of modules, by their old and new name
 
 
@@ -44,13 +48,13 @@ _reach: ContextVar[Reach | None] = ContextVar("raison_reach", default=None)
 _keeps: ContextVar[Keeps | None] = ContextVar("raison_keeps", default=None)
 
 
-def attention(
+def attention_with_keeps(
     module: nn.Module,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, with the keeps of the running pass joined to its mask."""
     eager = eager_of(type(module))
@@ -60,8 +64,9 @@ def attention(
         reach.heads[kind] = query.shape[1]
     keep = keeps.of(kind) if keeps is not None else None
     if keep is None:
-        return eager(module, query, key, value, attention_mask, **kwargs)
-    allowed = pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
+        whole: tuple[torch.Tensor, torch.Tensor | None] = eager(module, query, key, value, attention_mask, **kwargs)
+        return whole
+    allowed = attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
     if attention_mask is None:
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
     lowest = torch.finfo(attention_mask.dtype).min
@@ -71,37 +76,34 @@ def attention(
     return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
 
 
-def register() -> None:
-    """Make the attention and a mask function known to transformers (both, or masks would be dropped)."""
-    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    ALL_ATTENTION_FUNCTIONS.register(NAME, attention)
-    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-
-
 @contextmanager
-def attending(model: Any) -> Iterator[Reach]:
+def attending(model: Transformer) -> Iterator[Reach]:
     """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
-    if any(getattr(module, name, False) is True for module in model.modules() for name in CHECKPOINTING):
+    if uses_checkpointing(model):
         raise Unsupported(
             "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
             "without dropout): turn checkpointing off first."
         )
-    register()
-    configs = list({id(m.config): m.config for m in model.modules() if hasattr(m, "config")}.values())
+    register_attention(NAME, attention_with_keeps)
+    with_config = [module for module in model.modules() if hasattr(module, "config")]
+    configs = list({id(module.config): module.config for module in with_config}.values())
     before = [config._attn_implementation for config in configs]
-    token = _reach.set(Reach({id(module): kind_of(name, model) for name, module in model.named_modules()}))
+    reach = Reach({id(module): attention_kind(name, model) for name, module in model.named_modules()})
+    token = _reach.set(reach)
     try:
         for config in configs:
             config._attn_implementation = NAME
-        found = _reach.get()
-        assert found is not None
-        yield found
+        yield reach
     finally:
         _reach.reset(token)
         for config, name in zip(configs, before, strict=True):
             config._attn_implementation = name
+
+
+def uses_checkpointing(model: Transformer) -> bool:
+    """Whether a part of the model computes its forward pass again during the backward pass."""
+    flags = [getattr(module, name, False) for module in model.modules() for name in CHECKPOINTING]
+    return any(flag is True for flag in flags)
 
 
 @contextmanager
@@ -115,60 +117,74 @@ def keeping_only(keeps: Keeps | None) -> Iterator[None]:
 
 
 @torch.inference_mode()
-def reach_of(model: Any, name: str) -> dict[str, int]:
+def reach_of(model: Transformer, name: str) -> dict[str, int]:
     """Heads of each kind of attention; refuses a model in which dropped tokens would still be seen.
 
     The model is tried, not believed: with some tokens dropped, other words in their places must change nothing in the
     rows that may not see them.
     """
-    apart = bool(getattr(model.config, "is_encoder_decoder", False))
     refusal = Unsupported(
         f"The attention of {name} can't be reached through transformers' attention interface, so words can't be "
         "dropped from it: use another model."
     )
-    was = model.training
+    was_training = model.training
     model.eval()
     try:
-        with attending(model) as reach:
-            run(model, apart, None, 0)
-            wanted = {"encoder", "decoder", "cross"} if apart else {"self"}
-            if set(reach.heads) != wanted:
-                raise refusal
-            keep = torch.zeros(
-                1, max(reach.heads.values()), SIZE, dtype=torch.bool, device=next(model.parameters()).device
-            )
-            keep[..., ::3] = True
-            tried = [Keeps(target=keep), Keeps(source=keep)] if apart else [Keeps(target=keep)]
-            for keeps in tried:
-                first, other = (run(model, apart, keeps, change) for change in (0, 1))
-                plain, changed = (run(model, apart, None, change) for change in (0, 1))
-                rows = keep[0, 0] if keeps.target is not None else torch.ones_like(keep[0, 0])
-                if not torch.equal(first[rows], other[rows]) or torch.equal(plain[rows], changed[rows]):
-                    raise refusal
-            return dict(reach.heads)
+        heads = heads_if_hidden(model)
     except (RuntimeError, TypeError, ValueError, KeyError) as error:
         raise refusal from error
     finally:
-        model.train(was)
+        model.train(was_training)
+    if heads is None:
+        raise refusal
+    return heads
 
 
-def run(model: Any, apart: bool, keeps: Keeps | None, change: int) -> torch.Tensor:
-    """[t v] logits of a short sequence; `change` puts other words where nothing is kept."""
+def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
+    """Heads of each kind of attention; None where dropped tokens are seen."""
+    two_sides = has_two_sides(model)
+    with attending(model) as reach:
+        trial_logits(model, None, other_words=False)
+        wanted = {"encoder", "decoder", "cross"} if two_sides else {"self"}
+        if set(reach.heads) != wanted:
+            return None
+        device = next(model.parameters()).device
+        keep = torch.zeros(1, max(reach.heads.values()), SIZE, dtype=torch.bool, device=device)
+        keep[..., ::KEPT] = True
+        trials = [Keeps(target=keep), Keeps(source=keep)] if two_sides else [Keeps(target=keep)]
+        if not all(hides_words(model, keeps) for keeps in trials):
+            return None
+        return dict(reach.heads)
+
+
+def hides_words(model: Transformer, keeps: Keeps) -> bool:
+    """Whether other words in dropped places change nothing, although they do where nothing is dropped."""
+    first = trial_logits(model, keeps, other_words=False)
+    other = trial_logits(model, keeps, other_words=True)
+    plain = trial_logits(model, None, other_words=False)
+    changed = trial_logits(model, None, other_words=True)
+    rows = torch.ones(SIZE, dtype=torch.bool) if keeps.target is None else keeps.target[0, 0]
+    return torch.equal(first[rows], other[rows]) and not torch.equal(plain[rows], changed[rows])
+
+
+def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) -> torch.Tensor:
+    """[t v] logits of a short sequence; with `other_words` others stand where nothing is kept."""
     vocabulary = model.config.get_text_config().vocab_size
-    plain = torch.arange(SIZE) * 5 % (vocabulary - 1) + 1
-    other = torch.where(torch.arange(SIZE) % 3 == 0, plain, (plain + 2) % vocabulary) if change else plain
     device = next(model.parameters()).device
-    ids, changed = plain[None].to(device), other[None].to(device)
-    if not apart:
-        inputs = {"input_ids": changed, "attention_mask": torch.ones_like(ids)}
-    else:
+    places = torch.arange(SIZE, device=device)
+    ids = places * 5 % (vocabulary - 1) + 1
+    changed = torch.where(places % KEPT == 0, ids, (ids + 2) % vocabulary) if other_words else ids
+    inputs = {"input_ids": changed[None], "attention_mask": torch.ones_like(ids)[None]}
+    if has_two_sides(model):
         about_source = keeps is None or keeps.source is not None
         about_target = keeps is None or keeps.target is not None
-        inputs = {
-            "input_ids": changed if about_source else ids,
-            "attention_mask": torch.ones_like(ids),
-            "decoder_input_ids": changed if about_target else ids,
-        }
+        inputs["input_ids"] = (changed if about_source else ids)[None]
+        inputs["decoder_input_ids"] = (changed if about_target else ids)[None]
     with keeping_only(keeps):
-        found: torch.Tensor = model(**inputs, use_cache=False).logits[0]
-    return found
+        logits: torch.Tensor = model(**inputs, use_cache=False).logits[0]
+    return logits
+
+
+def has_two_sides(model: Transformer) -> bool:
+    """Whether the model is an encoder-decoder."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.training.fit import BEST, CHECKPOINT, saved
+from raison.training.checkpoint import BEST, CHECKPOINT, other_setting, saved
+from raison.training.course import Measurements, Settings
 
 __all__ = ["BEST", "Best"]
 
 LITTLE = 1000  # numbers: what is not trained by gradients may be set otherwise, and is kept where it is small
 
 
-def rank(seen: dict[str, Any], key: str) -> tuple[float, float]:
+def rank(seen: Measurements, key: str) -> tuple[float, float]:
     """A few texts give the same score epoch after epoch, while the loss still falls; up to what can be seen of it."""
     return seen[key], -round(seen.get("loss", 0.0), 2)
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """The file of the best epoch."""
+
+    value: float
+    loss: float
+    weights: dict[str, torch.Tensor]
+    settings: Settings
 
 
 @dataclass
@@ -28,61 +38,72 @@ class Best:
     """The weights of the epoch where `key` was largest, in a run with these settings; among equals, of least loss."""
 
     folder: Path
-    settings: dict[str, Any]
+    settings: Settings
     key: str
     patience: int  # epochs without a better one after which a run ends
-    value: float = -np.inf
-    loss: float = np.inf  # in hundredths
+    value: float = -math.inf
+    loss: float = math.inf  # in hundredths
 
     def __post_init__(self) -> None:
         if not (self.folder / CHECKPOINT).exists():
             self.forget()  # of a run that was killed early: this one begins anew
         if self.path.exists():
-            self.value, self.loss = (self.read()[name] for name in ("value", "loss"))
+            best = self.read()
+            self.value, self.loss = best.value, best.loss
 
     @property
     def path(self) -> Path:
         return self.folder / BEST
 
-    def looking(self, model: torch.nn.Module, look: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    def looking(self, model: torch.nn.Module, look: Callable[[], Measurements]) -> Callable[[], Measurements]:
         """`look`, with the weights kept where it saw something better than before."""
 
-        def seen() -> dict[str, Any]:
-            found = look()
-            if found[self.key] is not None and rank(found, self.key) > (self.value, -self.loss):
-                self.value, self.loss = found[self.key], -rank(found, self.key)[1]
-                still = {name for name, p in model.named_parameters() if not p.requires_grad and p.numel() > LITTLE}
-                weights = {name: value.cpu() for name, value in model.state_dict().items() if name not in still}
-                with saved(self.path) as half:
-                    told = {"value": self.value, "loss": self.loss, "weights": weights, "settings": self.settings}
-                    torch.save(told, half)
-            return found
+        def look_and_keep() -> Measurements:
+            seen = look()
+            if seen[self.key] is not None and rank(seen, self.key) > (self.value, -self.loss):
+                self.value = seen[self.key]
+                self.loss = -rank(seen, self.key)[1]
+                self.write(model)
+            return seen
 
-        return seen
+        return look_and_keep
 
-    def enough(self, history: list[dict[str, Any]]) -> bool:
-        ranks = [rank(one, self.key) for one in history if one[self.key] is not None]  # None: it does not count yet
-        return len(ranks) - 1 - ranks.index(max(ranks)) >= self.patience if ranks else False
+    def write(self, model: torch.nn.Module) -> None:
+        """Keep the weights of now; large ones that are not trained are left out."""
+        left_out = set()
+        for name, parameter in model.named_parameters():
+            if not parameter.requires_grad and parameter.numel() > LITTLE:
+                left_out.add(name)
+        weights = {name: value.cpu() for name, value in model.state_dict().items() if name not in left_out}
+        with saved(self.path) as half:
+            torch.save(vars(BestEpoch(self.value, self.loss, weights, self.settings)), half)
 
-    def read(self) -> dict[str, Any]:
+    def enough(self, history: list[Measurements]) -> bool:
+        """Whether the last epochs have all been worse than the best."""
+        ranks = [rank(seen, self.key) for seen in history if seen[self.key] is not None]  # None: it does not count yet
+        if not ranks:
+            return False
+        return len(ranks) - 1 - ranks.index(max(ranks)) >= self.patience
+
+    def read(self) -> BestEpoch:
+        """What the file holds; one of another run is refused."""
         try:
-            found: dict[str, Any] = torch.load(self.path, weights_only=True, map_location="cpu")
-            settings, _, _, _ = (found[name] for name in ("settings", "value", "loss", "weights"))
+            best = BestEpoch(**torch.load(self.path, weights_only=True, map_location="cpu"))
+            other = other_setting(self.settings, best.settings)
         except Exception:  # torch has no one error for a file that it can't read
             raise InputError(
                 f"{self.path} is damaged or of another version: delete it and {CHECKPOINT} beside it to start anew."
             ) from None
-        names = [*self.settings, *settings]
-        if other := [name for name in names if settings.get(name, ...) != self.settings.get(name, ...)]:
+        if other is not None:
             raise InputError(
-                f"{self.path} was made with another {other[0]}: delete it and {CHECKPOINT} beside it, or give its "
+                f"{self.path} was made with another {other}: delete it and {CHECKPOINT} beside it, or give its "
                 "settings to go on with it."
             )
-        return found
+        return best
 
     def restore(self, model: torch.nn.Module) -> None:
         """The best weights; what was not trained is as it was."""
-        model.load_state_dict(self.read()["weights"], strict=False)
+        model.load_state_dict(self.read().weights, strict=False)
         model.eval()
 
     def forget(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.runs.export import rows_of
+from raison.runs.rows import rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of
 
@@ -72,12 +72,12 @@ class Shelf:
         model = spec_of(self.places[name]).model
         found = []
         for record in records(self.places[name]):
-            if record["index"] != index:
+            if record.index != index:
                 continue
-            if "failed" in record:
-                raise InputError(f"This text could not be explained: {record['failed']['reason']}")
-            for each in record["explanations"]:
-                encoding = {**record["encodings"][each["encoding"]], "id": record["example"]["id"]}
+            if record.failure is not None:
+                raise InputError(f"This text could not be explained: {record.failure.reason}")
+            for each in record.explanations:
+                encoding = {**record.encodings[each["encoding"]], "id": record.example.id}
                 found.append({**each, "encoding": encoding, "model": model, "cost": {}})
         if not found:
             raise InputError(f"This run has no example {str(index)[:20]}: it may not be done yet.")
@@ -94,15 +94,15 @@ def opened(place: Place) -> Opened:
                 raise InputError(
                     f"This run has more than {MOST} explanations: ask it in SQL instead (raison store query)."
                 )
-            told = {key: value for key, value in row["numbers"].items() if isinstance(value, float)}
-            told |= {k: v[0] / v[1] for k, v in row["numbers"].items() if isinstance(v, list) and v[1]}
+            told = {key: value for key, value in row.numbers.items() if isinstance(value, float)}
+            told |= {k: v[0] / v[1] for k, v in row.numbers.items() if isinstance(v, list) and v[1]}
             numbers |= dict.fromkeys(told)
-            text = row["text"] if row["pair"] is None else f"{row['text']} ‖ {row['pair']}"
+            text = row.text if row.pair is None else f"{row.text} ‖ {row.pair}"
             rows.append(
                 {
-                    "index": row["index"], "id": row["id"], "text": text[:SHORT], "label": row["label"],
-                    "method": row["method"], "target": row["target"], "predicted": row["predicted"],
-                    "probability": row["probability"], "failed": row["failed"], "numbers": told,
+                    "index": row.index, "id": row.id, "text": text[:SHORT], "label": row.label,
+                    "method": row.method, "target": row.target, "predicted": row.predicted,
+                    "probability": row.probability, "failed": row.failed, "numbers": told,
                     "search": text.casefold(),
                 }
             )  # fmt: skip

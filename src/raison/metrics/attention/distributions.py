@@ -68,7 +68,8 @@ def uniform_attention(mask: ArrayLike) -> np.ndarray:
     """[.., t] 1/n for each of the n real tokens, 0 elsewhere (P3 4.2)."""
     real = np.asarray(mask, bool)
     count = real.sum(-1, keepdims=True)
-    return real / np.maximum(count, 1)
+    weights: np.ndarray = real / np.maximum(count, 1)
+    return weights
 
 
 def permuted_attention(
@@ -158,7 +159,8 @@ def half_divergence(p: np.ndarray, middle: np.ndarray) -> np.ndarray:
     terms = p * np.log(ratio)
     unknown = np.isnan(middle)
     terms = np.where(unknown, np.nan, terms)
-    return 0.5 * terms.sum(-1)
+    divergence: np.ndarray = 0.5 * terms.sum(-1)
+    return divergence
 
 
 def number_or_array(values: np.ndarray) -> Values:

@@ -130,7 +130,8 @@ def draw_first_centres(
 
 def squared_distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """[n] of each point to the centre."""
-    return ((points - centre) ** 2).sum(1)
+    distances: np.ndarray = ((points - centre) ** 2).sum(1)
+    return distances
 
 
 def nearest_centres(data: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -22,7 +22,8 @@ def token_logits(
     h = np.asarray(states, np.float64)
     w = np.asarray(weight, np.float64)
     b = np.asarray(bias, np.float64)
-    return h @ w.T + b
+    logits: np.ndarray = h @ w.T + b
+    return logits
 
 
 def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
@@ -35,9 +36,12 @@ def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
     totals = alpha.sum(-1)
     if not np.allclose(totals, 1, atol=1e-3):
         raise InputError("Attention must add up to 1, or the logits of tokens do not make those of the text.")
+    pooled: np.ndarray
     if of_tokens.ndim == alpha.ndim:
-        return (alpha * of_tokens).sum(-1)
-    return np.einsum("...t,...tc->...c", alpha, of_tokens)
+        pooled = (alpha * of_tokens).sum(-1)
+    else:
+        pooled = np.einsum("...t,...tc->...c", alpha, of_tokens)
+    return pooled
 
 
 def token_probability(
@@ -76,10 +80,12 @@ def token_probability(
 def binary_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] ln σ(logit) of class 1, ln σ(−logit) of class 0."""
     exponents = -logits if predicted else logits
-    return -np.logaddexp(0.0, exponents)  # −ln(1 + e^…)
+    log_p: np.ndarray = -np.logaddexp(0.0, exponents)  # −ln(1 + e^…)
+    return log_p
 
 
 def softmax_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] the logarithm of a class's softmax, logits [t c]."""
     of_all = np.logaddexp.reduce(logits, axis=1)
-    return logits[:, predicted] - of_all
+    log_p: np.ndarray = logits[:, predicted] - of_all
+    return log_p

@@ -106,7 +106,8 @@ def pooled_permutation_test(
         part_sums, whole_sums = sums.T
         first_ratios = (all_parts + part_sums) / (all_wholes + whole_sums)
         second_ratios = (all_parts - part_sums) / (all_wholes - whole_sums)
-        return first_ratios - second_ratios
+        gap: np.ndarray = first_ratios - second_ratios
+        return gap
 
     p, exact = sign_flip_test(
         pairs.differences(),
@@ -147,7 +148,8 @@ def averaged_f1_permutation_test(
         # of ± sums of differences: the one side has half of (all + sum), the other half of (all − sum)
         first_f1 = f1_of_sums((total + sums) / 2)
         second_f1 = f1_of_sums((total - sums) / 2)
-        return first_f1 - second_f1
+        gap: np.ndarray = first_f1 - second_f1
+        return gap
 
     differences = first_sums - second_sums
     p, exact = sign_flip_test(

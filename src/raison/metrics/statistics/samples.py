@@ -40,7 +40,8 @@ def numbers_or_nan(values: ArrayLike) -> np.ndarray:
 
 def without_nan(values: np.ndarray) -> np.ndarray:
     """The numbers that exist."""
-    return values[~np.isnan(values)]
+    numbers: np.ndarray = values[~np.isnan(values)]
+    return numbers
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> np.ndarray:
@@ -166,7 +167,8 @@ def f1_gap_of_sums(sums: np.ndarray) -> np.ndarray:
     """[..] F1 of the first minus F1 of the second, of sums [.. 8]."""
     first = f1_of_sums(sums[..., :4])
     second = f1_of_sums(sums[..., 4:])
-    return first - second
+    gap: np.ndarray = first - second
+    return gap
 
 
 def divide_or_zero(part: np.ndarray, total: np.ndarray) -> np.ndarray:

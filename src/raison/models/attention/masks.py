@@ -8,12 +8,11 @@ original positions instead. The result is additive, because eager attention woul
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from raison.models.attention.hook import current
+from raison.models.attention.call import Call, MaskRule, current
 
 __all__ = ["attention_mask"]
 
@@ -24,7 +23,7 @@ def attention_mask(
     kv_length: int,
     q_offset: int = 0,
     kv_offset: int = 0,
-    mask_function: Callable[..., torch.Tensor] | None = None,
+    mask_function: MaskRule | None = None,
     attention_mask: torch.Tensor | None = None,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
@@ -34,20 +33,30 @@ def attention_mask(
     call = current()
     if call is not None and call.packed is not None:
         return call.packed.mask(mask_function, dtype)
-    query = torch.arange(q_length, device=device)[None] + q_offset
-    key = torch.arange(kv_length, device=device)[None] + kv_offset
-    positions = call.positions[-1] if call is not None and call.positions is not None else None
-    if positions is not None and q_length == kv_length == positions.shape[1] and not (q_offset or kv_offset):
-        query = key = positions.to(device)
-    examples = torch.arange(batch_size, device=device)[:, None, None, None]
-    heads = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
+
     allowed = torch.ones(batch_size, 1, q_length, kv_length, dtype=torch.bool, device=device)
     if mask_function is not None:
+        query = torch.arange(q_length, device=device)[None] + q_offset
+        key = torch.arange(kv_length, device=device)[None] + kv_offset
+        positions = original_positions(call)
+        runs_whole = q_length == kv_length and not (q_offset or kv_offset)
+        if positions is not None and runs_whole and positions.shape[1] == q_length:
+            query = key = positions.to(device)
+        examples = torch.arange(batch_size, device=device)[:, None, None, None]
+        heads = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
         allowed = allowed & mask_function(examples, heads, query[:, None, :, None], key[:, None, None, :])
     if attention_mask is not None:
         visible = attention_mask.to(device=device, dtype=torch.bool)[:, kv_offset : kv_offset + kv_length]
         allowed = allowed & visible[:, None, None, :]
+
     if call is not None and not call.blocked:
-        call.blocked = not bool(allowed.any(-1).all())  # some row sees nothing: the tap must not average it
-    lowest = torch.finfo(dtype).min
-    return torch.zeros((), dtype=dtype, device=device).where(allowed, lowest)
+        call.blocked = not bool(allowed.any(-1).all())  # some row sees nothing: attention must not average it
+    zero = torch.zeros((), dtype=dtype, device=device)
+    return torch.where(allowed, zero, torch.finfo(dtype).min)
+
+
+def original_positions(call: Call | None) -> torch.Tensor | None:
+    """[b t] of the stream that runs last, where the call has any."""
+    if call is None or call.positions is None:
+        return None
+    return call.positions[-1]

@@ -7,14 +7,29 @@ done there (relevance through chosen heads only, a value switched off, values lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["SHAPES", "Mark", "Products", "name_of", "signals_in", "tensors_in"]
+__all__ = [
+    "SHAPES",
+    "Arguments",
+    "Function",
+    "Mark",
+    "Options",
+    "Products",
+    "argument",
+    "name_of",
+    "signals_in",
+    "tensors_in",
+]
+
+Function = Callable[..., Any]  # an operation of torch, as a function mode meets it
+Arguments = tuple[Any, ...]
+Options = dict[str, Any]
 
 # what only moves, casts or cuts numbers: for a mark, and for a gradient, the result is the same tensor
 SHAPES = frozenset(
@@ -38,7 +53,7 @@ class Mark:
         return values if values.dim() == 4 else values.reshape(*self.heads, *values.shape[-2:])
 
 
-def name_of(function: Any) -> str:
+def name_of(function: Function) -> str:
     """One name for the ways to write an operation: a + b, torch.add(a, b), a += b, b.__radd__(a)."""
     name = getattr(function, "__name__", str(function)).strip("_")
     return ALIASES.get(name, name)
@@ -51,12 +66,20 @@ ALIASES = {
 }  # fmt: skip
 
 
-def signals_in(args: tuple, kwargs: dict[str, Any]) -> list[torch.Tensor]:
+def argument(args: Arguments, kwargs: Options, place: int, name: str, default: Any = None) -> Any:
+    """An argument of a function, given by its place or by its name."""
+    if len(args) > place:
+        return args[place]
+    return kwargs.get(name, default)
+
+
+def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
     """The arguments that depend on the input: weights are frozen, so only those want a gradient."""
     return [value for value in tensors_in((*args, *kwargs.values())) if value.requires_grad]
 
 
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
+def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
+    """The tensors among values, also those in lists."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
@@ -72,25 +95,30 @@ class Products(TorchFunctionMode):
         self.count = 0  # softmaxes so far
         self._marks: dict[int, Mark] = {}
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Function, types: object, args: Arguments = (), kwargs: Options | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         name = name_of(func)
         mark = self._marks.get(id(args[0])) if args else None
         if mark is not None and name in ("matmul", "bmm"):
             return self.product(mark, args[0], args[1], func)
+
         result = self.other(name, func, args, kwargs)
-        if isinstance(result, torch.Tensor):
-            if name == "softmax" and result.dim() == 4:
-                self._marks[id(result)] = Mark(result, self.count, result.shape[:2])
-                self.count += 1
-            elif mark is not None and (name in SHAPES or name in CHANGES):
-                self._marks[id(result)] = Mark(result, mark.number, mark.heads)
+        if not isinstance(result, torch.Tensor):
+            return result
+        if name == "softmax" and result.dim() == 4:
+            self._marks[id(result)] = Mark(result, self.count, result.shape[:2])
+            self.count += 1
+        elif mark is not None and (name in SHAPES or name in CHANGES):
+            self._marks[id(result)] = Mark(result, mark.number, mark.heads)
         return result
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
+    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function) -> torch.Tensor:
         """weights @ values of one attention."""
-        return self.other(name_of(multiply), multiply, (weights, values), {})
+        result: torch.Tensor = self.other(name_of(multiply), multiply, (weights, values), {})
+        return result
 
-    def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
         """Any function that is no attention product."""
-        return func(*args, **kwargs)
+        return function(*args, **kwargs)

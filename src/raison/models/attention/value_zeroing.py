@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import Block, Call, running
+from raison.models.attention.call import Block, Call, running
 from raison.models.attention.products import Mark, Products
 from raison.models.float64 import precise
 from raison.models.protocol import Map, Trace

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from raison.core.errors import InputError
-from raison.models.protocol import Model
+from raison.core.records import Encoding, Target
+from raison.models.protocol import Model, Question, Scored, Trace
+from raison.models.relevance.mode import Rules
+from raison.models.runner.score_cache import Memory
 
 __all__ = ["Muted"]
 
@@ -27,8 +31,26 @@ class Muted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
-    def score(self, questions: Any, **how: Any) -> Any:
-        return self._model.score(questions, **{**how, "heads": self._mask, "memory": None})
+    def score(
+        self,
+        questions: Sequence[Question],
+        *,
+        removal: str | None = None,
+        heads: np.ndarray | None = None,
+        memory: Memory | None = None,
+    ) -> list[Scored]:
+        """The model's answers without the heads; a memory is of the whole model's answers, so none is used."""
+        return self._model.score(questions, removal=removal, heads=self._mask)
 
-    def trace(self, encodings: Any, targets: Any, **how: Any) -> Any:
-        return self._model.trace(encodings, targets, **{**how, "heads": self._mask})
+    def trace(
+        self,
+        encodings: Sequence[Encoding],
+        targets: Sequence[Target],
+        *,
+        want: frozenset[str],
+        embeddings: Sequence[torch.Tensor] | None = None,
+        heads: np.ndarray | None = None,
+        rules: Rules | None = None,
+    ) -> Iterator[tuple[int, Trace]]:
+        """The model's traces without the heads."""
+        return self._model.trace(encodings, targets, want=want, embeddings=embeddings, heads=self._mask, rules=rules)

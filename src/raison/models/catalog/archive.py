@@ -20,7 +20,7 @@ def extract(archive: Path, member: str, to: Path) -> Path:
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as wheel, wheel.open(member) as inside:
-                return write(inside, to)
+                return copy_member(inside, to)
         with tarfile.open(archive) as tar:
             info = tar.getmember(member)
             # a link could lead to any file of this machine
@@ -28,14 +28,14 @@ def extract(archive: Path, member: str, to: Path) -> Path:
             if packed is None:
                 raise KeyError(member)
             with packed:
-                return write(packed, to)
+                return copy_member(packed, to)
     except KeyError as error:
         raise DownloadError(f"The archive {archive.name} has no file {member!r}: update raison.") from error
     except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
         raise DownloadError(f"The archive {archive.name} can't be read ({error}): try again.") from error
 
 
-def write(inside: IO[bytes], to: Path) -> Path:
+def copy_member(inside: IO[bytes], to: Path) -> Path:
     with to.open("wb") as out:
         shutil.copyfileobj(inside, out, 1 << 20)
     return to

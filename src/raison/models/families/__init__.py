@@ -31,14 +31,16 @@ class Family:
 
 def family(entry: Family) -> Family:
     """Register a family under its name."""
-    return families.register(entry.name)(entry)
+    families.register(entry.name)(entry)
+    return entry
 
 
 def family_of(model: Any) -> Family:
     """The family of a model; an unknown one is described by the signature of its forward alone."""
     model_type = getattr(model.config, "model_type", "") or type(model).__name__.lower()
     for name in families:
-        if model_type in families[name].model_types:
-            return families[name]
+        known: Family = families[name]
+        if model_type in known.model_types:
+            return known
     takes = "position_ids" in inspect.signature(model.forward).parameters
     return Family(model_type, (model_type,), positions="argument" if takes else "none", note="not in the tables")

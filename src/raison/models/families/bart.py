@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from raison.models.attention.hook import current
+from raison.models.attention.call import current
 from raison.models.families import Family, family
 
 
 def place(table: Any, stream: int) -> None:
     """Make a position table of the view answer with the positions of the running call, where it has any."""
-    plain = table.forward
+    plain_positions: Callable[..., torch.Tensor] = table.forward
 
     def forward(*args: Any, **kwargs: Any) -> torch.Tensor:
         call = current()
         if call is None or call.positions is None:
-            return plain(*args, **kwargs)
+            return plain_positions(*args, **kwargs)
         # the table is not asked about indices first: a packed sequence is longer than the table
         positions = call.positions[min(stream, len(call.positions) - 1)]
-        return nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight)
+        looked_up: torch.Tensor = nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight)
+        return looked_up
 
     table.forward = forward
 

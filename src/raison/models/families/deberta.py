@@ -7,19 +7,24 @@ distances of a shortened input are supplied by original positions, so that delet
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from raison.models.attention.hook import current
+from raison.models.attention.call import current
 from raison.models.families import Family, family
 
+Positions = Callable[..., "torch.Tensor | None"]
 
-def relative_positions(encoder: Any, plain: Any) -> Any:
+
+def relative_positions(encoder: Any, plain: Positions) -> Positions:
     """Replace `get_rel_pos` of the view's encoder: bucketed distances of original positions."""
 
-    def get_rel_pos(hidden: torch.Tensor, query: torch.Tensor | None = None, relative: Any = None) -> Any:
+    def get_rel_pos(
+        hidden: torch.Tensor, query: torch.Tensor | None = None, relative: object = None
+    ) -> torch.Tensor | None:
         call = current()
         if call is None or call.positions is None or not encoder.relative_attention or relative is not None:
             return plain(hidden, query, relative)
@@ -36,7 +41,9 @@ def relative_positions(encoder: Any, plain: Any) -> Any:
 
 
 def prepare(model: nn.Module) -> None:
-    for module in model.modules():
+    """Give the view original positions where it computes distances."""
+    modules: list[Any] = list(model.modules())
+    for module in modules:
         if hasattr(module, "get_rel_pos") and hasattr(module, "max_relative_positions"):
             module.get_rel_pos = relative_positions(module, module.get_rel_pos)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from raison.models.attention.hook import current
+from raison.models.attention.call import current
 from raison.models.families import Family, family
 
 
-def relative_bias(module: Any, plain: Any, stream: int) -> Any:
+def relative_bias(module: Any, plain: Callable[..., torch.Tensor], stream: int) -> Callable[..., torch.Tensor]:
     """Replace `compute_bias` of one attention of the view: distances of original positions, per example."""
 
     def compute_bias(query_length: int, key_length: int, **kwargs: Any) -> torch.Tensor:
@@ -29,7 +30,8 @@ def relative_bias(module: Any, plain: Any, stream: int) -> Any:
             num_buckets=module.relative_attention_num_buckets,
             max_distance=module.relative_attention_max_distance,
         )
-        return module.relative_attention_bias(buckets).permute(0, 3, 1, 2)
+        bias: torch.Tensor = module.relative_attention_bias(buckets)
+        return bias.permute(0, 3, 1, 2)
 
     return compute_bias
 

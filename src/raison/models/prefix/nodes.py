@@ -11,7 +11,7 @@ import torch
 
 from raison.core import progress
 from raison.core.records import Encoding
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 from raison.models.prefix.packed import Packed, chains_of
 from raison.models.prefix.trie import Trie
 from raison.models.runner.runner import ModelInputs, Runner

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import bare
+from raison.models.attention.view import bare
 from raison.models.protocol import InspectableModel
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, pieces_of_whole_texts

@@ -15,10 +15,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from raison.models.attention.products import SHAPES, Mark, Products, signals_in
-from raison.models.relevance.rules import Rule, rewired
+from raison.models.attention.products import (
+    SHAPES,
+    Arguments,
+    Function,
+    Mark,
+    Options,
+    Products,
+    argument,
+    signals_in,
+)
+from raison.models.relevance.rules import Rule, with_backward
 
-__all__ = ["ACTIVATIONS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
+__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
 
 # functions whose own backward step is right for relevance too: they move, cut, join or drop numbers
 MOVES = SHAPES | frozenset(
@@ -30,6 +39,10 @@ MOVES = SHAPES | frozenset(
 ACTIVATIONS = frozenset(
     "activation gelu relu silu tanh sigmoid elu selu leaky_relu relu6 mish hardswish hardtanh softplus softsign".split()
 )
+
+STATISTICS = frozenset("rsqrt sqrt pow var std norm".split())  # of a norm that is written out
+
+SUBTRACTED = {"add": None, "sub": 1, "rsub": 0}  # which argument of an addition is subtracted
 
 Fits = Callable[[str, int], bool]  # (name of the function, number of its signals) -> whether a rule is for it
 
@@ -78,16 +91,18 @@ class Relevance(Products):
         self.strange: set[str] = set()  # functions without a rule: their gradient was taken, nothing is promised
         self._gates: dict[int, torch.Tensor] = {}  # results of activations, by id
 
-    def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
         signals = len(signals_in(args, kwargs))
         if signals == 0 or name in MOVES:
-            result = func(*args, **kwargs)
+            result = function(*args, **kwargs)
             if name in SHAPES and id(args[0]) in self._gates and isinstance(result, torch.Tensor):
                 self._gates[id(result)] = result
             return result
+
         if self.rules.gates_constant and name == "mul" and signals == 2:
             args = self.without_gate(args)
-        result = self.by_rule(name, len(signals_in(args, kwargs)), func, args, kwargs)
+            signals = len(signals_in(args, kwargs))
+        result = self.by_rule(name, signals, function, args, kwargs)
         if name in ACTIVATIONS:
             self._gates[id(result)] = result
         if self.rules.gradients and len(self.constants):
@@ -101,71 +116,91 @@ class Relevance(Products):
         shares = slope.detach() * constant.to(slope)
         self.constants += shares.reshape(len(self.constants), -1).sum(1).double().cpu()  # rows first, also if folded
 
-    def by_rule(self, name: str, signals: int, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def by_rule(self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options) -> Any:
+        """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):
-                return rule(beside(name, func), args, kwargs)
+                return rule(beside(name, function), args, kwargs)
         self.strange.add(name)
-        return func(*args, **kwargs)
+        return function(*args, **kwargs)
 
-    def without_gate(self, args: tuple) -> tuple:
+    def without_gate(self, args: Arguments) -> Arguments:
         """The factors of a product; of one whose other factor is an activation's result, that one as a constant."""
-        gates = [id(factor) in self._gates for factor in args[:2]]
-        if sum(gates) != 1:
+        left, right = args[:2]
+        left_is_gate = id(left) in self._gates
+        right_is_gate = id(right) in self._gates
+        if left_is_gate == right_is_gate:
             return args
-        return tuple(factor.detach() if gate else factor for factor, gate in zip(args[:2], gates, strict=True))
+        if left_is_gate:
+            return left.detach(), right
+        return left, right.detach()
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
-        chosen, shape = self.rules.heads, weights.shape
-        if chosen is not None and chosen.released:
-            factor = (chosen.syntactic[mark.number] | chosen.positional[mark.number]).astype(float)
-            weights, values = (by_head(each, mark.heads, factor) for each in (weights, values))
+    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function) -> torch.Tensor:
+        heads = self.rules.heads
+        shape = weights.shape
+        if heads is not None and heads.released:
+            passes = (heads.syntactic[mark.number] | heads.positional[mark.number]).astype(float)
+            weights = scaled_by_head(weights, mark.heads, passes)
+            values = scaled_by_head(values, mark.heads, passes)
+
         # a tensor of its own, whose relevance is that of this product alone
-        self.maps[mark.number] = weights.reshape(*mark.heads, *shape[-2:]).view(*mark.heads, *shape[-2:])
+        by_head = (*mark.heads, *shape[-2:])
+        self.maps[mark.number] = weights.reshape(by_head).view(by_head)
         result = super().product(mark, self.maps[mark.number].reshape(shape), values, multiply)
-        if chosen is None or chosen.released:
+        if heads is None or heads.released:
             return result
-        return through_heads(result, mark.heads, chosen.syntactic[mark.number], chosen.positional[mark.number])
+        return through_heads(result, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number])
 
 
-def constant_in(name: str, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor | None:
+def constant_in(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | None:
     """The constant that a function adds to what depends on its one signal: a bias, a position embedding, a mask."""
-    bias: Any = None
+    constant: object = None
     if name == "linear":
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
+        constant = argument(args, kwargs, 2, "bias")
     elif name == "layer_norm":
-        bias = args[3] if len(args) > 3 else kwargs.get("bias")
+        constant = argument(args, kwargs, 3, "bias")
     elif name == "addmm":
-        bias = args[0]
-    elif name in ("add", "sub", "rsub") and len(args) > 1:
-        constants = [number for number, value in enumerate(args[:2]) if not is_signal(value)]
-        if len(constants) == 1:
-            subtracted = constants[0] == {"add": 2, "sub": 1, "rsub": 0}[name]
-            value = torch.as_tensor(args[constants[0]])
-            bias = -value if subtracted else value
-    return bias if isinstance(bias, torch.Tensor) and not bias.requires_grad else None
+        constant = args[0]
+    elif name in SUBTRACTED and len(args) > 1:
+        constant = added_constant(name, args)
+    if not isinstance(constant, torch.Tensor) or constant.requires_grad:
+        return None
+    return constant
 
 
-def is_signal(value: Any) -> bool:
+def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
+    """What is added to a signal, by its sign; None where both sides are signals."""
+    constants = [place for place, value in enumerate(args[:2]) if not is_signal(value)]
+    if len(constants) != 1:
+        return None
+    (place,) = constants
+    value = torch.as_tensor(args[place])
+    return -value if place == SUBTRACTED[name] else value
+
+
+def is_signal(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def beside(name: str, function: Any) -> Any:
+def beside(name: str, function: Function) -> Function:
     """The function that writes a new tensor, where this one (a += b) would write over its first argument."""
     raw = getattr(function, "__name__", "")
-    over = (raw.endswith("_") and not raw.endswith("__")) or raw.startswith("__i")
-    return getattr(torch, name) if over else function
+    in_place = raw.endswith("_") and not raw.endswith("__")
+    if not in_place and not raw.startswith("__i"):
+        return function
+    new: Function = getattr(torch, name)
+    return new
 
 
-def by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) -> torch.Tensor:
+def scaled_by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) -> torch.Tensor:
     """The same numbers; relevance is multiplied by the factor of each head."""
     scale = torch.from_numpy(factor).to(tensor)
 
-    def pull(relevance: torch.Tensor) -> tuple:
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         folded = relevance.reshape(*heads, -1) * scale[None, :, None]
         return (folded.reshape(relevance.shape),)
 
-    return rewired(tensor, pull, tensor)
+    return with_backward(tensor, pull, tensor)
 
 
 def through_heads(
@@ -179,23 +214,25 @@ def through_heads(
     """
     if not (syntactic.any() or positional.any()):
         return result.detach()
-    both = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
-    masks = [torch.from_numpy(kind * both).to(result) for kind in (syntactic, positional)]  # [h] each
+    share = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
+    masks = [torch.from_numpy(kind * share).to(result) for kind in (syntactic, positional)]  # [h] each
 
-    def pull(relevance: torch.Tensor) -> tuple:
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         folded = relevance.reshape(*heads, -1)  # [b h s·d]
         parts = [folded * mask[None, :, None] for mask in masks]
         totals = torch.stack([part.sum((1, 2)) for part in parts])  # [2 b]
         sizes = totals.abs().sum(0)
-        factors = torch.where(totals == 0, 0.0, totals.abs() / sizes * folded.sum((1, 2)) / totals)
-        found = sum(part * factor[:, None, None] for part, factor in zip(parts, factors, strict=True))
-        return (found.reshape(relevance.shape),)  # type: ignore[union-attr]
+        wanted = totals.abs() / sizes * folded.sum((1, 2))
+        factors = torch.where(totals == 0, 0.0, wanted / totals)[:, :, None, None]
+        kept = parts[0] * factors[0] + parts[1] * factors[1]
+        return (kept.reshape(relevance.shape),)
 
-    return rewired(result, pull, result)
+    return with_backward(result, pull, result)
 
 
-def activation(plain: Any, x: torch.Tensor) -> torch.Tensor:
+def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
     """An activation that is written in Python, as one function that a mode can see."""
     if torch.overrides.has_torch_function((x,)):
-        return torch.overrides.handle_torch_function(activation, (x,), plain, x)
+        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
+        return result
     return plain(x)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import Call
+from raison.models.attention.call import Call
 from raison.models.protocol import Map, Trace
 from raison.models.relevance.mode import Relevance, Rules
 from raison.models.runner.answers import Columns, values_of

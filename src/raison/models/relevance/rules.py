@@ -4,8 +4,8 @@ A rule replaces the backward step of one function: given relevance (or a modifie
 each argument gets. Rules belong to functions, not to modules, so residual additions, gated products and tanh heads are
 reached in every family without copies of modelling files (methods.md of Chefer 2021b, Song et al. 2024, Achtibat 2024).
 
-Relevance rules (R): `linear`, `added`, `multiplied`, `halved`, `passed`, `summed`. Gradient rules (g): `ratio`,
-`standardised`, `halved`. `constant` serves both: what it returns is no signal any more.
+Relevance rules (R): `linear`, `addition`, `product_of_signals`, `half_each`, `identity`, `pooling`. Gradient rules (g):
+`own_gradient`, `half_gradients`, `ratio`, `norm_as_given`. `constant` serves both: its result is no signal.
 """
 
 from __future__ import annotations
@@ -15,201 +15,247 @@ from typing import Any
 
 import torch
 
+from raison.models.attention.products import Arguments, Function, Options, argument, tensors_in
+
 __all__ = [
-    "Rule", "added", "constant", "half_gradients", "halved", "linear", "multiplied", "own", "passed", "ratio",
-    "rewired", "standardised", "summed",
+    "Pull",
+    "Rule",
+    "addition",
+    "constant",
+    "half_each",
+    "half_gradients",
+    "identity",
+    "linear",
+    "norm_as_given",
+    "only_signal",
+    "own_gradient",
+    "pooling",
+    "product_of_signals",
+    "ratio",
+    "sum_to_shape",
+    "with_backward",
+    "without_backward",
 ]  # fmt: skip
 
-Rule = Callable[[Any, tuple, dict[str, Any]], Any]  # (function, args, kwargs) -> result
+Rule = Callable[[Function, Arguments, Options], Any]
+Pull = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]  # of a result's relevance: what each signal gets
 SMALL = 1e-9  # denominators are kept at least this far from zero, as in the reference code of Chefer et al.
+UNSURE = 16  # units in the last place: a sum of positive parts below that may be rounding
 
 
 class Rewired(torch.autograd.Function):
     """A result whose backward step is `pull`: from the relevance of the result to that of each signal."""
 
     @staticmethod
-    def forward(ctx: Any, result: torch.Tensor, pull: Any, *signals: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> torch.Tensor:
         ctx.pull = pull
         return result.view_as(result)
 
     @staticmethod
-    def backward(ctx: Any, *relevance: torch.Tensor) -> Any:
+    def backward(ctx: Any, *relevance: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return (None, None, *ctx.pull(relevance[0]))
 
 
-def rewired(result: torch.Tensor, pull: Callable[[torch.Tensor], tuple], *signals: torch.Tensor) -> torch.Tensor:
+def with_backward(result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> torch.Tensor:
     """`result` with another backward step; `pull` gives one tensor for each signal, in its shape."""
-    return Rewired.apply(result.detach(), pull, *signals)
+    changed: torch.Tensor = Rewired.apply(result.detach(), pull, *signals)  # type: ignore[no-untyped-call]
+    return changed
 
 
-def plainly(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def without_backward(function: Function, args: Arguments, kwargs: Options) -> Any:
+    """What a function gives, without its own backward step."""
     with torch.no_grad():
         return function(*args, **kwargs)
 
 
-def divided(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def safe_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a / b with |b| at least SMALL, and 0 where b is 0."""
     floor = torch.where(b < 0, -SMALL, SMALL).to(b)
-    return torch.where(b == 0, 0.0, a / torch.where(b.abs() < SMALL, floor, b))
+    safe = torch.where(b.abs() < SMALL, floor, b)
+    return torch.where(b == 0, 0.0, a / safe)
 
 
-def fitted(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+def sum_to_shape(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     """Summed over the axes along which an argument of this shape was repeated."""
-    return relevance if relevance.shape == shape else relevance.sum_to_size(*shape)
+    if relevance.shape == shape:
+        return relevance
+    return relevance.sum_to_size(*shape)
 
 
-def weight_of(function: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+def only_signal(args: Arguments, kwargs: Options) -> torch.Tensor:
+    """The first argument that depends on the input."""
+    return next(tensor for tensor in tensors_in((*args, *kwargs.values())) if tensor.requires_grad)
+
+
+def affine_parts(
+    function: Function, args: Arguments, kwargs: Options
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """x, W [in out] and the bias of an affine function: linear, addmm, or a product with a constant."""
     name = getattr(function, "__name__", "")
     if name == "addmm":
         return args[1], args[2], args[0]
     if name == "linear":
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
-        return args[0], args[1].mT, bias
+        return args[0], args[1].mT, argument(args, kwargs, 2, "bias")
     return args[0], args[1], None
 
 
-def linear(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def linear(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """α1β0: R_j = Σ_i (x_j w_ij)⁺ / Σ_j' (x_j' w_ij')⁺ · R_i; the bias takes nothing.
 
     (xw)⁺ = ½(xw + |xw|), so that two products with W and two with |W| are enough. An output without any positive
     contribution gives its relevance to |x w| instead of losing it.
     """
-    result = plainly(function, args, kwargs)
-    x, weight, bias = weight_of(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
+    x, weight, bias = affine_parts(function, args, kwargs)
     if not x.requires_grad:  # constant @ signal
-        turned = linear(torch.matmul, (weight.mT, x.mT), {})
-        return turned.mT
-    plain = result if bias is None else result - bias
+        return linear(torch.matmul, (weight.mT, x.mT), {}).mT
+    without_bias = result if bias is None else result - bias
 
-    def pull(relevance: torch.Tensor) -> tuple:
-        size, steep = x.detach().abs(), weight.abs()
-        total = size @ steep
-        positive = (plain + total) / 2
-        sure = positive > 16 * torch.finfo(total.dtype).eps * total
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        size = x.detach().abs()
+        steepness = weight.abs()
+        total = size @ steepness
+        positive = (without_bias + total) / 2
+        sure = positive > UNSURE * torch.finfo(total.dtype).eps * total
+
         share = torch.where(sure, relevance / positive, 0.0) / 2
-        spread = share + torch.where(sure, 0.0, divided(relevance, total))
-        found = x.detach() * (share @ weight.mT) + size * (spread @ steep.mT)
-        return (fitted(found, x.shape),)
+        unsure_share = torch.where(sure, 0.0, safe_quotient(relevance, total))
+        signed_part = x.detach() * (share @ weight.mT)
+        unsigned_part = size * ((share + unsure_share) @ steepness.mT)
+        return (sum_to_shape(signed_part + unsigned_part, x.shape),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def added(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def addition(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """a + b (or a − b): each gets its share of the sum, then each side is rescaled, per example.
 
     r_a = a·R/(a+b); Σr_a := |Σr_a| / (|Σr_a| + |Σr_b|) · ΣR. The reference code sums over the batch as well, which lets
     neighbours change a result; here sums are per example.
     """
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
     sign = -1.0 if "sub" in getattr(function, "__name__", "") else 1.0
 
-    def pull(relevance: torch.Tensor) -> tuple:
-        share = divided(relevance, result)
-        sides = [a.detach() * share, sign * b.detach() * share]
-        parts = rescaled(sides, relevance)
-        return tuple(fitted(part, side.shape) for part, side in zip(parts, (a, b), strict=True))
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        share = safe_quotient(relevance, result)
+        shares = [a.detach() * share, sign * b.detach() * share]
+        for_a, for_b = rescale_parts(shares, relevance)
+        return sum_to_shape(for_a, a.shape), sum_to_shape(for_b, b.shape)
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
-def rescaled(parts: list[torch.Tensor], relevance: torch.Tensor) -> list[torch.Tensor]:
+def rescale_parts(parts: list[torch.Tensor], relevance: torch.Tensor) -> list[torch.Tensor]:
     """Parts whose totals are in proportion to their sizes and add up to that of `relevance`, per example."""
     axes = tuple(range(1, relevance.dim()))
     totals = torch.stack([part.sum(axes) for part in parts])  # [k b]
-    weights = divided(totals.abs(), totals.abs().sum(0))
-    factors = divided(weights * relevance.sum(axes), totals)
-    return [part * factor.reshape(-1, *[1] * len(axes)) for part, factor in zip(parts, factors, strict=True)]
+    weights = safe_quotient(totals.abs(), totals.abs().sum(0))
+    factors = safe_quotient(weights * relevance.sum(axes), totals)
+    per_example = (-1, *[1] * len(axes))
+    return [part * factor.reshape(per_example) for part, factor in zip(parts, factors, strict=True)]
 
 
-def summed(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
-    """A sum or mean over an axis (pooling): the rule of `added` with as many sides as there are terms."""
+def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
+    """A sum or mean over an axis (pooling): the rule of `addition` with as many sides as there are terms."""
     x = args[0]
-    result = plainly(function, args, kwargs)
-    axis = args[1] if len(args) > 1 else kwargs.get("dim")
-    axis = axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
-    keep = kwargs.get("keepdim", args[2] if len(args) > 2 else False)
+    result = without_backward(function, args, kwargs)
+    axis = argument(args, kwargs, 1, "dim")
+    if isinstance(axis, (tuple, list)) and len(axis) == 1:
+        axis = axis[0]
+    keep_axis = argument(args, kwargs, 2, "keepdim", False)
     if not isinstance(axis, int) or axis % x.dim() == 0:
         raise NotImplementedError("a sum over the whole tensor or over the batch has no rule")
 
-    def pull(relevance: torch.Tensor) -> tuple:
-        relevance = relevance if keep else relevance.unsqueeze(axis)
-        parts = x.detach() * divided(relevance, x.detach().sum(axis, keepdim=True))
-        others = tuple(i for i in range(1, x.dim()) if i != axis % x.dim())
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if not keep_axis:
+            relevance = relevance.unsqueeze(axis)
+        parts = x.detach() * safe_quotient(relevance, x.detach().sum(axis, keepdim=True))
+
+        # each term is rescaled as a whole, by its share of all terms' sizes
+        others = tuple(each for each in range(1, x.dim()) if each != axis % x.dim())
         totals = parts.sum(others, keepdim=True)  # [b .. terms ..]
         sizes = totals.abs()
         whole = relevance.sum(tuple(range(1, x.dim())), keepdim=True)
-        factors = divided(divided(sizes, sizes.sum(axis, keepdim=True)) * whole, totals)
-        return (parts * factors,)
+        weights = safe_quotient(sizes, sizes.sum(axis, keepdim=True))
+        return (parts * safe_quotient(weights * whole, totals),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)
 
 
-def multiplied(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def product_of_signals(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Z = AB of two signals: R_A = ½ A ⊙ ((R ⊘ Z) Bᵀ), R_B = ½ B ⊙ (Aᵀ (R ⊘ Z))."""
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
+    result = without_backward(function, args, kwargs)
 
-    def pull(relevance: torch.Tensor) -> tuple:
-        share = divided(relevance, result) / 2
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        share = safe_quotient(relevance, result) / 2
         left, right = a.detach(), b.detach()
-        return fitted(left * (share @ right.mT), a.shape), fitted(right * (left.mT @ share), b.shape)
+        for_left = left * (share @ right.mT)
+        for_right = right * (left.mT @ share)
+        return sum_to_shape(for_left, a.shape), sum_to_shape(for_right, b.shape)
 
-    return rewired(result, pull, a, b)
+    return with_backward(result, pull, a, b)
 
 
-def passed(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def identity(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Identity: what reaches the result reaches its one signal unchanged (softmax, activations, norms, scaling)."""
-    signal = next(a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor) and a.requires_grad)
-    result = plainly(function, args, kwargs)
-    return rewired(result, lambda relevance: (fitted(relevance, signal.shape),), signal)
+    signal = only_signal(args, kwargs)
+    result = without_backward(function, args, kwargs)
+    return with_backward(result, lambda relevance: (sum_to_shape(relevance, signal.shape),), signal)
 
 
-def halved(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def half_each(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """Element-wise product of two signals: half of the relevance to each."""
     a, b = args[:2]
-    result = plainly(function, args, kwargs)
-    return rewired(result, lambda r: (fitted(r / 2, a.shape), fitted(r / 2, b.shape)), a, b)
+    result = without_backward(function, args, kwargs)
+
+    def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        half = relevance / 2
+        return sum_to_shape(half, a.shape), sum_to_shape(half, b.shape)
+
+    return with_backward(result, pull, a, b)
 
 
-def constant(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
     """The result is no signal: statistics of a norm, attention weights where they are taken as given."""
-    return plainly(function, args, kwargs)
+    return without_backward(function, args, kwargs)
 
 
 # -- rules for gradients, whose product with the input is the relevance ------------------------------------------------
 
 
-def own(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Any:
     """Its own gradient: linear functions, whose gradient times input is the ε-rule with ε = 0."""
     return function(*args, **kwargs)
 
 
-def half_gradients(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def half_gradients(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """A product of two signals, element-wise or of matrices: each gets half of its own gradient."""
     result = function(*args, **kwargs)
-    return rewired(result, lambda g: (g / 2,), result)
+    return with_backward(result, lambda g: (g / 2,), result)
 
 
-def ratio(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def ratio(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """An element-wise activation: its gradient is y / x, so that relevance passes unchanged."""
-    signal = next(a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor) and a.requires_grad)
-    result = plainly(function, args, kwargs)
-    return rewired(result, lambda g: (g * divided(result, signal.detach()),), signal)
+    signal = only_signal(args, kwargs)
+    result = without_backward(function, args, kwargs)
+    return with_backward(result, lambda g: (g * safe_quotient(result, signal.detach()),), signal)
 
 
-def standardised(function: Any, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
+def norm_as_given(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """A layer norm with its standard deviation taken as given: what is left is linear."""
     x, shape = args[:2]
-    weight = kwargs.get("weight", args[2] if len(args) > 2 else None)
-    eps = kwargs.get("eps", args[4] if len(args) > 4 else 1e-5)
-    result = plainly(function, args, kwargs)
+    weight = argument(args, kwargs, 2, "weight")
+    eps = argument(args, kwargs, 4, "eps", 1e-5)
+    result = without_backward(function, args, kwargs)
     axes = tuple(range(-len(shape), 0))
 
-    def pull(gradient: torch.Tensor) -> tuple:
+    def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         scale = (x.detach().var(axes, unbiased=False, keepdim=True) + eps).rsqrt()
-        found = (gradient if weight is None else gradient * weight) * scale
-        return (found - found.mean(axes, keepdim=True),)
+        if weight is not None:
+            gradient = gradient * weight
+        scaled = gradient * scale
+        return (scaled - scaled.mean(axes, keepdim=True),)
 
-    return rewired(result, pull, x)
+    return with_backward(result, pull, x)

@@ -10,7 +10,7 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import InputError, TooLong
-from raison.models.attention.hook import Call, running
+from raison.models.attention.call import Call, running
 from raison.models.runner.runner import Runner
 
 __all__ = ["LONGEST", "generate"]

@@ -13,7 +13,7 @@ import torch
 
 from raison.core.errors import Unsupported
 from raison.core.records import Encoding, Target
-from raison.models.attention.hook import Call
+from raison.models.attention.call import Call
 from raison.models.attention.residual_writes import Writes
 from raison.models.runner import meter
 from raison.models.runner.batching import Chunk, Piece, pieces_of_whole_texts

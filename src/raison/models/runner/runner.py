@@ -17,7 +17,10 @@ from torch.overrides import TorchFunctionMode
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.registry import suggest
-from raison.models.attention.hook import Call, Softmaxes, fingerprint, running, view_of
+from raison.models.attention.call import Call, running
+from raison.models.attention.hook import Softmaxes
+from raison.models.attention.view import view_of
+from raison.models.attention.view_fingerprint import view_fingerprint
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import REMOVALS, Budget
 from raison.models.runner import meter
@@ -78,7 +81,7 @@ class Runner:
     @property
     def view(self) -> PreTrainedModel:
         """The view of the model's present weights; made anew when they have moved."""
-        mark = fingerprint(self.loaded.hf)
+        mark = view_fingerprint(self.loaded.hf)
         found = self._view
         if found is None or found[0] != mark:
             with self._lock:

@@ -64,7 +64,7 @@ class Memory:
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""
         encoding, target = question.encoding, question.target
-        visible = (np.atleast_2d(question.keep) | target.given(encoding)) & target.inputs(len(encoding))
+        visible = target.visible(np.atleast_2d(question.keep), encoding)
         packed = np.packbits(visible, axis=1)
         distinct, first, rows = np.unique(packed, axis=0, return_index=True, return_inverse=True)
         sets = [row.tobytes() for row in distinct]

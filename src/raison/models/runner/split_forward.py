@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from raison.models.attention.hook import Call, current, running
+from raison.models.attention.call import Call, current, running
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

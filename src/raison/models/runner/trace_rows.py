@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from raison.models.attention.hook import Seen
+from raison.models.attention.call import Seen
 from raison.models.attention.residual_writes import Writes
 from raison.models.protocol import Map, Trace
 from raison.models.runner.batching import Chunk, Piece

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.core.evaluation import Evaluation, MethodAxis, curve_title
-from raison.show.figure.canvas import FAINT, QUIET
-from raison.show.figure.savefig import press
+from raison.core.evaluation import Cell, Evaluation, MethodAxis, curve_title
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_frame
+from raison.show.figure.savefig import save_figure
 from raison.show.scale import HUES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_curves", "shares_of"]
 
@@ -30,9 +36,26 @@ BY_FIRST_UNITS = {"iou_at_k_curve", "f1_at_k_curve"}  # a point for each k
 DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
+@dataclass(frozen=True)
+class Level:
+    """A number with its interval, at a place below the panel."""
+
+    place: float
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, place: float, value: float, cell: Cell) -> Level:
+        """The number of a cell; without an interval its ends are the value."""
+        if cell.low is None or cell.high is None:
+            return cls(place, value, value, value)
+        return cls(place, value, cell.low, cell.high)
+
+
 def draw_curves(
     evaluation: Evaluation,
-    keys: tuple[str, ...],
+    keys: Sequence[str],
     path: str | os.PathLike[str],
     *,
     axis: MethodAxis | None = None,
@@ -41,36 +64,38 @@ def draw_curves(
 
     `axis` says where methods stand below a column; without it they stand side by side.
     """
-
-    def drawn() -> Any:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        named = any(key in evaluation.curves for key in keys)
-        wide = max(WIDE, A_WORD * len(evaluation.settings.get("words") or ()))
-        figure = Figure(figsize=(wide * len(keys) + (KEY if named else 0), HIGH), layout="constrained")
-        FigureCanvasAgg(figure)
-        panels: list[Any] = []
-        for k, key in enumerate(keys):  # what is of one kind (tau_words, tau_states) is seen on one scale
-            like = next((axes for axes, other in zip(panels, keys, strict=False) if kind(other) == kind(key)), None)
-            axes = figure.add_subplot(1, len(keys), k + 1, sharey=like)
-            panels.append(axes)
-            if key in evaluation.curves:
-                by_share(axes, evaluation, key)
-            else:
-                along(axes, evaluation, key, axis)
-            for side in ("top", "right"):
-                axes.spines[side].set_visible(False)
-            axes.set_title(curve_title(key), loc="left", fontsize="medium")
-        if named:
-            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
-        return figure
-
-    press(drawn, path)
+    save_figure(lambda: curves_figure(evaluation, keys, axis), path)
 
 
-def kind(key: str) -> str:
-    return key.partition("_")[0]
+def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis | None) -> Figure:
+    has_curves = any(key in evaluation.curves for key in keys)
+    panel_width = max(WIDE, A_WORD * len(words_of(evaluation)))
+    width = panel_width * len(keys)
+    figure = empty_figure(width + KEY if has_curves else width, HIGH, layout="constrained")
+
+    first_of_kind: dict[str, Axes] = {}  # what is of one kind (tau_words, tau_states) is seen on one scale
+    panels: list[Axes] = []
+    for number, key in enumerate(keys, 1):
+        kind = key.partition("_")[0]
+        panel = figure.add_subplot(1, len(keys), number, sharey=first_of_kind.get(kind))
+        first_of_kind.setdefault(kind, panel)
+        panels.append(panel)
+        if key in evaluation.curves:
+            draw_by_share(panel, evaluation, key)
+        else:
+            draw_along_methods(panel, evaluation, key, axis)
+        hide_frame(panel)
+        panel.set_title(curve_title(key), loc="left", fontsize="medium")
+
+    if has_curves:
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center", frameon=False)
+    return figure
+
+
+def words_of(evaluation: Evaluation) -> Sequence[str]:
+    """The words that a curve of single words goes along; none where there is no such curve."""
+    return evaluation.settings.get("words") or ()
 
 
 def shares_of(key: str, points: int) -> np.ndarray:
@@ -80,57 +105,99 @@ def shares_of(key: str, points: int) -> np.ndarray:
     return np.linspace(0, 1, points)
 
 
-def by_share(axes: Any, evaluation: Evaluation, key: str) -> None:
+# -- a curve of every method -------------------------------------------------------------------------------------
+
+
+def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
     counted = key in BY_FIRST_UNITS
-    words = evaluation.settings.get("words") if key == "alone_curve" else None
-    placed = evaluation.settings.get("across", {}).get(key)
-    for k, (method, curve) in enumerate(evaluation.curves[key].items()):
-        style = DASHES[k // len(HUES) % len(DASHES)]
-        across = np.arange(1, len(curve) + 1) if counted or words else 100 * shares_of(key, len(curve))
-        if placed:
-            across, style = placed[method], f"o{style}"
-        axes.plot(across, curve, style, color=HUES[k % len(HUES)], label=method, linewidth=1.4, markersize=3)
+    words = words_of(evaluation) if key == "alone_curve" else ()
+    places: Mapping[str, Sequence[float]] = evaluation.settings.get("across", {}).get(key) or {}
+
+    for number, (method, curve) in enumerate(evaluation.curves[key].items()):
+        style = DASHES[number // len(HUES) % len(DASHES)]
+        if places:
+            across = np.asarray(places[method])
+            style = f"o{style}"
+        elif counted or words:
+            across = np.arange(1, len(curve) + 1)
+        else:
+            across = 100 * shares_of(key, len(curve))
+        panel.plot(across, curve, style, color=HUES[number % len(HUES)], label=method, linewidth=1.4, markersize=3)
+
     if key == "calibration_curve":
-        axes.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
+        panel.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
-    axes.set_xlabel(ACROSS.get(key, usual))
+    panel.set_xlabel(ACROSS.get(key, usual))
     if words:
-        axes.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
-        axes.set_xlabel("")
-        axes.set_ylabel("from each word alone")
+        panel.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
+        panel.set_xlabel("")
+        panel.set_ylabel("from each word alone")
 
 
-def along(axes: Any, evaluation: Evaluation, key: str, axis: MethodAxis | None) -> None:
+# -- a number along the methods ------------------------------------------------------------------------------------
+
+
+def draw_along_methods(panel: Axes, evaluation: Evaluation, key: str, axis: MethodAxis | None) -> None:
     """A number of every method that has a position, with its interval; the others as levels."""
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
-    plain = axis is None or not set(axis.positions) & set(cells)
-    if axis is None or plain:  # methods with nothing in common: side by side
-        axis = MethodAxis("", {method: place for place, method in enumerate(cells)}, even=True, slanted=True)
-    placed = [method for method in cells if method in axis.positions]
-    if axis.even:
-        places = {method: float(place) for place, method in enumerate(placed)}
+    side_by_side = axis is None or not set(axis.positions) & set(cells)
+    if axis is None or side_by_side:  # methods with nothing in common
+        ranks = {method: float(rank) for rank, method in enumerate(cells)}
+        axis = MethodAxis("", ranks, even=True, slanted=True)
+    positioned = [method for method in cells if method in axis.positions]
+
+    levels = levels_along(axis, positioned, cells)
+    places = [level.place for level in levels]
+    lows = [level.low for level in levels]
+    highs = [level.high for level in levels]
+    if side_by_side:
+        panel.vlines(places, lows, highs, color=HUES[0], linewidth=1.4)
     else:
-        places = {method: float(axis.positions[method]) for method in placed}
-    points = [(place, cells[method]) for method, place in places.items() if cells[method].value is not None]
-    x = [place for place, _ in points]
-    middle = [c.value for _, c in points]
-    low, high = ([c.value if c.low is None else getattr(c, end) for _, c in points] for end in ("low", "high"))
-    if plain:
-        axes.vlines(x, low, high, color=HUES[0], linewidth=1.4)
-    else:
-        axes.fill_between(x, low, high, color=HUES[0], alpha=0.15, linewidth=0)
-    axes.plot(x, middle, "o" if plain else "o-", color=HUES[0], markersize=3, linewidth=1.4)
+        panel.fill_between(places, lows, highs, color=HUES[0], alpha=0.15, linewidth=0)
+    values = [level.value for level in levels]
+    panel.plot(places, values, "o" if side_by_side else "o-", color=HUES[0], markersize=3, linewidth=1.4)
+
     for method, cell in cells.items():
-        if method not in places and cell.value is not None:
-            axes.axhline(cell.value, color=QUIET, linewidth=0.8, linestyle="--")
-            ends = sorted(zip(x, middle, strict=True)) or [(0.0, cell.value)]
-            away = lambda end, level=cell.value: abs(end[1] - level)  # noqa: E731
-            place = max((ends[-1], ends[0]), key=away)[0]  # where the curve is not in the way
-            side = "left" if place == ends[0][0] else "right"
-            axes.annotate(method, (place, cell.value), ha=side, va="bottom", color=QUIET, fontsize="small")
+        if method not in axis.positions and cell.value is not None:
+            draw_level_line(panel, method, cell.value, levels)
     if axis.even:
-        names = placed if plain else [f"{axis.positions[method]:g}" for method in placed]
-        slant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if axis.slanted else {}
-        axes.set_xticks(range(len(placed)), [name.replace("-", "−") for name in names], fontsize="small", **slant)
-    axes.set_xlabel(axis.label)
+        names = positioned if side_by_side else [f"{axis.positions[method]:g}" for method in positioned]
+        name_ticks(panel, names, slanted=axis.slanted)
+    panel.set_xlabel(axis.label)
+
+
+def levels_along(axis: MethodAxis, positioned: Sequence[str], cells: Mapping[str, Cell]) -> list[Level]:
+    """The numbers of the methods that have a position, where they are defined."""
+    levels = []
+    for rank, method in enumerate(positioned):
+        cell = cells[method]
+        place = float(rank) if axis.even else float(axis.positions[method])
+        if cell.value is not None:
+            levels.append(Level.of(place, cell.value, cell))
+    return levels
+
+
+def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[Level]) -> None:
+    """A dashed line for a method without a position, named at the end where the curve is farther away."""
+    panel.axhline(value, color=QUIET, linewidth=0.8, linestyle="--")
+    ends = sorted((level.place, level.value) for level in levels) or [(0.0, value)]
+    (first, first_value), (last, last_value) = ends[0], ends[-1]
+    place = last if abs(last_value - value) >= abs(first_value - value) else first
+    panel.annotate(
+        method,
+        (place, value),
+        ha="left" if place == first else "right",
+        va="bottom",
+        color=QUIET,
+        fontsize="small",
+    )
+
+
+def name_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
+    """Names below a panel, one for each place from 0 on."""
+    labels = [name.replace("-", "−") for name in names]
+    if slanted:
+        panel.set_xticks(range(len(labels)), labels, fontsize="small", rotation=45, ha="right", rotation_mode="anchor")
+    else:
+        panel.set_xticks(range(len(labels)), labels, fontsize="small")

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
 from raison.show.certificate import is_rationale
 from raison.show.consensus import subject
-from raison.show.figure.matrix import grid
-from raison.show.figure.methods import stack
-from raison.show.figure.savefig import check_ending, press
-from raison.show.figure.typeset import Leaf
+from raison.show.figure.explanation_sheet import explanation_figure
+from raison.show.figure.matrix import matrix_figure
+from raison.show.figure.methods import methods_figure
+from raison.show.figure.savefig import check_ending, save_figure
 from raison.show.matrix import matrix, sheets
 
 __all__ = ["to_figure"]
@@ -34,47 +33,57 @@ def to_figure(
 ) -> None:
     """Write one explanation, or several methods or rationales of one text; the ending of `path` says in which form."""
     check_ending(path)
-    found = [explanations] if isinstance(explanations, Explanation) else list(explanations)
-    if not found:
+    every = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+    if not every:
         raise InputError("There is nothing to draw: give at least one explanation.")
-    same_subject = len({subject(each) for each in found}) == 1
-    methods = len(found) > 1 and same_subject and not any(is_rationale(each) for each in found)
-    if len(found) > 1 and not methods and len(sheets(found, least=2)) > 1:
+    has_methods = len(every) > 1 and are_methods_about_one_target(every)
+    if len(every) > 1 and not has_methods and len(sheets(every, least=2)) > 1:
         raise InputError(
             "One picture shows one explanation, several methods about one target, or rationales of several targets in "
             "one text: write a file for each."
         )
-    if difference and not methods:
+    if difference and not has_methods:
         raise InputError("A difference needs two methods that explain the same: give both explanations.")
 
-    if len(found) > 1 and not methods:
-        linked = links(gold)
-        return press(lambda: grid(matrix(found, linked)), path)
-    marked = spans(gold)
+    if has_methods:
+        marked = checked_spans(gold)
+        save_figure(lambda: methods_figure(every, difference=difference, gold=marked), path)
+    elif len(every) > 1:
+        linked = checked_links(gold)
+        save_figure(lambda: matrix_figure(matrix(every, linked)), path)
+    else:
+        marked = checked_spans(gold)
+        save_figure(lambda: explanation_figure(every[0], marked), path)
 
-    def drawn() -> Any:
-        return stack(found, difference, marked) if methods else Leaf(found[0], marked).drawn()
 
-    press(drawn, path)
+def are_methods_about_one_target(explanations: Sequence[Explanation]) -> bool:
+    """Whether these are scores of the same target in the same text."""
+    subjects = {subject(explanation) for explanation in explanations}
+    return len(subjects) == 1 and not any(is_rationale(explanation) for explanation in explanations)
 
 
-def spans(gold: Any) -> list[Span] | None:
+def checked_spans(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> list[Span] | None:
     """Words that people marked in a text."""
-    given = None if gold is None else list(gold)
-    if given is not None and not all(isinstance(span, Span) for span in given):
+    if gold is None:
+        return None
+    given = list(gold)
+    spans = [span for span in given if isinstance(span, Span)]
+    if len(spans) < len(given):
         raise InputError("The gold words of a text are spans of characters, such as Span(4, 9): give a list of these.")
-    return given
+    return spans
 
 
-def links(gold: Any) -> list[tuple[Span, Span]] | None:
+def checked_links(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> list[tuple[Span, Span]] | None:
     """Words that people linked to each other."""
-    given = None if gold is None else list(gold)
-    if given is not None and not all(
-        isinstance(link, (tuple, list)) and len(link) == 2 and all(isinstance(span, Span) for span in link)
-        for link in given
-    ):
-        raise InputError(
-            "The gold links of a matrix are pairs of spans, what is read and what is written, such as "
-            "(Span(0, 3), Span(4, 9)): give a list of these."
-        )
-    return None if given is None else [(one, other) for one, other in given]
+    if gold is None:
+        return None
+    links = []
+    for link in gold:
+        if not isinstance(link, (tuple, list)) or len(link) != 2 or not all(isinstance(span, Span) for span in link):
+            raise InputError(
+                "The gold links of a matrix are pairs of spans, what is read and what is written, such as "
+                "(Span(0, 3), Span(4, 9)): give a list of these."
+            )
+        read, written = link
+        links.append((read, written))
+    return links

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from raison.core.records import Explanation, Span
 from raison.show import scale
@@ -11,46 +11,65 @@ from raison.show.agreement import agreements
 from raison.show.consensus import statement, titles
 from raison.show.difference import differences
 from raison.show.figure.canvas import SMALL
-from raison.show.figure.typeset import Leaf, Word
+from raison.show.figure.explanation_sheet import ExplanationSheet
+from raison.show.figure.typeset import Word
 from raison.show.spans import selection
 from raison.show.wording import measured, provenance
 
-__all__ = ["stack"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["methods_figure"]
 
 SPACE = 0.16  # inches between methods
 
 
-def stack(explanations: Sequence[Explanation], difference: bool = False, gold: Sequence[Span] | None = None) -> Any:
+def methods_figure(
+    explanations: Sequence[Explanation], *, difference: bool = False, gold: Sequence[Span] | None = None
+) -> Figure:
     """Methods under each other; with `difference`, the first one and where it gives more or less than each other.
 
     What people marked (`gold`) is in bold.
     """
-    leaf = Leaf(explanations[0], gold)
-    leaf.head()
-    leaf.words([Word(statement(explanations, agreements([e.scores for e in explanations])), "plain")], 10.0)
     names = titles(explanations)
-    for name, explanation in zip(names[:1] if difference else names, explanations, strict=False):
-        leaf.height += SPACE
-        facts = [*provenance(explanation), *measured(explanation)][explanation.method == name :]
-        leaf.words([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
-        leaf.texts(explanation)
-        if selection(explanation):
-            leaf.selected(explanation)
-    found = differences(explanations) if difference else []
-    for each in found:
-        leaf.height += SPACE
-        leaf.words([Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL)
-        leaf.texts(each.explanation, each)
-    leaf.height += SPACE
-    if any(scale.signed(e.scores) for e in explanations[: 1 if difference else None]):
-        key(leaf, scale.SCORES, "for the target", "against it", 0)
-    if found:
-        key(leaf, scale.DIFFERENCES, f"{names[0]} gives more", "the other gives more", 1)
-    leaf.legend(rationale=False)
-    return leaf.figure()
+    shown = explanations[:1] if difference else explanations
+    compared = differences(explanations) if difference else []
+
+    page = ExplanationSheet(gold)
+    page.add_head(explanations[0])
+    agreement = agreements([explanation.scores for explanation in explanations])
+    page.write([Word(statement(explanations, agreement), "plain")], 10.0)
+    for name, explanation in zip(names, shown, strict=False):
+        add_method(page, name, explanation)
+    for each in compared:
+        page.skip(SPACE)
+        page.write([Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL)
+        page.add_texts(each.explanation, each)
+
+    page.skip(SPACE)
+    if any(scale.signed(explanation.scores) for explanation in shown):
+        more, less = scale.SCORES
+        add_key(page, Word("for the target", "plain", more, 0), Word("against it", "plain", less, 1))
+    if compared:
+        more, less = scale.DIFFERENCES
+        first_more = Word(f"{names[0]} gives more", "plain", more, 0, 1)
+        add_key(page, first_more, Word("the other gives more", "plain", less, 1, -1))
+    page.add_legend(filled=False)
+    return page.figure()
 
 
-def key(leaf: Leaf, hues: tuple[scale.RGB, scale.RGB], above: str, below: str, line: int) -> None:
+def add_method(page: ExplanationSheet, name: str, explanation: Explanation) -> None:
+    """A method's name, how its scores came about, and the text in its colours."""
+    facts = [*provenance(explanation), *measured(explanation)]
+    if explanation.method == name:
+        facts = facts[1:]  # the method is said already
+    page.skip(SPACE)
+    page.write([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
+    page.add_texts(explanation)
+    if selection(explanation):
+        page.add_selected_share(explanation)
+
+
+def add_key(page: ExplanationSheet, above: Word, below: Word) -> None:
     """What two colours mean."""
-    words = [Word(above, "plain", hues[0], 0, line), Word("   ", "plain"), Word(below, "plain", hues[1], 1, -line)]
-    leaf.words(words, SMALL)
+    page.write([above, Word("   ", "plain"), below], SMALL)

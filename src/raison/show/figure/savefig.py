@@ -6,17 +6,20 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import replacing
 from raison.show.figure.canvas import SMALL
 
-__all__ = ["check_ending", "press"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["check_ending", "save_figure"]
 
 DPI, TALLEST = 200, 2**16  # dots per inch, and of a bitmap
 # a date would make two files of one explanation differ
-METADATA: dict[str, dict[str, Any]] = {
+METADATA: dict[str, dict[str, str | None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
@@ -54,28 +57,15 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     return ending
 
 
-def press(draw: Callable[[], Any], path: str | os.PathLike[str]) -> None:
+def save_figure(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
     """Draw a matplotlib figure under raison's settings and write it."""
     ending = check_ending(path)
     try:
         import matplotlib
-        from matplotlib import font_manager
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "A picture") from None
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    settings: dict[Any, Any] = {
-        "font.family": [name for name in FONTS if name in installed],
-        "font.size": SMALL,
-        "svg.hashsalt": "raison",
-        "svg.fonttype": "path",  # looks the same where the fonts are missing
-        "pdf.fonttype": 42,
-        "text.usetex": False,
-        "text.hinting": "no_hinting",  # letters stand where they were measured
-        "text.parse_math": False,  # a price in dollars is no formula
-        "axes.unicode_minus": True,
-        "savefig.bbox": None,
-    }
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
+
+    with matplotlib.rc_context(drawing_settings()), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a character that no font has becomes a box
         figure = draw()
         if ending == ".png" and figure.get_figheight() * DPI > TALLEST:
@@ -87,3 +77,22 @@ def press(draw: Callable[[], Any], path: str | os.PathLike[str]) -> None:
                 figure.savefig(half, dpi=DPI, metadata=METADATA[ending], facecolor="white")
         except OSError as error:
             raise InputError(f"{str(path)!r} can't be written ({error.strerror}): choose another place.") from None
+
+
+def drawing_settings() -> dict[Any, Any]:  # the stubs name every setting
+    """The settings of matplotlib that raison draws under, whatever the user's own are."""
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return {
+        "font.family": [name for name in FONTS if name in installed],
+        "font.size": SMALL,
+        "svg.hashsalt": "raison",
+        "svg.fonttype": "path",  # looks the same where the fonts are missing
+        "pdf.fonttype": 42,
+        "text.usetex": False,
+        "text.hinting": "no_hinting",  # letters stand where they were measured
+        "text.parse_math": False,  # a price in dollars is no formula
+        "axes.unicode_minus": True,
+        "savefig.bbox": None,
+    }

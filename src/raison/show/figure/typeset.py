@@ -1,30 +1,26 @@
-"""Explanations as a picture: words set line by line, with the rationale marked, and the path of the search."""
+"""Words set line by line on a sheet that grows downwards; what is drawn waits until its height is known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from raison.core.findings import PassageFinding
-from raison.core.records import Explanation, Span
-from raison.show import certificate as proof
 from raison.show import scale
-from raison.show.difference import Difference
-from raison.show.figure.canvas import ALARM, FAINT, HATCH, INK, KEPT, MARGIN, QUIET, SMALL, TEXT, Ruler, canvas
-from raison.show.search_path import Step, excerpt, measure, path
-from raison.show.spans import Piece, flow, grounded, selected, selection, shortened
-from raison.show.wording import clean, headline, provenance
+from raison.show.figure.canvas import ALARM, HATCH, INK, MARGIN, QUIET, TEXT, Ruler, canvas
 
-__all__ = ["Leaf", "Word"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["LINE", "WIDTH", "Bar", "Box", "Label", "Sheet", "Underline", "Word"]
 
 WIDTH = 7.5  # inches
 LINE = 0.29  # inches of a line of TEXT
 AROUND = 0.02  # inches of colour on both sides of a word
 FARTHEST = 400  # letters that a line may hold
-LONGEST = 4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
+INKS = {"quiet": QUIET, "given": HATCH, "alarm": ALARM}  # of styles; others are in black
+BOLD = ("bold", "kept", "alarm")
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,74 @@ class Word:
     line: int = 0  # 1: a line below it, -1: above
     heavy: bool = False  # in bold, whatever its style
 
+    @property
+    def weight(self) -> str:
+        return "bold" if self.heavy or self.style in BOLD else "normal"
+
+    @property
+    def ink(self) -> str:
+        """The colour of the letters."""
+        if self.colour:
+            return scale.hexadecimal(scale.ink(self.colour))
+        return INKS.get(self.style, INK)
+
+
+@dataclass(frozen=True)
+class Label:
+    """Characters at a place."""
+
+    text: str
+    across: float
+    baseline: float
+    size: float
+    colour: str
+    weight: str = "normal"
+    align: str = "left"
+    zorder: int = 3
+
+    def draw(self, axes: Axes) -> None:
+        axes.text(
+            self.across,
+            self.baseline,
+            self.text,
+            fontsize=self.size,
+            fontweight=self.weight,
+            color=self.colour,
+            ha=self.align,
+            va="baseline",
+            zorder=self.zorder,
+        )
+
+
+@dataclass(frozen=True)
+class Underline:
+    """A line below a word."""
+
+    left: float
+    right: float
+    down: float
+
+    def draw(self, axes: Axes) -> None:
+        axes.plot([self.left, self.right], [self.down, self.down], color=HATCH, lw=1.2)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar in a table."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    colour: str
+
+    def draw(self, axes: Axes) -> None:
+        from matplotlib.patches import Rectangle
+
+        axes.add_patch(
+            Rectangle((self.left, self.top), self.width, self.height, facecolor=self.colour, edgecolor="none")
+        )
+
 
 @dataclass
 class Box:
@@ -50,166 +114,105 @@ class Box:
     height: float
     line: int = 0
 
+    def draw(self, axes: Axes, neighbours: Sequence[Box]) -> None:
+        from matplotlib.patches import FancyBboxPatch
 
-class Leaf:
-    """One explanation from top to bottom; what is drawn waits until the height is known.
+        left, right = self.edges(neighbours)
+        patch = FancyBboxPatch(
+            (left, self.top),
+            right - left,
+            self.height,
+            facecolor=scale.hexadecimal(self.colour),
+            boxstyle="round,pad=0,rounding_size=0.04",
+            edgecolor="none",
+            zorder=1,
+        )
+        axes.add_patch(patch)
+        if self.line:
+            down = self.top + self.height * (0.97 if self.line > 0 else 0.03)
+            axes.plot([self.left, self.right], [down, down], color=INK, lw=1.1, solid_capstyle="butt", zorder=2)
 
-    With `gold`, bold letters are kept for what people marked (P0, Figures 5 and 9).
-    """
+    def edges(self, neighbours: Sequence[Box]) -> tuple[float, float]:
+        """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
+        beside = [other for other in neighbours if other.top == self.top]
+        meets_left = any(abs(other.right - self.left) < AROUND for other in beside)
+        meets_right = any(abs(other.left - self.right) < AROUND for other in beside)
+        left = self.left if meets_left else self.left - AROUND
+        right = self.right if meets_right else self.right + AROUND
+        return left, right
 
-    def __init__(self, explanation: Explanation, gold: Sequence[Span] | None = None):
-        self.explanation = explanation
-        self.gold = gold
+
+@dataclass
+class Pen:
+    """Where the next word is set."""
+
+    across: float
+    top: float
+    space: float = 0.0  # white space waits for the word behind it
+    piece: int | None = None  # of the word before on this line
+
+    def break_line(self, left: float, line: float) -> None:
+        self.across, self.top, self.space, self.piece = left, self.top + line, 0.0, None
+
+
+class Sheet:
+    """What is set so far; `height` is where the next line begins."""
+
+    def __init__(self) -> None:
         self.ruler = Ruler()
         self.height = MARGIN
-        self.marks: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
-        self.behind: list[Box] = []
+        self.marks: list[Label | Underline | Bar] = []
+        self.boxes: list[Box] = []
 
-    def drawn(self) -> Any:
-        explanation = self.explanation
-        rationale = proof.is_rationale(explanation)
-        self.head()
-        self.words([Word(" · ".join(provenance(explanation)), "quiet")], SMALL)
-        for warning in proof.warnings(explanation) if rationale else ():
-            self.words([Word(warning, "alarm")], 10.0)
-        self.height += 0.15
-        self.texts(explanation)
-        self.legend(rationale)
-        if selection(explanation):
-            self.height += 0.1
-            self.selected(explanation)
-        if rationale:
-            self.height += 0.15
-            if steps := path(explanation):
-                self.path(excerpt(steps))
-                self.height += 0.1
-            self.words([Word(" · ".join(proof.verdict(explanation)), "plain")], 10.0)
-            self.words([Word(" · ".join(proof.effort(explanation)), "quiet")], SMALL)
-        return self.figure()
+    def skip(self, inches: float) -> None:
+        """Leave some room free."""
+        self.height += inches
 
-    def head(self) -> None:
-        """The model and what it says."""
-        first, *rest = headline(self.explanation)
-        self.words([Word(f"{clean(self.explanation.model)} · ", "quiet"), Word(" · ".join([first, *rest]), "bold")])
-
-    def selected(self, explanation: Explanation) -> None:
-        """How much of the text was selected, on the colour of what was."""
-        size = proof.count(len(explanation.units), explanation.units.level)
-        self.words([Word(f"rationale {len(proof.chosen(explanation))} of {size}", "plain", scale.SELECTED, 0)], SMALL)
-
-    def legend(self, rationale: bool) -> None:
-        """What bold letters mean, where they tell what people marked."""
-        if self.gold is None:
-            return
-        self.height += 0.08
-        filled = [Word("filled", "plain", scale.FOR, 0), Word("  in the rationale      ", "quiet")] if rationale else []
-        self.words([*filled, Word("bold", "plain", heavy=True), Word("  marked by people", "quiet")], SMALL)
-
-    def figure(self) -> Any:
-        """The picture of all that was set."""
-        figure, axes = canvas(WIDTH, self.height + MARGIN - 0.1)
-        from matplotlib.patches import FancyBboxPatch, Rectangle
-
-        for kind, place, look in self.marks:
-            if kind == "text":
-                axes.text(*place, **look)
-            elif kind == "line":
-                axes.plot(*place, **look)
-            else:
-                axes.add_patch(Rectangle(*place, **look))
-        for box in self.behind:
-            left, right = self.edges(box)
-            look = {"boxstyle": "round,pad=0,rounding_size=0.04", "edgecolor": "none", "zorder": 1}
-            colour = scale.hexadecimal(box.colour)
-            axes.add_patch(FancyBboxPatch((left, box.top), right - left, box.height, facecolor=colour, **look))
-            if box.line:
-                under = box.top + box.height * (0.97 if box.line > 0 else 0.03)
-                axes.plot([box.left, box.right], [under, under], color=INK, lw=1.1, solid_capstyle="butt", zorder=2)
-        return figure
-
-    def edges(self, box: Box) -> tuple[float, float]:
-        """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
-        beside = [other for other in self.behind if other.top == box.top]
-        left = any(abs(other.right - box.left) < AROUND for other in beside)
-        right = any(abs(other.left - box.right) < AROUND for other in beside)
-        return box.left - AROUND * (not left), box.right + AROUND * (not right)
-
-    def texts(self, explanation: Explanation, difference: Difference | None = None) -> None:
-        """The text, or the passages of an answer under their names; in the colours of a difference, if there is one."""
-        grounding = explanation.grounding
-        rationale = proof.is_rationale(explanation)
-        facts: tuple[PassageFinding, ...] = ()
-        if grounding is not None and rationale:
-            self.words([Word("question  ", "quiet"), Word(clean(grounding.question), "plain")], 11.0)
-            self.words([Word("answer  ", "quiet"), Word(clean(grounding.answer), "bold")], 11.0)
-            self.words([Word(clean(grounding.statement), "bold")], 11.0)
-            facts, passages = grounding.passages, grounded(explanation, self.gold or ())
-        else:
-            passages = flow(explanation, self.gold or ())
-        long = rationale and sum(len(piece.text) for passage in passages for piece in passage.pieces) > LONGEST
-        for place, passage in enumerate(passages):
-            if facts:
-                self.height += 0.12
-                self.words([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.stand(facts[place]), "quiet")], SMALL)
-            elif len(passages) > 1:
-                self.words([Word(clean(passage.name), "quiet")], SMALL)
-            needed = not facts or facts[place].selected or facts[place].necessary
-            pieces = shortened(passage.pieces, explanation, tail=needed) if long or not needed else passage.pieces
-            words = [self.dressed(piece, number, explanation, difference) for number, piece in enumerate(pieces)]
-            self.words(words if needed else [replace(word, style="quiet") for word in words], TEXT if needed else 10.0)
-
-    def dressed(self, piece: Piece, place: int, explanation: Explanation, difference: Difference | None) -> Word:
-        """A piece as it looks."""
-        rationale = proof.is_rationale(explanation)
-        style = {"given": "given", "outcome": "bold", "target": "bold"}.get(piece.kind, "plain")
-        if piece.kind in ("special", "unseen", "unread"):
-            style = "quiet"
-        colour, line = None, 0
-        if rationale and selected(piece, explanation):
-            style, colour = "kept" if self.gold is None else "plain", scale.FOR
-        elif not difference and selection(explanation):
-            colour = scale.SELECTED if selected(piece, explanation) else None
-        elif not rationale and piece.units:
-            weights = difference.weights if difference else scale.weights(explanation.scores)
-            hues = scale.DIFFERENCES if difference else scale.SCORES
-            weight = max((float(weights[u]) for u in piece.units), key=abs)
-            colour = scale.background(weight, scale.PAPERS["light"], hues)
-            line = int(np.sign(weight)) if difference and colour else 0
-        text = clean(piece.text)
-        if piece.kind == "outcome":
-            text = f' → "{text}"'
-        elif piece.kind == "special":
-            text = f" {text} "
-        return Word(text, style, colour, place, line, piece.gold)
-
-    def words(self, words: Sequence[Word], size: float = TEXT) -> None:
-        """Flowing words with their colours; a word that is too long for a line is broken."""
+    def write(self, words: Sequence[Word], size: float = TEXT) -> None:
+        """Set flowing words with their colours; a word that is too long for a line is broken."""
         left, right, line = MARGIN, WIDTH - MARGIN, LINE * size / TEXT
-        across, top, space = left, self.height, 0.0  # white space waits for the word behind it
-        before: int | None = None  # the piece of the word before on this line
-        for word in [part for whole in words for part in self.broken(whole, size, right - left)]:
-            weight = "bold" if word.heavy or word.style in ("bold", "kept", "alarm") else "normal"
+        pen = Pen(across=left, top=self.height)
+        parts = [part for word in words for part in self.split_to_fit(word, size, right - left)]
+        for word in parts:
             if "\n" in word.text:
-                across, top, space, before = left, top + line, 0.0, None
+                pen.break_line(left, line)
                 continue
-            width = self.ruler(f"|{word.text}|", size, weight) - self.ruler("||", size, weight)
+            width = self.width_of(word, size)
             if word.text.isspace():
-                space += width if across > left else 0.0
+                pen.space += width if pen.across > left else 0.0
                 continue
-            if across + space + width > right + 1e-6 and across > left:
-                across, top, space, before = left, top + line, 0.0, None
-            start, across, space = across + space, across + space + width, 0.0
-            if word.colour and before == word.piece:
-                self.behind[-1].right = across
-            elif word.colour:
-                self.behind.append(Box(word.colour, start, across, top + 0.09 * line, 0.86 * line, word.line))
-            before = word.piece
-            self.word(word, start, top, across, size, weight)
-        self.height = top + line
+            if pen.across + pen.space + width > right + 1e-6 and pen.across > left:
+                pen.break_line(left, line)
+            start = pen.across + pen.space
+            end = pen.across + pen.space + width
+            pen.across, pen.space = end, 0.0
+            self.colour_behind(word, start, end, pen, line)
+            self.put(word, start, end, pen.top, size)
+        self.height = pen.top + line
 
-    def broken(self, word: Word, size: float, room: float) -> Iterator[Word]:
+    def width_of(self, word: Word, size: float) -> float:
+        """Inches of a word, with the white space in it."""
+        return self.ruler(f"|{word.text}|", size, word.weight) - self.ruler("||", size, word.weight)
+
+    def colour_behind(self, word: Word, start: float, end: float, pen: Pen, line: float) -> None:
+        """Put a word's colour behind it; the colour of the word before grows where both are of one piece."""
+        if word.colour and pen.piece == word.piece:
+            self.boxes[-1].right = end
+        elif word.colour:
+            self.boxes.append(Box(word.colour, start, end, pen.top + 0.09 * line, 0.86 * line, word.line))
+        pen.piece = word.piece
+
+    def put(self, word: Word, start: float, end: float, top: float, size: float) -> None:
+        """Set one word at a place."""
+        line = LINE * size / TEXT
+        if word.style == "given":
+            self.marks.append(Underline(start, end, top + line * 0.88))
+        label = Label(word.text, start, top + line * 0.7, size, word.ink, word.weight, zorder=2)
+        self.marks.append(label)
+
+    def split_to_fit(self, word: Word, size: float, room: float) -> Iterator[Word]:
         """A word in parts: at its spaces, and where it is wider than a line."""
-        for part in spaced(word.text):
+        for part in split_at_spaces(word.text):
             # measured as far as a line may go, or a long word would be measured again and again to its end
             while len(part) > 1 and (width := self.ruler(part[:FARTHEST], size, "bold")) > room:
                 fits = max(1, int(min(len(part), FARTHEST) * room / width) - 1)
@@ -217,55 +220,17 @@ class Leaf:
                 part = part[fits:]
             yield replace(word, text=part)
 
-    def word(self, word: Word, start: float, top: float, end: float, size: float, weight: str) -> None:
-        line = LINE * size / TEXT
-        colour = {"quiet": QUIET, "given": HATCH, "alarm": ALARM}.get(word.style, INK)
-        if word.colour:
-            colour = scale.hexadecimal(scale.ink(word.colour))
-        if word.style == "given":
-            under = top + line * 0.88
-            self.marks.append(("line", ([start, end], [under, under]), {"color": HATCH, "lw": 1.2}))
-        look = {"fontsize": size, "fontweight": weight, "color": colour, "va": "baseline", "zorder": 2}
-        self.marks.append(("text", (start, top + line * 0.7, word.text), look))
-
-    def path(self, steps: Sequence[Step | int]) -> None:
-        """The path of the search as a table with bars."""
-        line, size = 0.22, 9.5
-        change, number, figure, bar, tick = MARGIN, 3.35, 4.35, 4.5, 7.05
-        long = 2.45  # inches of the longest bar
-
-        def put(text: str, across: float, top: float, align: str = "left", colour: str = INK) -> None:
-            look = {"fontsize": size, "ha": align, "va": "baseline", "color": colour}
-            self.marks.append(("text", (across, top + line * 0.7, text), look))
-
-        for title, across, align in (
-            ("change", change, "left"),
-            ("size", number, "right"),
-            (measure(self.explanation), figure, "right"),
-        ):
-            put(title, across, self.height, align, QUIET)
-        for step in steps:
-            self.height += line
-            top = self.height
-            if isinstance(step, int):
-                put(f"⋮ {proof.count(step, 'step')} more", change, top, colour=QUIET)
-                continue
-            whole = step.number is None
-            said = step.change()
-            while self.ruler(said, size) > number - change - 0.5 and len(said) > 2:
-                said = said[:-2].rstrip() + "…"
-            put(said, change, top, colour=QUIET if whole else INK)
-            put(str(step.size), number, top, "right", QUIET if whole else INK)
-            put(step.figure, figure, top, "right", QUIET if whole else INK)
-            if step.weight is not None:
-                place = ((bar, top + line * 0.22), max(0.01, long * step.weight), line * 0.56)
-                self.marks.append(("bar", place, {"facecolor": FAINT if whole else KEPT, "edgecolor": "none"}))
-            if step.enough:
-                put("✓", tick, top, colour=QUIET if whole else INK)
-        self.height += line
+    def figure(self) -> Figure:
+        """The picture of all that was set."""
+        figure, axes = canvas(WIDTH, self.height + MARGIN - 0.1)
+        for mark in self.marks:
+            mark.draw(axes)
+        for box in self.boxes:
+            box.draw(axes, self.boxes)
+        return figure
 
 
-def spaced(text: str) -> Iterator[str]:
+def split_at_spaces(text: str) -> Iterator[str]:
     """Runs of white space and runs of anything else; line breaks alone, and Han and kana one by one."""
     start = 0
     for end in range(1, len(text) + 1):

@@ -17,10 +17,11 @@ from raison.show import scale
 from raison.show.certificate import count, is_rationale
 from raison.show.consensus import subject
 from raison.show.difference import differences
-from raison.show.matrix import draw, facts, matrix, sheets
+from raison.show.matrix import facts, matrix, sheets
 from raison.show.spans import flow, selection
 from raison.show.terminal import rationale as rationales
 from raison.show.terminal.compare import accord, comparison, contrast
+from raison.show.terminal.matrix import draw
 from raison.show.terminal.style import Look, screen
 from raison.show.wording import clean, headline, measured, notes, number, provenance
 

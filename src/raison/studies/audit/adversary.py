@@ -24,8 +24,8 @@ from raison.attention_models.train import fresh, measured
 from raison.models.load import placed
 from raison.studies.audit.divergence import jsd, tvd
 from raison.training.class_data import Line, padded
+from raison.training.feed import Feed
 from raison.training.fit import Course, Stopped, fit
-from raison.training.lm_data import Feed
 
 __all__ = ["Adversary", "trained_adversary"]
 

@@ -43,7 +43,7 @@ class Kept:
                     f"{str(folder)!r} keeps an audit with another {other[0]}: delete it, or choose another folder."
                 )
         else:
-            check_folder(folder, lambda name: name == f"{MARK}.half", "an audit")
+            check_folder(folder, lambda name: False, "an audit")
             with saved(path) as half:
                 half.write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
 

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,10 +22,12 @@ import numpy as np
 from raison.api import load
 from raison.core.errors import InputError
 from raison.core.evaluation import Cell, Evaluation
+from raison.core.files import write_whole
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model, Prediction
+from raison.models.weight_fingerprint import fingerprint_of_weights
 from raison.studies.compare import Verdict, tested
 from raison.studies.evaluate import evaluate
 from raison.studies.prompts import answered, marks, prompted
@@ -35,9 +36,7 @@ from raison.studies.reproduce.suite import Claim, Run, Suite, suite_named
 
 __all__ = ["PART", "Outcome", "reproduce"]
 
-# a part that is done, or one that is being written
-PART = re.compile(r".+\.[0-9a-f]{12}\.(json|\d+\.half)")
-SAMPLED = 64  # numbers of each weight that tell a model from another
+PART = re.compile(r".+\.[0-9a-f]{12}\.json")  # a part that is done
 
 
 @dataclass
@@ -177,20 +176,14 @@ class Kept:
         with contextlib.suppress(OSError, InputError, ValueError):
             return Evaluation.from_json(file.read_text(encoding="utf-8"))
         made = call()
-        half = file.with_suffix(f".{os.getpid()}.half")  # somebody else may fill the same folder
-        half.write_text(made.to_json() + "\n", encoding="utf-8")
-        half.replace(file)
+        with write_whole(file) as half:  # somebody else may fill the same folder
+            half.write_text(made.to_json() + "\n", encoding="utf-8")
         return made
 
 
 def weights_of(model: Model) -> str:
-    """A hash of some numbers of every weight: training moves them all, so a few of each tell two models apart."""
-    found = hashlib.sha256()
-    for name, weight in model.hf.state_dict().items() if hasattr(model, "hf") else ():
-        flat = weight.detach().reshape(-1)
-        some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED]
-        found.update(f"{name} {tuple(weight.shape)} ".encode() + some.cpu().double().numpy().tobytes())
-    return found.hexdigest()[:12]
+    """The fingerprint of a model's weights; "" where it has none that can be read."""
+    return fingerprint_of_weights(model.hf.state_dict().items()) if hasattr(model, "hf") else ""
 
 
 def measured(

@@ -1,0 +1,67 @@
+"""Results of a command: to stdout first, so that a full disk loses nothing; then to the files that were asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raison.core.errors import InputError
+from raison.core.outputs import replacing
+
+if TYPE_CHECKING:
+    from raison.core.records import Explanation
+
+__all__ = ["check_figure_ending", "print_json", "print_written", "publish_explanations"]
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_figure_ending(path: Path | None) -> None:
+    """Refuse a figure whose ending tells no form of a picture."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
+
+
+def print_json(text: str) -> None:
+    """JSON on stdout in UTF-8, whatever the terminal is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8"))
+    sys.stdout.buffer.flush()
+
+
+def print_written(paths: Iterable[Path | None]) -> None:
+    """Say on stderr which files were written."""
+    for path in paths:
+        if path is not None:
+            print(f"wrote {path}", file=sys.stderr)
+
+
+def publish_explanations(
+    explanations: Sequence[Explanation],
+    *,
+    json: bool,
+    html: Path | None,
+    out: Path | None,
+    figure: Path | None,
+    difference: bool = False,
+) -> None:
+    """Show explanations or print them as JSON, and write them to files."""
+    from raison.show import render_many, to_figure, to_html
+
+    lines = "".join(explanation.to_json() + "\n" for explanation in explanations)
+    if json:
+        print_json(lines)
+    else:
+        render_many(explanations, difference=difference)
+    if out is not None:
+        with replacing(out) as half:
+            half.write_text(lines, encoding="utf-8")
+    if html is not None:
+        with replacing(html) as half:
+            half.write_text(to_html(explanations), encoding="utf-8")
+        print_written([html])
+    if figure is not None:
+        to_figure(explanations, figure, difference=difference)
+        print_written([figure])

@@ -1,0 +1,45 @@
+"""AttnLRP: relevance as gradient × input, with a backward pass of its own rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.conservation import relevance_by_gradients
+from raison.models.protocol import Model
+from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
+from raison.models.relevance.rules import constant, half_gradients, norm_as_given, own_gradient, ratio
+
+__all__ = ["ATTN_LRP", "AttnLRP"]
+
+# Achtibat 2024: gradients are passed on, times the input they are relevance. Softmax keeps its own (a Taylor step).
+ATTN_LRP = Rules(
+    (
+        (two("matmul", "bmm", "mul"), half_gradients),
+        (one(*STATISTICS), constant),
+        (one(*ACTIVATIONS), ratio),
+        (one("layer_norm"), norm_as_given),
+        (one("linear", "addmm", "matmul", "bmm", "softmax", "add", "sub", "rsub", "mul", "div", "neg"), own_gradient),
+        (two("add", "sub"), own_gradient),
+        (one("sum", "mean"), own_gradient),
+    ),
+    gradients=True,
+)
+
+
+@method("attn_lrp")
+@dataclass(frozen=True)
+class AttnLRP(Method):
+    """AttnLRP: gradient × word embedding with a backward pass that follows the rules of relevance.
+
+    Norms with their deviation taken as given, activations y/x, products of two signals half each, softmax by its own
+    first-order step, linear by the ε-rule with ε = 0; from the target's logit (Achtibat et al. 2024). The softmax step
+    does not conserve, biases take a part: diagnostics say how much of the logit words and biases got.
+    """
+
+    paper = "Achtibat et al. 2024"
+    additive = True
+    needs = frozenset({"gradients"})
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        return relevance_by_gradients(model, batch, ATTN_LRP, breaks="softmax")

@@ -1,0 +1,125 @@
+"""Which attention heads matter, read off an artifact of `raison heads` (P4 section 4.2).
+
+    synt: α_k − max λ_k > ξ_synt for some relation k       pos: max_r α_r > ξ_pos
+
+The file holds statistics, so thresholds, kinds and `top` are choices at use. A row is an attention map, in the order of
+`Trace.maps`: the blocks of a model, or those of an encoder and then a decoder's own and cross-attention as they are
+called. P4 adds the two masks up, which counts a head of both kinds twice; here they stay apart, and their union is the
+mask.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from raison.core.artifact import Artifact
+from raison.core.errors import InputError
+from raison.core.spec import whole
+
+__all__ = ["KINDS", "check_rule", "corrupt_mask", "head_masks", "head_strengths", "random_masks"]
+
+KINDS = ("synt", "pos", "both")
+
+
+def head_masks(
+    artifact: Artifact, kinds: str = "both", top: int = 0, syntactic: float = 0.1, positional: float = 0.8
+) -> tuple[np.ndarray, np.ndarray]:
+    """(synt, pos), each Bool[maps, heads]: heads above the thresholds, and the best `top` of every map besides.
+
+    Small models have few heads above the thresholds, and blocks without any. With `top=k` a map that has fewer than k
+    heads of a kind gets the best k of that kind: by max_k (α_k − max λ_k) for synt, by max_r α_r for pos; of equal
+    heads the first. So a map has at least k heads of each kind that is asked for, and none of what was not measured
+    there (no tree says what a decoder's own words depend on).
+    """
+    check_rule(kinds, top, syntactic, positional)
+    syntactic_strength, positional_strength = head_strengths(artifact)
+    wants_syntactic = kinds != "pos"
+    wants_positional = kinds != "synt"
+    syntactic_mask = strongest_heads(syntactic_strength, syntactic, top if wants_syntactic else 0)
+    positional_mask = strongest_heads(positional_strength, positional, top if wants_positional else 0)
+    return syntactic_mask & wants_syntactic, positional_mask & wants_positional
+
+
+def check_rule(kinds: str, top: int, syntactic: float, positional: float) -> None:
+    """Refuse a choice of heads that means nothing."""
+    if kinds not in KINDS:
+        raise InputError(f"The kinds of heads are {', '.join(KINDS)}, not {kinds!r}.")
+    whole("top", top, 0)
+    check_share("syntactic", syntactic)
+    check_share("positional", positional)
+
+
+def head_strengths(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
+    """What heads are judged by, [maps, heads] each: max_k (α_k − max λ_k) and max_r α_r; -inf: not measured."""
+    try:
+        return read_strengths(artifact.data)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"This file of heads is not complete ({error}): make it anew with `raison heads`.") from None
+
+
+def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """(syntactic, positional) strengths of a file's tables; `ValueError` and its like where it has none."""
+    positional = np.array(data["positional"]["alpha"], dtype=np.float64)
+    syntactic = np.full(positional.shape, -np.inf)
+    with_trees = np.array([kind in data["parsed"] for kind in data["kinds"]])
+    for relation in data["relations"]:
+        if not data["counts"][relation]:
+            continue
+        alpha = np.array(data["alpha"][relation], dtype=np.float64)
+        if alpha.shape != positional.shape or alpha.min() < 0 or alpha.max() > 1:
+            raise ValueError(f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1")
+        advantage = alpha - data["lambda_max"][relation]
+        syntactic[with_trees] = np.maximum(syntactic, advantage)[with_trees]
+
+    fits = positional.ndim == 2 and len(positional) == len(data["kinds"])
+    if not fits or not np.isfinite(positional).all() or np.isnan(syntactic).any():
+        raise ValueError("the tables do not fit each other")
+    if positional.min() < 0 or positional.max() > 1:
+        raise ValueError("the tables do not fit each other")
+    return syntactic, positional
+
+
+def strongest_heads(strength: np.ndarray, threshold: float, top: int) -> np.ndarray:
+    """Bool[maps, heads]: those above the threshold, and the best `top` of every row."""
+    above = strength > threshold
+    order = np.argsort(-strength, axis=1, kind="stable")[:, :top]
+    best = np.zeros(strength.shape, bool)
+    np.put_along_axis(best, order, True, axis=1)
+    return np.asarray(above | (best & np.isfinite(strength)))
+
+
+def random_masks(synt: np.ndarray, pos: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two masks of the same sizes on heads drawn without replacement, wherever they are (P4's ablation).
+
+    As many heads are of both kinds as before, so that the union has the same size too.
+    """
+    of_both_kinds = int((synt & pos).sum())
+    of_synt = int(synt.sum())
+    of_either = int((synt | pos).sum())
+    drawn = generator.permutation(synt.size)[:of_either]
+
+    # the first of those drawn are of both kinds, then come those that are only syntactic, then the others
+    new_synt = np.zeros(synt.size, bool)
+    new_synt[drawn[:of_synt]] = True
+    new_pos = np.zeros(pos.size, bool)
+    new_pos[drawn[:of_both_kinds]] = True
+    new_pos[drawn[of_synt:]] = True
+    return new_synt.reshape(synt.shape), new_pos.reshape(pos.shape)
+
+
+def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -> np.ndarray:
+    """The mask with a share `rho` of its zeros, rounded to whole heads, turned to ones (P4 Figure 4)."""
+    check_share("rho", rho)
+    zeros = np.flatnonzero(~mask)
+    turned = generator.permutation(zeros)[: round(rho * len(zeros))]
+    corrupted = np.array(mask)
+    corrupted.reshape(-1)[turned] = True
+    return corrupted
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse what is not a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InputError(f"{name} is a number from 0 to 1, not {value}.")

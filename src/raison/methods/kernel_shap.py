@@ -1,0 +1,172 @@
+"""KernelSHAP: Shapley values by a weighted regression on random sets of units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from raison.core.errors import InputError
+from raison.core.spec import whole
+from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.kept_sets import SetValues, evaluate_sets
+from raison.methods.margin import answer_with_margin
+from raison.models.protocol import Model
+
+__all__ = ["KernelShap"]
+
+ROUNDS = 6  # of drawing: a set may come up again, and what that saves is drawn anew
+MOST_OWN = 0.9  # share of its own residual that a draw may explain before its influence is cut
+
+
+@dataclass
+class Design:
+    """The sets [n u] that are asked about, and what each weighs; everything and nothing come besides."""
+
+    keep: np.ndarray  # [n u]
+    weight: np.ndarray  # [n]
+    drawn: int = 0  # the last so many rows were drawn, the rest is complete
+    rows_per_draw: int = 2  # a set and its complement, or a set
+
+
+@method("kernel_shap")
+@dataclass(frozen=True)
+class KernelShap(Method):
+    """Shapley values as the best additive account of the value of random sets of units.
+
+    φ = argmin Σ_z w(z) (f(z) − f(∅) − Σ_u φ_u z_u)² subject to Σ_u φ_u = f(x) − f(∅), with
+    w(z) = (M − 1) / (C(M, |z|) · |z| · (M − |z|)) for M units (Lundberg & Lee 2017). ∅ keeps what may not be removed.
+    The constraint holds exactly: only the part of φ that sums to zero is fitted. Where all 2^M − 2 sets fit into
+    `samples` they are all asked, and the result is exact. Else the sizes next to nothing and everything are taken whole
+    as long as drawing would ask every set of them at least once, and the rest is drawn by weight, each set together
+    with its complement (Covert & Lee 2021). `standard_error` is the sampling error of that draw, by linearisation, and
+    `margin_95` half the width of the 95 % interval around each score, by Student's t with the degrees of freedom that
+    the draws have left when φ is fitted.
+    """
+
+    samples: int | None = None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
+    paired: bool = True  # draw sets together with their complements
+
+    paper = "Lundberg & Lee 2017"
+    axis = "unit"
+    needs = frozenset({"score"})
+
+    def __post_init__(self) -> None:
+        if self.samples is not None:
+            whole("samples", self.samples, 2)
+        if not isinstance(self.paired, bool):
+            raise InputError(f"paired is True or False, not {self.paired}.")
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        designs = [self.design(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
+        sets = [with_ends(design.keep) for design in designs]
+        asked = evaluate_sets(model, batch, sets)
+        return [fit(design, values) for design, values in zip(designs, asked, strict=True)]
+
+    def design(self, size: int, random: np.random.Generator) -> Design:
+        """Which sets of `size` units to ask about."""
+        samples = 500 + 4 * size if self.samples is None else self.samples
+        all_fit = 2**size - 2 <= samples
+        if not all_fit and samples < 4 * size:
+            raise InputError(
+                f"{samples} samples are too few to tell {size} units apart: "
+                f"use kernel_shap(samples={4 * size}) or more, or larger units."
+            )
+
+        parts = [np.zeros((0, size), bool)]
+        weights = [np.zeros(0)]
+        weight_of_size = {k: (size - 1) / (k * (size - k)) for k in range(1, size)}  # of all sets of a size
+        left = samples
+        for small in range(1, size // 2 + 1):
+            sizes = sorted({small, size - small})
+            count = comb(size, small) * len(sizes)
+            expected = left * sum(weight_of_size[k] for k in sizes) / sum(weight_of_size.values())
+            # the first sizes are what tells units apart, so they are taken in any case
+            drawing_is_cheaper = small > 1 and expected < count and not all_fit
+            if count > left or drawing_is_cheaper:
+                break
+            for k in sizes:
+                parts.append(all_sets_of(size, k))
+                weights.append(np.full(comb(size, k), weight_of_size.pop(k) / comb(size, k)))
+            left -= count
+
+        rows_per_draw = 2 if self.paired else 1
+        drawn = np.zeros((0, size), bool)
+        if weight_of_size and left >= rows_per_draw:
+            drawn = draw_sets(random, size, weight_of_size, limit=left, rows_per_draw=rows_per_draw)
+            parts.append(drawn)
+            weights.append(np.full(len(drawn), sum(weight_of_size.values()) / max(1, len(drawn))))
+        return Design(np.concatenate(parts), np.concatenate(weights), len(drawn), rows_per_draw)
+
+
+def with_ends(keep: np.ndarray) -> np.ndarray:
+    """[n+2 u] the sets, then nothing, then everything."""
+    size = keep.shape[1]
+    return np.concatenate([keep, np.zeros((1, size), bool), np.ones((1, size), bool)])
+
+
+def all_sets_of(size: int, count: int) -> np.ndarray:
+    """[n u] every set of `count` of `size` units."""
+    members = np.array(list(combinations(range(size), count)), dtype=np.int64).reshape(-1, count)
+    keep = np.zeros((len(members), size), bool)
+    np.put_along_axis(keep, members, True, axis=1)
+    return keep
+
+
+def draw_sets(
+    random: np.random.Generator, size: int, weight_of_size: dict[int, float], *, limit: int, rows_per_draw: int
+) -> np.ndarray:
+    """[n u] sets of random sizes by weight, each followed by its complement if a draw has two rows.
+
+    About `limit` of them are different.
+    """
+    sizes = np.array(list(weight_of_size))
+    weights = np.array(list(weight_of_size.values()))
+    chances = weights / weights.sum()
+    rows = np.zeros((0, size), bool)
+    for _ in range(ROUNDS):
+        different = len(np.unique(np.packbits(rows, axis=1), axis=0))
+        count = (limit - different) // rows_per_draw
+        if count <= 0:
+            break
+        size_of_draw = random.choice(sizes, size=count, p=chances)
+        place_in_order = random.random((count, size)).argsort(1).argsort(1)
+        keep = place_in_order < size_of_draw[:, None]
+        if rows_per_draw == 2:
+            keep = np.stack([keep, ~keep], axis=1).reshape(-1, size)
+        rows = np.concatenate([rows, keep])
+    return rows
+
+
+def fit(design: Design, asked: SetValues) -> Answer:
+    """The weighted least squares solution that adds up, and its sampling error."""
+    *_, nothing, everything = asked.value
+    size = design.keep.shape[1]
+    gain = everything - nothing
+    facts: dict[str, object] = {"value": everything, "empty": nothing, "evaluations": asked.evaluations}
+    if size == 0:
+        return Answer(np.zeros(0), diagnostics=facts, cost=asked.cost)
+
+    kept = design.keep.astype(float)
+    share_kept = kept.mean(1)
+    centred = kept - share_kept[:, None]  # [n u] what tells units apart; rows sum to zero
+    rest = asked.value[:-2] - nothing - share_kept * gain  # [n] what equal shares do not account for
+    weighted = centred * design.weight[:, None]
+    inverse = np.linalg.pinv(weighted.T @ centred, rcond=1e-10, hermitian=True)  # [u u]
+    apart = inverse @ (weighted.T @ rest)  # sums to zero
+    apart -= apart.mean()
+
+    error = np.zeros(size)
+    degrees = 1
+    if design.drawn:
+        residual = rest - centred @ apart
+        drawn = slice(len(kept) - design.drawn, None)
+        split = (-1, design.rows_per_draw, size)
+        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(1) @ inverse  # [draws u]
+        own = ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))  # how much a draw fits itself
+        influence /= 1 - np.minimum(own, MOST_OWN)[:, None]
+        error = np.sqrt(len(influence) * influence.var(0, ddof=1))
+        degrees = int((1 - own).sum())  # what the fit leaves of the draws; sets that are taken whole have no part in it
+    return answer_with_margin(gain / size + apart, error, degrees, diagnostics=facts, cost=asked.cost)

@@ -1,0 +1,75 @@
+"""Attention times the length of what it carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raison.core.spec import one_of
+from raison.methods.base import Answer, Batch, Method, method
+from raison.methods.rollout import (
+    last_maps,
+    maps_of_answer,
+    mean_of_layers,
+    normalise_rows,
+    on_axis,
+    roll_out,
+    rows_of_answer,
+    sum_of_maps,
+)
+from raison.methods.traces import read_traces, to_numpy
+from raison.models.attention.residual_writes import Write
+from raison.models.protocol import Model, Trace
+
+__all__ = ["ValueWeightedAttention"]
+
+
+@method("value_weighted_attention")
+@dataclass(frozen=True)
+class ValueWeightedAttention(Method):
+    """Attention times the length of what it carries: weights of vectors that hardly count, count little.
+
+    N^l_ij = Σ_h ‖A^l_hij · v_hj W_O‖₂ (Kobayashi et al. 2020), of the last layer, of the mean of all layers, or rolled
+    out as attention is (½ rows normalised + ½ I).
+    """
+
+    paper = "Kobayashi et al. 2020"
+    signed = False
+    additive = True
+    needs = frozenset({"attention"})
+    watches = frozenset({"writes", "readout"})
+
+    layers: str = "rollout"  # last | mean | rollout
+
+    def __post_init__(self) -> None:
+        one_of("layers", self.layers, ("last", "mean", "rollout"))
+
+    def __call__(self, model: Model, batch: Batch) -> list[Answer]:
+        def answer(trace: Trace) -> Answer:
+            return Answer(rows_of_answer(trace, self.combine_layers(trace)))
+
+        return read_traces(model, batch, self.watches, answer)
+
+    def combine_layers(self, trace: Trace) -> np.ndarray:
+        """[t t]"""
+        size = len(trace.encoding)
+        norms = [lengths_of_values(write) for write in trace.writes]
+        if self.layers == "rollout":
+            residual = np.eye(size)
+            blocks = [
+                (normalise_rows(on_axis(size, each, norm)) + residual) / 2
+                for each, norm in zip(trace.maps, norms, strict=True)
+            ]
+            return roll_out(blocks, size)
+
+        norm_of_map = {id(each): norm for each, norm in zip(trace.maps, norms, strict=True)}
+        if self.layers == "mean":
+            return mean_of_layers(size, [(each, norm_of_map[id(each)]) for each in maps_of_answer(trace.maps)])
+        return sum_of_maps(size, [(each, norm_of_map[id(each)]) for each in last_maps(trace.maps)])
+
+
+def lengths_of_values(write: Write) -> np.ndarray:
+    """[s c] how long the vector is that a row gets from a column, summed over heads."""
+    lengths = write.weights * write.values.norm(dim=-1)[:, None]  # [h s c]
+    return to_numpy(lengths.sum(0))

@@ -1,0 +1,121 @@
+"""What one forward pass of a view should record or change.
+
+A call travels in a context variable while its pass runs, so threads can't disturb each other and nothing has to be
+undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from raison.core import progress
+
+__all__ = [
+    "Attended",
+    "Attention",
+    "Block",
+    "Call",
+    "EagerAttention",
+    "MaskRule",
+    "PackedNodes",
+    "Seen",
+    "current",
+    "running",
+]
+
+Attended = tuple[torch.Tensor, torch.Tensor | None]  # output [b s h d] and weights [b h s t]; a fused kernel has none
+Attention = Callable[..., Attended]
+EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
+MaskRule = Callable[..., torch.Tensor]  # (example, head, query, key) -> whether the query may see the key
+
+
+class PackedNodes(Protocol):
+    """Nodes of a trie that run as one sequence: each token attends to its own ancestors."""
+
+    positions: torch.Tensor  # [q]
+    seen: torch.Tensor  # [q d] positions of the ancestors
+
+    def mask(self, rule: MaskRule | None, dtype: torch.dtype) -> torch.Tensor:
+        """[1 1 q d] additive."""
+
+    def attend(
+        self,
+        eager: EagerAttention,
+        module: nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None,
+        **kwargs: Any,
+    ) -> Attended:
+        """The family's own attention, of every query over its own ancestors."""
+
+
+@dataclass
+class Seen:
+    """One attention map of a forward pass: kind is self, encoder, decoder or cross."""
+
+    kind: str
+    weights: torch.Tensor  # [b h s t]
+    block: int  # the block it ran in, counted over all that ran; -1 outside of them
+
+
+@dataclass
+class Block:
+    """One call of a block: what it was given and what it gave."""
+
+    module: nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    before: int  # attention maps seen before it
+    maps: int = 0  # attention maps seen in it
+    output: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+
+
+@dataclass
+class Call:
+    """What one forward pass should record or change; lives in a context variable while it runs."""
+
+    positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
+    record: frozenset[str] = frozenset()  # of {"attention", "softmaxes", "embeddings", "crossing", "blocks"}
+    replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
+    present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
+    rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
+    packed: PackedNodes | None = None  # what runs is nodes of a trie
+    tail: torch.Tensor | None = None  # [n 1 d]: hidden states from which the model goes on behind its blocks
+    heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
+    view: Any = None  # the model that runs, whatever its class
+    maps: list[Seen] = field(default_factory=list)
+    crossing: list[list[torch.Tensor]] = field(default_factory=list)  # keys and values of each cross-attention
+    blocks: list[Block] = field(default_factory=list)
+    leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
+    blocked: bool = False  # some attention row may see nothing
+    block: int = -1  # the block that runs, or ran last
+    layer: int = 0  # attention calls so far
+    stream: int = 0  # embedding calls so far
+
+
+_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
+
+
+def current() -> Call | None:
+    """The call that runs in this context, if any."""
+    return _call.get()
+
+
+@contextmanager
+def running(call: Call) -> Iterator[Call]:
+    """Make `call` the current one, around every pass that a model runs; who waits for it may end it here."""
+    progress.check()
+    token = _call.set(call)
+    try:
+        yield call
+    finally:
+        _call.reset(token)

@@ -1,0 +1,214 @@
+"""Attention heads that matter, as a picture: blocks down, heads across (P4 Figure 5).
+
+The same statistics and masks give the same file, byte by byte.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raison.show import scale
+from raison.show.figure.canvas import (
+    ALARM,
+    FAINT,
+    INK,
+    MARGIN,
+    NOTE,
+    QUIET,
+    SMALL,
+    TEXT,
+    Ruler,
+    canvas,
+    write_header,
+)
+from raison.show.figure.savefig import save_figure
+from raison.show.head_selection import HeadSelection, list_blocks, signed_offset
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_heads"]
+
+WIDE, HIGH, LARGEST = 0.62, 0.27, 20.0  # inches of a cell, and of the longest side
+LABEL, TIGHT = 6.5, 5.5  # points
+SYNTACTIC, POSITIONAL = scale.FOR, scale.AGAINST
+SYNTACTIC_SHARE = 0.62  # of a cell of both kinds
+
+
+@dataclass(frozen=True)
+class HeadCell:
+    """What a head is, and what is written on it; None: it is not of this kind."""
+
+    syntactic: str | None = None  # its relation
+    positional: str | None = None  # its relative position
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the cells are, in inches."""
+
+    left: float
+    top: float
+    cell_width: float
+    cell_height: float
+    rows: int
+    columns: int
+
+    @property
+    def right(self) -> float:
+        return self.left + self.cell_width * self.columns
+
+    @property
+    def bottom(self) -> float:
+        return self.top + self.cell_height * self.rows
+
+    @property
+    def has_room_for_words(self) -> bool:
+        return self.cell_width >= WIDE * 0.8 and self.cell_height >= HIGH * 0.8
+
+
+def draw_heads(selection: HeadSelection, path: str | os.PathLike[str]) -> None:
+    """Write a picture of which heads are syntactic and which positional: blocks down, heads across."""
+    save_figure(lambda: heads_figure(selection), path)
+
+
+def heads_figure(selection: HeadSelection) -> Figure:
+    statistics = selection.statistics
+    rows, columns = selection.positional.shape
+    ruler = Ruler()
+
+    title = f"{statistics.model}: {int(selection.any_kind.sum())} of {rows * columns} heads matter"
+    notes = [(statistics.corpus, QUIET)]
+    if selection.empty_blocks:
+        notes.append((f"no head in {list_blocks(selection.empty_blocks)}", ALARM))
+    counts = [count_of_block(selection, row) for row in range(rows)]
+    legend = selection.rules()
+
+    grid = Grid(
+        left=MARGIN + 0.25 + ruler.widest(statistics.blocks, SMALL) + 0.1,
+        top=MARGIN + 0.34 + 0.19 * len(notes) + 0.35,
+        cell_width=min(WIDE, LARGEST / columns),
+        cell_height=min(HIGH, LARGEST / rows),
+        rows=rows,
+        columns=columns,
+    )
+    text_width = max(
+        ruler(title, TEXT, "bold"),
+        ruler.widest([line for line, _ in notes], NOTE),
+        ruler.widest(legend, NOTE) + 0.5,
+    )
+    width = max(grid.right + 0.12 + ruler.widest(counts, NOTE), MARGIN + text_width) + MARGIN
+    figure, axes = canvas(width, grid.bottom + 0.3 + 0.24 * len(legend) + MARGIN)
+
+    write_header(axes, title, notes)
+    write_axes(axes, grid, ruler)
+    every = max(1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height))  # names that would overlap are left out
+    for row in range(rows):
+        if row % every == 0:
+            write_block_name(axes, grid, row, statistics.blocks[row], counts[row])
+        draw_row(axes, grid, row, selection)
+    draw_dots(axes, grid, selection)
+    for number, (line, sign) in enumerate(
+        zip(legend, (HeadCell(syntactic="obj"), HeadCell(positional="−1")), strict=True)
+    ):
+        top = grid.bottom + 0.2 + 0.24 * number
+        draw_cell(axes, sign, left=MARGIN, top=top, width=0.4, height=0.19)
+        axes.text(MARGIN + 0.48, top + 0.14, line, fontsize=NOTE, color=QUIET)
+    return figure
+
+
+def count_of_block(selection: HeadSelection, row: int) -> str:
+    """How many heads of each kind a block has."""
+    syntactic, positional = int(selection.syntactic[row].sum()), int(selection.positional[row].sum())
+    parts = []
+    if syntactic:
+        parts.append(f"{syntactic} syntactic")
+    if positional:
+        parts.append(f"{positional} positional")
+    return ", ".join(parts) or "none"
+
+
+def write_axes(axes: Axes, grid: Grid, ruler: Ruler) -> None:
+    """The numbers of heads above the cells, as many as have room, and what both directions are."""
+    every = max(1, math.ceil(ruler("88", SMALL) * 1.3 / grid.cell_width))
+    for head in range(0, grid.columns, every):
+        across = grid.left + grid.cell_width * (head + 0.5)
+        axes.text(across, grid.top - 0.06, str(head), fontsize=SMALL, ha="center", color=INK)
+    axes.text(grid.left, grid.top - 0.24, "head", fontsize=NOTE, color=QUIET)
+    middle = (grid.top + grid.bottom) / 2
+    axes.text(MARGIN + 0.08, middle, "block", fontsize=NOTE, color=QUIET, rotation=90, va="center", ha="center")
+
+
+def write_block_name(axes: Axes, grid: Grid, row: int, block: str, count: str) -> None:
+    """The name of a block on the left, and how many heads it has on the right."""
+    middle = grid.top + grid.cell_height * (row + 0.5)
+    colour = ALARM if count == "none" else INK
+    axes.text(grid.left - 0.1, middle, block, fontsize=SMALL, ha="right", va="center_baseline", color=colour)
+    axes.text(grid.right + 0.1, middle, count, fontsize=NOTE, va="center_baseline", color=QUIET)
+
+
+def draw_row(axes: Axes, grid: Grid, row: int, selection: HeadSelection) -> None:
+    """The chosen heads of a block, in colour."""
+    for head in range(grid.columns):
+        draw_cell(
+            axes,
+            cell_of(selection, row, head, named=grid.has_room_for_words),
+            left=grid.left + grid.cell_width * head,
+            top=grid.top + grid.cell_height * row,
+            width=grid.cell_width,
+            height=grid.cell_height,
+        )
+
+
+def draw_dots(axes: Axes, grid: Grid, selection: HeadSelection) -> None:
+    """The heads that were not chosen, all at once."""
+    rows, heads = np.nonzero(~selection.any_kind)
+    across = [grid.left + grid.cell_width * (head + 0.5) for head in heads]
+    down = [grid.top + grid.cell_height * (row + 0.5) for row in rows]
+    size = min(grid.cell_width, grid.cell_height) * 0.12 * 72
+    axes.plot(across, down, "o", markersize=size, markerfacecolor=FAINT, markeredgewidth=0)
+
+
+def cell_of(selection: HeadSelection, row: int, head: int, *, named: bool) -> HeadCell:
+    """What one head is; its relation and position are written down only where it is `named`."""
+    relation = offset = None
+    if selection.syntactic[row, head]:
+        relation = selection.statistics.best_relation(row, head) if named else ""
+    if selection.positional[row, head]:
+        offset = signed_offset(int(selection.statistics.offsets[row, head])) if named else ""
+    return HeadCell(relation, offset)
+
+
+def draw_cell(axes: Axes, cell: HeadCell, *, left: float, top: float, width: float, height: float) -> None:
+    """One head: the relation on orange, the relative position on blue, both beside each other."""
+    from matplotlib.patches import Rectangle
+
+    is_both = cell.syntactic is not None and cell.positional is not None
+    parts = []
+    if cell.syntactic is not None:
+        parts.append((cell.syntactic, SYNTACTIC, SYNTACTIC_SHARE if is_both else 1.0))
+    if cell.positional is not None:
+        parts.append((cell.positional, POSITIONAL, 1 - SYNTACTIC_SHARE if is_both else 1.0))
+
+    gap = min(width, height) * 0.06
+    start = left + gap
+    for word, colour, share in parts:
+        part = (width - 2 * gap) * share
+        paint = scale.hexadecimal(colour)
+        axes.add_patch(Rectangle((start, top + gap), part, height - 2 * gap, facecolor=paint, edgecolor="none"))
+        axes.text(
+            start + part / 2,
+            top + height / 2,
+            word,
+            fontsize=TIGHT if is_both else LABEL,
+            ha="center",
+            va="center_baseline",
+            color=scale.hexadecimal(scale.ink(colour)),
+        )
+        start += part

@@ -1,0 +1,108 @@
+"""An audit of attention as one page, with the plots of the papers and a verdict in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from raison.show.audit import AuditedText, AuditReport, SpreadOfTexts, rows_of
+from raison.show.html.audit_plots import adversaries_plot, histogram, words_plot
+from raison.show.html.evaluation import STYLE, paints, say, sheet
+from raison.show.scale import HUES
+from raison.show.scoreboard import warning_of_few
+
+__all__ = ["audit_page"]
+
+AGREEMENT = "Agreement of attention with importance (Kendall's τ-b; P2 Figures 1 and 4, Table 6)"
+ENTROPY = "Entropy, from 0 (one word) to 1 (all words alike; P2 Figure 2, Table 1)"
+OTHER_ATTENTION = "largest JSD of an attention with the same answer"
+LARGEST_JSD = float(np.log(2))
+TABLE_HEAD = (
+    '<div class="scroll"><table><tr><th>measured</th><th>value (± deviation)</th>'
+    "<th>interval of the mean (95 %), texts</th></tr>"
+)
+PLOT_STYLE = (
+    f"svg rect.m0 {{ fill: {HUES[0]}; stroke: none; }}\n"
+    "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"
+)
+
+
+def audit_page(audit: AuditReport) -> str:
+    """The whole page."""
+    title = f"Can the attention of {audit.model} be trusted?"
+    body = [
+        *verdict_section(audit, title),
+        *table_section(audit),
+        *histograms_section(AGREEMENT, audit.agreement, low=-1.0),
+        *histograms_section(ENTROPY, audit.entropy, low=0.0),
+        *other_attention_section(audit.instance),
+    ]
+    if audit.adversaries:
+        body += ["<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>", adversaries_plot(audit.adversaries)]
+    body += texts_section(audit.texts)
+    body += [f'<p class="note">{say(note)}</p>' for note in [*audit.notes, *warning_of_few(audit.count)]]
+
+    colours = {str(number): hue for number, hue in enumerate(HUES)}
+    return sheet(title, STYLE + "".join(paints(colours)) + PLOT_STYLE, body)
+
+
+def verdict_section(audit: AuditReport, title: str) -> Iterator[str]:
+    """The verdict, and the reasons for it."""
+    *reasons, verdict = audit.verdict()
+    yield f"<h1>{say(title)}</h1>"
+    yield f"<p><strong>{say(verdict)}</strong></p>"
+    yield "<ul>"
+    for reason in reasons:
+        yield f"<li>{say(reason)}</li>"
+    yield "</ul>"
+
+
+def table_section(audit: AuditReport) -> Iterator[str]:
+    """All numbers."""
+    yield TABLE_HEAD
+    for row in rows_of(audit):
+        yield f"<tr><td>{say(row.name)}</td><td>{say(row.value)}</td><td>{say(row.about)}</td></tr>"
+    yield "</table></div>"
+
+
+def histograms_section(title: str, spreads: Mapping[str, SpreadOfTexts], *, low: float) -> Iterator[str]:
+    """How numbers from `low` to 1 are spread over the texts, a histogram for each."""
+    yield f"<h2>{say(title)}</h2>"
+    yield '<div class="curves">'
+    for name, spread in spreads.items():
+        if spread.count > 1:
+            yield histogram(name, spread.values, low, 1.0)
+    yield "</div>"
+
+
+def other_attention_section(spread: SpreadOfTexts | None) -> Iterator[str]:
+    """How far attention can be from the model's own without another answer."""
+    if spread is not None and spread.count > 1:
+        yield "<h2>Other attention, the same answer (Jain &amp; Wallace 2019)</h2>"
+        yield '<div class="curves">'
+        yield histogram(OTHER_ATTENTION, spread.values, 0.0, LARGEST_JSD)
+        yield "</div>"
+
+
+def texts_section(texts: Sequence[AuditedText]) -> Iterator[str]:
+    """Texts word by word."""
+    if not texts:
+        return
+    has_lines = any(len(text.probability) > 1 for text in texts)
+    line = " Line: the probability of the answer from each word alone, from 0 to 1." if has_lines else ""
+    yield "<h2>Texts, word by word (P3 Figures 2 to 7)</h2>"
+    yield f'<p class="note">Colour: attention.{line}</p>'
+    for text in texts:
+        yield coloured_text(text) + words_plot(text)
+
+
+def coloured_text(text: AuditedText) -> str:
+    """A text, its words coloured by attention."""
+    flat = 3 / max(3, len(text.attention))  # attention that is the same for all words is pale
+    most = max(flat, *text.attention) if text.attention else 1.0
+    words = []
+    for token, share in zip(text.tokens, text.attention, strict=True):
+        words.append(f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{say(token)}</b>')
+    label = "" if text.predicted == text.label else f", labelled {say(text.label)}"
+    return f'<p class="label">{say(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'

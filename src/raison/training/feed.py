@@ -1,0 +1,46 @@
+"""The rows of each batch of a training, so that a run that goes on needs no memory of what it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import torch
+
+from raison.training.seeds import generator
+
+__all__ = ["Feed"]
+
+POOL = 50  # batches whose rows are sorted by length together: little padding, and new neighbours in every epoch
+
+R = TypeVar("R", bound=Sized)
+
+
+@dataclass
+class Feed(Generic[R]):
+    """The rows of each batch, a function of the seed and the batch's number only."""
+
+    rows: Sequence[R]
+    size: int  # rows in a batch
+    seed: int
+    epoch: int = -1
+    order: list[list[int]] = field(default_factory=list)
+
+    def __call__(self, part: int) -> list[R]:
+        epoch, place = divmod(part, len(self.rows) // self.size)  # what does not fill a batch waits an epoch
+        if epoch != self.epoch:
+            self.epoch, self.order = epoch, self.groups(epoch)
+        return [self.rows[number] for number in self.order[place]]
+
+    def groups(self, epoch: int) -> list[list[int]]:
+        """Batches of like length, in random composition and order."""
+        random = generator(self.seed, epoch)
+        shuffled = torch.randperm(len(self.rows), generator=random).tolist()
+        by_length: list[int] = []
+        for start in range(0, len(shuffled), POOL * self.size):
+            pool = shuffled[start : start + POOL * self.size]
+            by_length += sorted(pool, key=lambda number: len(self.rows[number]))
+        count = len(by_length) // self.size
+        places = torch.randperm(count, generator=random).tolist()
+        return [by_length[place * self.size : (place + 1) * self.size] for place in places]

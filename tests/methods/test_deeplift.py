@@ -1,0 +1,85 @@
+"""Finite differences against literal code."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import raison
+from raison.methods.deeplift import RESCALE
+from raison.models.load import load
+from raison.models.probe import subject
+from raison.testing import tiny_hf, tiny_model
+from raison.testing.precision import Float64
+from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
+from tests.oracles import attributions as literal
+
+
+@pytest.fixture(autouse=True)
+def precise():
+    with Float64():
+        yield
+
+
+@pytest.fixture(scope="module", params=TASKS)
+def model(request):
+    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
+    tiny = tiny_model(request.param, TASKS[request.param])
+    hf, _ = tiny_hf(request.param, TASKS[request.param])
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, weight in hf.named_parameters():
+            if "LayerNorm" in name or ".ln_" in name:
+                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
+                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
+    return load(hf, tiny.tokenizer)
+
+
+def deeplift_pair(model, encoding, target):
+    """Arguments of the literal rescale rule: the same baseline."""
+    from raison.methods.baselines import Absent, Words, moving
+
+    return Absent(Words(model), "auto").rows(encoding, moving(encoding, target, "free")).numpy()
+
+
+@pytest.mark.parametrize(("family", "task"), PAIRS)
+def test_rescale_is_complete_on_every_family(family, task):
+    """Contributions add up to the change of the value, whichever value it is, through every function of the model."""
+    from dataclasses import replace
+
+    model = tiny_model(family, task)
+    encoding, target = subject(model)
+    for output in ("logit", "log_prob", "prob"):
+        if output == "prob" and len(target.ids) > 1:
+            continue
+        aimed = replace(target, output=output)
+        ((_, trace),) = model.trace([encoding], [aimed], want=frozenset({"gradients"}))
+        order = torch.randperm(len(encoding), generator=torch.Generator().manual_seed(0))
+        pair = torch.stack([trace.embeddings, trace.embeddings[order]])
+        ((_, found),) = model.trace([encoding], [aimed], want=frozenset(), rules=RESCALE, embeddings=[pair])
+        assert not found.strange
+        assert abs(found.value - trace.value) < 1e-9
+        assert abs(float(found.relevance.sum()) - found.cuts[0]) < 1e-9 * max(1.0, float(found.relevance.abs().sum()))
+
+
+def test_deeplift(model):
+    ids, goal, types, value = asked(model)
+    encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
+    ours, found = scores(model, "deeplift")
+    baseline = deeplift_pair(model, encoding, target)
+    near(ours, literal.deeplift_rescale(model.hf, ids, goal, baseline=baseline, **types, **value))
+    assert found.diagnostics["completeness_gap"] < 1e-9
+
+
+def test_unknown_functions_are_named():
+    """A model with a function that no rule is for says so, and that relevance was not conserved."""
+    model = tiny_model("bert", "classification")
+    hf, _ = tiny_hf("bert", "classification")
+
+    class Odd(torch.nn.Module):
+        def forward(self, x):
+            return torch.sinh(x)
+
+    hf.bert.pooler.activation = Odd()
+    found = raison.explain(load(hf, model.tokenizer), TEXT, "lrp")
+    assert any("sinh" in note for note in found.notes)
