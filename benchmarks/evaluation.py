@@ -44,7 +44,7 @@ class Inside:
         self.model, self.spent, self.started = model, 0.0, 0.0
 
     def __enter__(self) -> Inside:
-        view = self.model.view
+        view = self.model.runner.view
         self.hooks = [
             view.register_forward_pre_hook(lambda *_: self.start()),
             view.register_forward_hook(lambda *_: self.stop()),

@@ -40,7 +40,7 @@ def bare(model, work) -> None:
 def shapes(model, questions) -> list[tuple[int, int]]:
     """The batches that score will run, as shapes: the bare model does the same amount of work in the same batches."""
     plan = [p for n, q in enumerate(questions) for p in pieces(n, q.encoding, q.target, q.keep, True)]
-    return [(c.rows, c.lengths[0]) for c in chunks(plan, model.budget, model.row_bytes)]
+    return [(c.rows, c.lengths[0]) for c in chunks(plan, model.budget, model.runner.row_cost)]
 
 
 def compare(name, model, ours, work, repeats):

@@ -42,7 +42,7 @@ def test_model_keeps_its_contract(family, task):
 
 
 def test_every_registered_family_has_a_tiny_model():
-    partial = {"bigbird_pegasus"}  # its attention is not offered; what it changes in itself: tests/test_probe.py
+    partial = {"bigbird_pegasus"}  # its attention is not offered; what it changes in itself: tests/models/test_probe.py
     assert set(families) == set(FAMILIES) | partial
 
 

@@ -24,7 +24,7 @@ from raison.methods.base import Answer, Batch, Method
 from raison.methods.failures import method_failed, model_failed, refuse_failed
 from raison.models.protocol import Model, Prediction, TargetSpec, TextGenerator
 from raison.models.runner.meter import metered
-from raison.models.runner.pass_cache import keeping
+from raison.models.runner.pass_cache import caching_passes
 from raison.rationales.search import Interrupted, Search
 
 __all__ = ["GROUP", "MethodRun", "Request", "explain_examples", "run_methods", "scores_again"]
@@ -133,7 +133,7 @@ def run_method(
     model: Model, examples: Sequence[Example], method: Method, request: Request, shared: ReadTexts | None
 ) -> MethodRun:
     """Explain one group of texts by one method, and count what it costs."""
-    with metered() as meter, keeping(method.watches):
+    with metered() as meter, caching_passes(method.watches):
         clock = time.process_time()
         # a method that looks into the pass of the prediction has it made again, and watched
         texts = read_texts(model, examples, request) if shared is None or method.watches else shared

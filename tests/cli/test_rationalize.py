@@ -106,15 +106,15 @@ def test_bad_input_gets_one_sentence(arguments, words, writer, critic):
 INTERRUPTED = """
 import sys
 from raison.cli.app import main
-from raison.models.runner.adapter import Adapter
-plain, calls = Adapter.score, [0]
+from raison.models.transformers_model import TransformersModel
+plain, calls = TransformersModel.score, [0]
 def score(self, questions, **kwargs):
     calls[0] += "memory" in kwargs
     if calls[0] == 4:
         calls[0] += 1
         raise KeyboardInterrupt
     return plain(self, questions, **kwargs)
-Adapter.score = score
+TransformersModel.score = score
 sys.argv = ["raison", "rationalize", *sys.argv[1:]]
 main()
 """

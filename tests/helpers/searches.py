@@ -16,7 +16,7 @@ from raison.core.registry import searches
 from raison.core.units import group
 from raison.methods.base import Batch
 from raison.models.protocol import Question, Scored
-from raison.models.tasks.generation import extended
+from raison.models.tasks.continuation import extended
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from tests.oracles.rationales import greedy_causal, greedy_seq2seq
 

@@ -12,9 +12,9 @@ import raison
 from raison.core.errors import InputError, MethodFailed, ModelError
 from raison.methods.base import Answer, Method
 from raison.methods.gae import GAE
-from raison.models import probe as probing
 from raison.models.load import load
-from raison.models.tasks.classification import Classifier
+from raison.models.probe import offers as probing
+from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
 
 TEXT = "The film is a lovely surprise."
@@ -95,7 +95,7 @@ def test_what_is_no_mistake_of_the_code_is_passed_on(error, model, monkeypatch):
     assert raison.explain(model, TEXT, "gae").method == "gae"  # nothing is switched off
 
 
-@pytest.mark.parametrize("name", ["plain_columns", "view_logits"])
+@pytest.mark.parametrize("name", ["outcomes_of_plain_model", "outcomes_of_view"])
 def test_the_probe_tells_any_exception_of_a_model_in_a_sentence(name, monkeypatch):
     class Strange(Exception):
         pass
@@ -112,7 +112,7 @@ def test_a_removal_or_an_inside_that_raises_anything_is_not_offered(monkeypatch)
     class Strange(Exception):
         pass
 
-    score = Classifier.score
+    score = TransformersModel.score
 
     def odd_score(self, questions, *, removal=None, heads=None, memory=None):
         if removal == "mask_token":
@@ -122,8 +122,8 @@ def test_a_removal_or_an_inside_that_raises_anything_is_not_offered(monkeypatch)
     def odd_trace(self, *_, **__):
         raise Strange
 
-    monkeypatch.setattr(Classifier, "score", odd_score)
-    monkeypatch.setattr(Classifier, "trace", odd_trace)
+    monkeypatch.setattr(TransformersModel, "score", odd_score)
+    monkeypatch.setattr(TransformersModel, "trace", odd_trace)
     model = load(*tiny_hf("bert", "classification"))
     assert "mask_token" not in model.removals and "delete" in model.removals
     assert model.offers == {"score"}

@@ -28,7 +28,7 @@ def test_sharing_changes_cost_but_no_score(kind, method):
     assert model.shares_prefixes
     texts = [TEXT, "Nobody in town expected it."]
     shared = raison.explain(model, texts, method, units="token")
-    model.shares_prefixes = False
+    model.runner.shares_prefixes = False
     literal = raison.explain(model, texts, method, units="token")
     for one, other in zip(shared, literal, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)

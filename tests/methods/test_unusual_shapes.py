@@ -9,7 +9,7 @@ import torch
 import raison
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
-from raison.models.runner.batching import chunks, pieces
+from raison.models.runner.batching import pieces
 from raison.testing import tiny_hf, tiny_model
 
 
@@ -32,7 +32,8 @@ def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
     assert len(trace.hidden) == 5
     source = encoding.segment == encoding.segments.index("source")
     plan = list(pieces(0, encoding, target, np.ones((1, len(encoding)), bool), False))
-    inputs, _ = model.tensors(next(chunks(plan, model.layout, model.row_bytes)), "mask")
+    (prepared,) = model.runner.prepare(plan)
+    inputs = prepared.inputs
     with torch.no_grad():
         states = model.hf.get_encoder()(inputs["input_ids"], inputs["attention_mask"]).last_hidden_state[0]
     np.testing.assert_allclose(trace.hidden[-1][source], states, atol=1e-5)

@@ -158,7 +158,7 @@ def tokenizer_named(name):
 
 def encoded(codec, text, pair=None):
     """The axis of a text, as an adapter without a limit makes it."""
-    whole = SimpleNamespace(codec=codec, fit=lambda size, truncate: 0)
+    whole = SimpleNamespace(codec=codec, surplus=lambda size, truncate: 0)
     return axis_of(whole, Example(text, pair), ("text",) if pair is None else ("first", "second"), truncate=False)
 
 

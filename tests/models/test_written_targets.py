@@ -12,6 +12,7 @@ import raison
 from raison.core.records import Example
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
+from raison.models.runner.whole_texts import outcomes_of
 from raison.testing import tiny_hf, tiny_model
 
 TEXT = "The old town lies on a hill"
@@ -105,7 +106,7 @@ def test_a_forced_first_token_stands_before_the_target():
     with torch.no_grad():
         logits = forced(input_ids=source, decoder_input_ids=rest[:, :-1]).logits.log_softmax(-1)[0, 1:]
     expected = [float(logits[k, i]) for k, i in enumerate(found[1].ids)]
-    (told,) = model.logits([found[0]], [found[1]])
+    (told,) = outcomes_of(model.runner, [found[0]], [found[1]])
     own = told.log_softmax(-1)
     np.testing.assert_allclose([float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5)
     with torch.no_grad():

@@ -150,7 +150,8 @@ def test_padding_in_the_place_of_a_word_is_no_word():
 def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     """A name of the catalog whose folder a loader owns; who wants a plain model is told so."""
     from raison.models import catalog
-    from raison.models.load import plain_model
+    from raison.models.load_options import LoadOptions
+    from raison.models.pretrained import plain_model
     from raison.studies.audit.run import audit
 
     model, tokenizer = built()
@@ -166,7 +167,7 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     with pytest.raises(Unsupported, match="chooser has no attention that could be audited"):
         audit(found, reviews(8))
     with pytest.raises(ModelError, match="explains itself and no plain one"):
-        plain_model("chooser", None, None, None, False, False)
+        plain_model("chooser", LoadOptions())
     with pytest.raises(ModelError, match="reinstall raison"):
         raison.load("lost")
 

@@ -35,7 +35,7 @@ def test_a_label_among_several_is_yes_or_no():
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
-    target = model.target_of(1, None, None)
+    target = model.definition.target_of(1)
     assert name_of_outcome(model, target, np.array([0])) == f"not {target.text}"
     assert name_of_outcome(model, target, np.array([1])) == target.text
 

@@ -10,7 +10,7 @@ from raison.core.errors import Unsupported
 from raison.core.records import Example, Target
 from raison.models.load import load
 from raison.models.protocol import Question
-from raison.models.tasks.generation import extended
+from raison.models.tasks.continuation import extended
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
 from raison.training.dropout import Keeps, rule_of

@@ -11,7 +11,7 @@ import torch
 from raison.core.records import Example, Target
 from raison.models.load import load
 from raison.models.protocol import Question
-from raison.models.tasks.generation import extended
+from raison.models.tasks.continuation import extended
 from raison.testing import tiny_hf
 from raison.training.dropout import Side
 from raison.training.dropout_attention import attending

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,15 +14,17 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from raison.attention_models.module import MODEL_TYPE, AttentionClassifier, ClassifierOutput, StoredClassifierConfig
 from raison.core.records import Encoding
 from raison.core.registry import loaders
-from raison.models.attention.call import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import Family
 from raison.models.hub import sentence
 from raison.models.load import kind_of, placed
+from raison.models.loaded_model import LoadedModel
 from raison.models.probe import probe
-from raison.models.runner.batching import chunks, pieces
-from raison.models.tasks.classification import Classifier
+from raison.models.runner.batching import pieces_of_whole_texts
+from raison.models.tasks.classification import ClassificationTask
+from raison.models.transformers_model import transformers_model
+from raison.models.wrapped_model import WrappedModel
 
 __all__ = ["AttentionModel", "Pass", "attention_model", "to_numpy"]
 
@@ -38,25 +40,28 @@ class Pass:
     leaf: torch.Tensor  # [b t d] the embeddings: what gradients are taken to
 
 
-class AttentionModel(Classifier):
+class AttentionModel(WrappedModel):
     """A classifier with one attention over its words."""
 
-    hf: AttentionClassifier
+    @property
+    def hf(self) -> AttentionClassifier:
+        return cast(AttentionClassifier, self.inner.hf)
+
+    @property
+    def view(self) -> AttentionClassifier:
+        """What runs: a view of the model's present weights."""
+        return cast(AttentionClassifier, self.runner.view)
 
     def passes(self, encodings: Sequence[Encoding], *, graph: bool = False) -> Iterator[Pass]:
         """All texts, a batch of equal length at a time; with `graph` gradients can be taken."""
-        view = self.view
-        plan = [
-            piece
-            for number, encoding in enumerate(encodings)
-            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
-        ]
-        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
-            inputs, call = self.tensors(chunk, "mask")
-            owners = [part.owner for part in chunk.parts]
-            call.view, call.record = view, frozenset({"embeddings"})
-            with torch.inference_mode(False), torch.set_grad_enabled(graph), running(call):
-                output = view(**inputs)
+        runner = self.runner
+        exact = replace(runner.layout, padding="exact")
+        for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
+            call = prepared.call
+            call.record = frozenset({"embeddings"})
+            with torch.inference_mode(False):
+                output = runner.forward(prepared, graph=graph)
+            owners = [part.owner for part in prepared.chunk.parts]
             yield Pass(owners, output, call.leaves[0])
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
@@ -75,8 +80,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 def attention_model(hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> AttentionModel:
     """The model, probed like any other; it offers its own explanation as well."""
-    model = AttentionModel(hf.eval(), tokenizer, FAMILY, name)
-    probe(model)
+    loaded = LoadedModel(hf.eval(), tokenizer, FAMILY, name)
+    model = AttentionModel(probe(transformers_model(ClassificationTask(loaded))))
     model.offers |= {"own"}
     return model
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase
 
 from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.module import AttentionClassifier, StoredClassifierConfig
@@ -16,14 +16,15 @@ from raison.attention_models.vocabulary import SPECIAL
 from raison.attention_models.word_vectors import glove_vectors, pretrained_vectors, random_vectors
 from raison.core.errors import InputError
 from raison.models import catalog
-from raison.models.load import from_folder_or_hub
+from raison.models.load_options import LoadOptions
+from raison.models.pretrained import from_folder_or_hub
 
 __all__ = ["WordVectors", "new_classifier", "word_vectors"]
 
 
 def new_classifier(
     config: ClassifierConfig,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: PreTrainedTokenizerBase,
     labels: Sequence[str],
     vectors: torch.Tensor,
     seed: int,
@@ -55,7 +56,7 @@ class WordVectors:
 
 
 def word_vectors(
-    embeddings: str, width: int, tokenizer: PreTrainedTokenizerFast, generator: torch.Generator
+    embeddings: str, width: int, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
 ) -> WordVectors:
     """The vectors that `embeddings` names; `width` is that of random ones."""
     if embeddings == "random":
@@ -73,7 +74,7 @@ def pretrained_encoder(name: str, path: Path) -> tuple[Any, Any]:
     if name in catalog.entries():
         return catalog.entries()[name].open()
     if path.is_dir():
-        checkpoint = from_folder_or_hub(str(path), None, None, None, False, False).complete()
+        checkpoint = from_folder_or_hub(str(path), LoadOptions()).complete()
         return checkpoint.model, checkpoint.tokenizer
     raise InputError(
         f"{name!r} is no file of word vectors and no model here: write random, a GloVe file, or a model such as minilm."

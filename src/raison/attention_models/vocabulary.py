@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from raison.core.errors import InputError
 
@@ -50,7 +50,7 @@ def words_tokenizer(texts: Iterable[str], *, least: int = 1, most: int | None = 
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **dict(zip(ROLES, SPECIAL, strict=True)))
 
 
-def vocabulary_of(tokenizer: PreTrainedTokenizerFast) -> list[str]:
+def vocabulary_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """The words of a tokenizer, in the order of their numbers."""
     numbers = tokenizer.get_vocab()
     return sorted(numbers, key=numbers.__getitem__)

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import torch
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.attention_models.vocabulary import SPECIAL, vocabulary_of
 from raison.core.errors import InputError
@@ -30,7 +30,7 @@ def random_vectors(count: int, width: int, generator: torch.Generator) -> torch.
 
 
 def glove_vectors(
-    path: Path, tokenizer: PreTrainedTokenizerFast, generator: torch.Generator, width: int | None = None
+    path: Path, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator, width: int | None = None
 ) -> tuple[torch.Tensor, int]:
     """[v, d] vectors of a GloVe file (a word and its numbers in each line, or a folder with glove.npy and words.txt),
     and how many words it has; the others are drawn with the spread of the file's."""
@@ -104,7 +104,7 @@ def read_numbers(values: list[str], line: str) -> np.ndarray:
 
 
 def pretrained_vectors(
-    model: PreTrainedModel, pieces: PreTrainedTokenizerBase, tokenizer: PreTrainedTokenizerFast
+    model: PreTrainedModel, pieces: PreTrainedTokenizerBase, tokenizer: PreTrainedTokenizerBase
 ) -> torch.Tensor:
     """[v, d] word embeddings of a pretrained encoder, whose tokenizer is `pieces`; a word of several has their mean."""
     table = cast(nn.Embedding, model.get_input_embeddings()).weight.detach().float()

@@ -15,7 +15,7 @@ from raison.metrics.keys import NOT_NEGATIVE
 if TYPE_CHECKING:
     import torch
 
-    from raison.models.runner.adapter import Adapter
+    from raison.models.protocol import InspectableModel
 
 __all__ = ["MaxSensitivity"]
 
@@ -68,9 +68,9 @@ class MaxSensitivity(Metric):
         return {"max_sensitivity": largest_change / score_length}
 
 
-def embeddings_of(model: Adapter, ids: torch.Tensor) -> torch.Tensor:
+def embeddings_of(model: InspectableModel, ids: torch.Tensor) -> torch.Tensor:
     """[k d] the word embeddings of some ids."""
-    table: torch.Tensor = model.tables[0].weight.detach()
+    table = model.tables[0].weight.detach()
     return table[ids.to(model.device)]
 
 

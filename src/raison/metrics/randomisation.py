@@ -16,7 +16,7 @@ from raison.metrics.keys import FROM_MINUS_1_TO_1
 from raison.metrics.rank_correlation import spearman
 
 if TYPE_CHECKING:
-    from raison.models.runner.adapter import Adapter
+    from raison.models.protocol import InspectableModel
 
 __all__ = ["Randomisation", "cascade"]
 
@@ -64,7 +64,7 @@ class Randomisation(Metric):
         }
 
 
-def cascade(model: Adapter, levels: int, seed: int) -> list[Adapter]:
+def cascade(model: InspectableModel, levels: int, seed: int) -> list[InspectableModel]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
     from raison.models.changed_weights import shuffled
 
@@ -78,7 +78,7 @@ def cascade(model: Adapter, levels: int, seed: int) -> list[Adapter]:
     return models
 
 
-def depths_of_weights(model: Adapter) -> dict[str, float]:
+def depths_of_weights(model: InspectableModel) -> dict[str, float]:
     """How deep each weight is: its block's number by the number of blocks; 1 behind the blocks, −1 before them.
 
     A weight outside of all blocks is before them if it is named before the first one, or is an embedding.
@@ -125,7 +125,7 @@ def lengths_of_lists(names: Sequence[str]) -> dict[str, int]:
     return lengths
 
 
-def numbers_of_layers(model: Adapter) -> set[int]:
+def numbers_of_layers(model: InspectableModel) -> set[int]:
     """All numbers of layers that the model's configuration names."""
     config = model.hf.config.to_dict()
     numbers = set()

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 import zlib
 from collections.abc import Collection
-from typing import Any
 
 import torch
 from torch import nn
 
 from raison.models.attention.view import clone, word_tables
-from raison.models.runner.adapter import Adapter
+from raison.models.protocol import InspectableModel
 
 __all__ = ["moved", "shuffled"]
 
 
-def variant(model: Adapter, hf: Any) -> Adapter:
-    """An adapter like this one for another model of the same architecture."""
-    other = copy.copy(model)
-    other.hf, other._view, other._lock = hf, None, threading.Lock()
-    return other
-
-
-def moved(model: Adapter, ids: torch.Tensor, by: torch.Tensor) -> Adapter:
+def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
     hf = clone(model.hf)
     tables = word_tables(hf)
@@ -33,10 +23,10 @@ def moved(model: Adapter, ids: torch.Tensor, by: torch.Tensor) -> Adapter:
             weight = module.weight.detach().clone()
             weight[ids] += by.to(weight)
             module.weight = nn.Parameter(weight, requires_grad=False)
-    return variant(model, hf)
+    return model.with_weights(hf)
 
 
-def shuffled(model: Adapter, chosen: Collection[str], seed: int) -> Adapter:
+def shuffled(model: InspectableModel, chosen: Collection[str], seed: int) -> InspectableModel:
     """The entries of every chosen weight in random places: as large as before, and of no use.
 
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
@@ -54,4 +44,4 @@ def shuffled(model: Adapter, chosen: Collection[str], seed: int) -> Adapter:
         for name, value in list(module._parameters.items()):
             if value is not None and id(value) in fresh:
                 setattr(module, name, fresh[id(value)])
-    return variant(model, hf)
+    return model.with_weights(hf)

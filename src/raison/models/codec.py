@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,14 @@ class Pieces:
     types: np.ndarray | None
 
     def take(self, chosen: np.ndarray) -> Pieces:
-        types = None if self.types is None else self.types[chosen]
+        """Some of the tokens."""
         return Pieces(
-            self.ids[chosen], self.start[chosen], self.end[chosen], self.segment[chosen], self.special[chosen], types
+            ids=self.ids[chosen],
+            start=self.start[chosen],
+            end=self.end[chosen],
+            segment=self.segment[chosen],
+            special=self.special[chosen],
+            types=None if self.types is None else self.types[chosen],
         )
 
 
@@ -48,7 +54,8 @@ class Codec:
         if tokenizer is None or not hasattr(tokenizer, "convert_ids_to_tokens"):
             raise ModelError("This model has no tokenizer: pass one with raison.load(model, tokenizer=...).")
         self.own = copy.deepcopy(tokenizer)
-        self.fast = getattr(self.own, "backend_tokenizer", None) if getattr(self.own, "is_fast", False) else None
+        is_fast = getattr(self.own, "is_fast", False)
+        self.fast: Any = self.own.backend_tokenizer if is_fast else None
         self.lock = threading.Lock()  # slow tokenizers only
         if self.fast is not None:
             self.fast.no_padding()
@@ -58,7 +65,8 @@ class Codec:
 
     @property
     def mask_id(self) -> int | None:
-        return self.own.mask_token_id
+        token: int | None = self.own.mask_token_id
+        return token
 
     @property
     def pad_id(self) -> int:
@@ -132,29 +140,26 @@ class Codec:
         return [known[first[1:]], *ids[1:]] if first[1:] in known else ids
 
     def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
-        found: Any = self.fast.encode(  # type: ignore[union-attr]
-            text, pair, add_special_tokens=special
-        )
+        found = self.fast.encode(text, pair, add_special_tokens=special)
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
-        sequence = np.array([-1 if s is None else s for s in found.sequence_ids], dtype=np.int64)
+        sequence = np.array([-1 if number is None else number for number in found.sequence_ids], dtype=np.int64)
         for number, source in enumerate([text] if pair is None else [text, pair]):
             widen(spans, np.flatnonzero(sequence == number), source)
-        marked = sequence < 0  # added by the tokenizer; "[SEP]" typed by a user is text
-        types = np.array(found.type_ids, dtype=np.int64) if self.typed else None
+        added = sequence < 0  # by the tokenizer; "[SEP]" typed by a user is text
         return Pieces(
-            ids,
-            np.where(marked, -1, spans[:, 0]),
-            np.where(marked, -1, spans[:, 1]),
-            follow(sequence),
-            marked,
-            types,
+            ids=ids,
+            start=np.where(added, -1, spans[:, 0]),
+            end=np.where(added, -1, spans[:, 1]),
+            segment=segments_of(sequence),
+            special=added,
+            types=np.array(found.type_ids, dtype=np.int64) if self.typed else None,
         )
 
     def from_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
         texts = [text] if pair is None else [text, pair]
-        parts = [self.own(t, add_special_tokens=False)["input_ids"] for t in texts]
-        whole = self.own.build_inputs_with_special_tokens(*parts) if special else [i for p in parts for i in p]
+        parts = [self.own(each, add_special_tokens=False)["input_ids"] for each in texts]
+        whole = self.own.build_inputs_with_special_tokens(*parts) if special else list(chain(*parts))
         ids = np.array(whole, dtype=np.int64)
         sequence = np.full(len(ids), -1)
         start, end = sequence.copy(), sequence.copy()
@@ -162,14 +167,14 @@ class Codec:
         for number, (part, source) in enumerate(zip(parts, texts, strict=True)):
             cursor = find(whole, part, cursor)
             names = self.own.convert_ids_to_tokens(part)
-            spans = align(names, source, {str(t) for t in self.own.all_special_tokens})
-            for offset, (a, b) in enumerate(spans):
-                sequence[cursor + offset], start[cursor + offset], end[cursor + offset] = number, a, b
+            spans = align(names, source, set(map(str, self.own.all_special_tokens)))
+            for token, (begin, stop) in enumerate(spans, start=cursor):
+                sequence[token], start[token], end[token] = number, begin, stop
             cursor += len(part)
         types = None
         if self.typed:
             types = np.array(self.own.create_token_type_ids_from_sequences(*parts) if special else sequence)
-        return Pieces(ids, start, end, follow(sequence), sequence < 0, types)
+        return Pieces(ids=ids, start=start, end=end, segment=segments_of(sequence), special=sequence < 0, types=types)
 
 
 def no_tokens(text: str, reason: str) -> InputError:
@@ -209,13 +214,14 @@ def widen(spans: np.ndarray, places: np.ndarray, text: str) -> None:
         before = max(before, end)
 
 
-def follow(sequence: np.ndarray) -> np.ndarray:
+def segments_of(sequence: np.ndarray) -> np.ndarray:
     """Give special tokens (-1) the segment of the text before them (the first, at the front)."""
-    result = sequence.copy()
+    result: np.ndarray = sequence.copy()
     last = 0
-    for t, value in enumerate(sequence):
-        last = int(value) if value >= 0 else last
-        result[t] = last
+    for token, value in enumerate(sequence):
+        if value >= 0:
+            last = int(value)
+        result[token] = last
     return result
 
 
@@ -265,8 +271,8 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
     spans: list[tuple[int, int]] = []
     for number, span in enumerate(found):
         if span is None:
-            before = next((s[1] for s in reversed(found[:number]) if s), 0)
-            after = next((s[0] for s in found[number + 1 :] if s), len(bare))
+            before = next((other[1] for other in reversed(found[:number]) if other), 0)
+            after = next((other[0] for other in found[number + 1 :] if other), len(bare))
             span = (min(before, after), after)
         a, b = span
         if a < b:

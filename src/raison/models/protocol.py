@@ -18,15 +18,20 @@ from raison.core.records import Encoding, Example, Target
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from raison.models.attention.residual_writes import Write
+    from raison.models.codec import Codec
     from raison.models.relevance.mode import Rules
+    from raison.models.runner.runner import Runner
     from raison.models.runner.score_cache import Memory
 
 __all__ = [
     "PREDICTED",
     "REMOVALS",
     "Budget",
+    "InspectableModel",
     "Map",
     "Model",
     "OwnModel",
@@ -277,8 +282,52 @@ class TextGenerator(Model, Protocol):
     def ids_of(self, wanted: object, encoding: Encoding, position: int) -> list[int]:
         """Ids of a text that could stand at a position of the encoding (or `wanted` itself, where it is ids)."""
 
+    def pieces_of(self, encoding: Encoding, position: int, text: str) -> list[int]:
+        """Ids of a text that could stand at a position, whatever its words are."""
+
     def text_of(self, ids: Sequence[int]) -> str:
         """The text that tokens spell."""
+
+    def first_position(self, encoding: Encoding) -> int:
+        """The first position that has something to be predicted from."""
+
+    def next_target(self, encoding: Encoding, token: int, position: int | None = None) -> Target:
+        """One token as a target: behind the encoding, or at a position of it."""
+
+
+@runtime_checkable
+class InspectableModel(Model, Protocol):
+    """A model whose weights can be read: any but a function and a model of your own."""
+
+    @property
+    def hf(self) -> PreTrainedModel:
+        """The user's model: read, never changed."""
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The user's tokenizer: never called, see `codec`."""
+
+    @property
+    def codec(self) -> Codec:
+        """Text to tokens and back."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+
+    @property
+    def tables(self) -> list[nn.Embedding]:
+        """The word table of each stream, as a module."""
+
+    @property
+    def runner(self) -> Runner:
+        """What runs the model."""
+
+    def with_budget(self, budget: Budget) -> InspectableModel:
+        """The same model in other batches."""
+
+    def with_weights(self, hf: PreTrainedModel) -> InspectableModel:
+        """The same for another model of the same architecture and tokens."""
 
 
 @runtime_checkable

@@ -14,16 +14,18 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
 from raison.core.registry import loaders
-from raison.models.attention.call import running
 from raison.models.catalog.quiet import quiet
 from raison.models.checkpoint import check_folder, refuse_missing
 from raison.models.families import family_of
 from raison.models.hub import sentence
 from raison.models.load import kind_of, placed
+from raison.models.loaded_model import LoadedModel
 from raison.models.lora import merged
 from raison.models.probe import probe
-from raison.models.runner.batching import chunks, pieces
-from raison.models.tasks.classification import Classifier
+from raison.models.runner.batching import pieces_of_whole_texts
+from raison.models.tasks.classification import ClassificationTask
+from raison.models.transformers_model import transformers_model
+from raison.models.wrapped_model import WrappedModel
 from raison.rationalizers.batching import special_as_unknown
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.module import Rationalizer
@@ -45,41 +47,30 @@ class Selection:
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
-class RationalizerModel(Classifier):
+class RationalizerModel(WrappedModel):
     """A classifier that answers from the tokens that it selected."""
 
-    hf: Rationalizer
-
-    @property
-    def max_tokens(self) -> int | None:
-        """What it was trained on at most, where that is less than the encoder could read."""
-        readable, trained = super().max_tokens, self.hf.config.longest
-        limits = [limit for limit in (readable, trained) if limit is not None]
-        return min(limits, default=None)
-
-    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+    def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """As it was trained: a special token that somebody typed is an unknown word."""
-        encoding = super().encode_one(example, truncate=truncate)
-        ids = special_as_unknown(encoding.ids, encoding.start, self.hf.config.special_ids, self.tokenizer)
-        return replace(encoding, ids=ids)
+        special = self.hf.config.special_ids
+        encodings = []
+        for encoding in super().encode(examples, truncate=truncate):
+            ids = special_as_unknown(encoding.ids, encoding.start, special, self.tokenizer)
+            encodings.append(replace(encoding, ids=ids))
+        return encodings
 
     def selections(self, encodings: Sequence[Encoding]) -> list[Selection]:
         """What was selected of each text."""
+        runner = self.runner
         selections: dict[int, Selection] = {}
-        plan = [
-            piece
-            for number, encoding in enumerate(encodings)
-            for piece in pieces(number, encoding, None, np.ones((1, len(encoding)), bool), False)
-        ]
-        for chunk in chunks(plan, replace(self.layout, padding="exact"), self.row_bytes):
-            inputs, call = self.tensors(chunk, "mask")
-            call.view = self.view
-            with torch.inference_mode(), running(call):
-                output = self.view(**inputs)
+        exact = replace(runner.layout, padding="exact")
+        for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
+            with torch.inference_mode():
+                output = runner.forward(prepared)
             likely = torch.stack(output.margins).sigmoid().prod(0) * output.real
             probabilities = likely.cpu().double().numpy()
             kept = output.rationale.bool().cpu().numpy()
-            for row, part in enumerate(chunk.parts):
+            for row, part in enumerate(prepared.chunk.parts):
                 selections[part.owner] = Selection(
                     kept=kept[row], probabilities=probabilities[row], empty=bool(output.empty[row])
                 )
@@ -97,8 +88,8 @@ class RationalizerModel(Classifier):
 def rationalizer_model(hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str) -> RationalizerModel:
     """The model, probed like any other; it offers its own explanation as well."""
     family = family_of(hf.encoder) if hf.settings.encoder == "pretrained" else family_of(hf)
-    model = RationalizerModel(hf.eval(), tokenizer, family, name)
-    probe(model)
+    loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
+    model = RationalizerModel(probe(transformers_model(ClassificationTask(loaded))))
     model.offers = (model.offers - STACKED) | {"own"}
     return model
 

@@ -25,7 +25,7 @@ from raison.core import progress
 from raison.core.errors import Unsupported
 from raison.core.records import Encoding, Example
 from raison.models.protocol import Model
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import Compatibility, RepeatedAtPosition, judge
 from raison.studies.context_blocks import encode_blocks
 from raison.studies.marginalised import compare_with_marginalised
@@ -51,7 +51,7 @@ def check_compatibility(
     data: str = "texts",
 ) -> Compatibility:
     """Measure a language model on texts: blocks of `length` tokens, `targets` places in each."""
-    if not (isinstance(model, Writer) and "score" in model.offers and "delete" in model.removals):
+    if not (isinstance(model, TransformersWriter) and "score" in model.offers and "delete" in model.removals):
         raise Unsupported(f"{model.name} does not write text from parts of a context: name a language model.")
     blocks = encode_blocks(model, texts, length)
     parts = measure_random_parts(model, blocks, targets=targets, sizes=sizes, seed=seed)
@@ -73,7 +73,9 @@ def check_compatibility(
     )
 
 
-def measure_repetition(model: Writer, blocks: Sequence[Encoding], furthest: int) -> list[RepeatedAtPosition]:
+def measure_repetition(
+    model: TransformersWriter, blocks: Sequence[Encoding], furthest: int
+) -> list[RepeatedAtPosition]:
     """Mean f(w | w) over frequent words, by where w stands alone and with one other word at the first position."""
     words = frequent_words(model, [block.texts[-1] for block in blocks], WORDS)
     if len(words) < 2:  # a language without spaces, or a tokenizer of letters

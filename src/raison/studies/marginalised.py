@@ -12,7 +12,7 @@ from raison.core import progress
 from raison.core.records import Encoding, Target
 from raison.models.float64 import precise
 from raison.models.protocol import Question
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import MarginalisedToken
 
 __all__ = ["compare_with_marginalised", "marginalise_second_token"]
@@ -29,7 +29,7 @@ class Marginalised:
     covered: float  # the share of f(y_2 | y_1) over which it was summed
 
 
-def compare_with_marginalised(model: Writer, encodings: Sequence[Encoding]) -> list[MarginalisedToken]:
+def compare_with_marginalised(model: TransformersWriter, encodings: Sequence[Encoding]) -> list[MarginalisedToken]:
     """What the model itself says with the second token marginalised out, and with it left out.
 
     Asked about are the likeliest fourth token by the first and the one that stands in the text.
@@ -55,7 +55,7 @@ def compare_with_marginalised(model: Writer, encodings: Sequence[Encoding]) -> l
     return compared
 
 
-def probability_without_second(model: Writer, encoding: Encoding, places: np.ndarray, token: int) -> float:
+def probability_without_second(model: TransformersWriter, encoding: Encoding, places: np.ndarray, token: int) -> float:
     """f(y_4 | y_1, y_3) of one token; the third token stays, since the target is read from it."""
     keep = np.zeros((1, len(encoding)), bool)
     keep[0, places[0]] = True
@@ -66,7 +66,7 @@ def probability_without_second(model: Writer, encoding: Encoding, places: np.nda
 
 
 @torch.inference_mode()
-def marginalise_second_token(model: Writer, encoding: Encoding, places: np.ndarray) -> Marginalised:
+def marginalise_second_token(model: TransformersWriter, encoding: Encoding, places: np.ndarray) -> Marginalised:
     """p(y_4 | y_1, y_3) = Σ_k f(k | y_1) f(y_3 | y_1 k) f(y_4 | y_1 k y_3) / Σ_k f(k | y_1) f(y_3 | y_1 k)."""
     second, third = int(places[1]), int(places[2])
     ids = torch.from_numpy(encoding.ids[: third + 1].copy()).to(model.device)
@@ -85,6 +85,6 @@ def marginalise_second_token(model: Writer, encoding: Encoding, places: np.ndarr
     return Marginalised(mixed / weights.sum(), float(mass.sum()))
 
 
-def logits_of(model: Writer, rows: torch.Tensor) -> torch.Tensor:
+def logits_of(model: TransformersWriter, rows: torch.Tensor) -> torch.Tensor:
     """[n t v] logits of the plain model, in float64."""
     return precise(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)

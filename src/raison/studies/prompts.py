@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.metrics.answers import answer_f1, exact_match
 from raison.models.protocol import Model
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 
 __all__ = ["answer_quality", "prompt_of", "with_written_answer"]
 
@@ -34,15 +35,16 @@ def prompt_of(example: Example, template: str) -> Example:
 
 def with_written_answer(model: Model, example: Example) -> Example:
     """The example with what a language model writes behind it as target: greedily, up to the end of the line."""
-    if not isinstance(model, Writer):
+    if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write answers: use a language model.")
     encoding = model.encode([example])[0]
     ids = torch.from_numpy(encoding.ids.copy())[None].to(model.device)
+    hf: Any = model.hf  # of a class that writes
     with torch.inference_mode():
-        output = model.hf.generate(
+        output = hf.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST, do_sample=False
         )
-    written = model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True)
+    written = str(model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
     line = written.lstrip("\n").split("\n")[0].rstrip()
     return replace(example, target=line or None)
 

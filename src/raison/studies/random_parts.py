@@ -13,7 +13,7 @@ from raison.core.records import Encoding, Target
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Question
 from raison.models.runner.score_cache import Memory
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import SubsetPerplexity
 
 __all__ = ["PlaceLosses", "RandomParts", "losses_on_parts", "measure_random_parts", "random_targets"]
@@ -38,7 +38,7 @@ class RandomParts:
 
 
 def measure_random_parts(
-    model: Writer, encodings: Sequence[Encoding], *, targets: int, sizes: Sequence[int], seed: int
+    model: TransformersWriter, encodings: Sequence[Encoding], *, targets: int, sizes: Sequence[int], seed: int
 ) -> RandomParts:
     """Perplexity by the number of kept tokens, and that of frequencies alone, at `targets` places of each text."""
     frequency_loss = loss_of_frequencies(model, encodings)
@@ -60,7 +60,7 @@ def measure_random_parts(
 
 
 def losses_on_parts(
-    model: Writer, encoding: Encoding, *, targets: int, sizes: Sequence[int], generator: np.random.Generator
+    model: TransformersWriter, encoding: Encoding, *, targets: int, sizes: Sequence[int], generator: np.random.Generator
 ) -> list[PlaceLosses]:
     """−log f of what stands at random places, given random parts of the context and given all of it."""
     questions = []
@@ -86,7 +86,9 @@ def losses_on_parts(
     return places
 
 
-def random_targets(model: Writer, encoding: Encoding, count: int, generator: np.random.Generator) -> list[Target]:
+def random_targets(
+    model: TransformersWriter, encoding: Encoding, count: int, generator: np.random.Generator
+) -> list[Target]:
     """Random places in the second half of what is written, where much of the context can be missing."""
     first = model.first_position(encoding)
     half = first + (len(encoding) - first) // 2
@@ -95,7 +97,7 @@ def random_targets(model: Writer, encoding: Encoding, count: int, generator: np.
     return [model.next_target(encoding, int(encoding.ids[place]), place) for place in sorted(drawn.tolist())]
 
 
-def loss_of_frequencies(model: Writer, encodings: Sequence[Encoding]) -> Callable[[int], float]:
+def loss_of_frequencies(model: TransformersWriter, encodings: Sequence[Encoding]) -> Callable[[int], float]:
     """−log of how often a token stands in the texts, without the place that is asked about.
 
     What is new there is as likely as a new token was so far (Witten & Bell 1991), each new one equally.
@@ -103,13 +105,13 @@ def loss_of_frequencies(model: Writer, encodings: Sequence[Encoding]) -> Callabl
     last = len(encodings[0].segments) - 1
     written = [encoding.ids[(encoding.segment == last) & ~encoding.fixed] for encoding in encodings]
     counts = Counter(np.concatenate(written).tolist())
-    vocabulary = model.hf.get_input_embeddings().num_embeddings
+    vocabulary = model.tables[-1].num_embeddings
 
     def loss(token: int) -> float:
         others = counts.total() - 1
         known = len(counts) - (counts[token] == 1)
         if counts[token] > 1:
-            share = counts[token] - 1
+            share = float(counts[token] - 1)
         else:
             share = known / max(1, vocabulary - known)
         return float(np.log((others + known) / share))

@@ -23,7 +23,7 @@ from raison.core.records import Encoding, Explanation, Target
 from raison.core.registry import methods
 from raison.methods.base import Method
 from raison.models.probe import difference, subject
-from raison.models.protocol import PREDICTED, Model, Prediction, Question, TargetSpec
+from raison.models.protocol import PREDICTED, InspectableModel, Model, Prediction, Question, TargetSpec
 from raison.models.weight_fingerprint import bytes_of_tensor
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
@@ -124,7 +124,7 @@ def precisely(model: Any) -> Any:
     """Float64 all the way for a float64 model, nothing special for others."""
     import torch
 
-    double = model.hf is not None and next(model.hf.parameters()).dtype == torch.float64
+    double = isinstance(model, InspectableModel) and next(model.hf.parameters()).dtype == torch.float64
     return Float64() if double else nullcontext()
 
 
@@ -133,7 +133,7 @@ def check_method_on(chosen: Method, candidate: Any, tolerance: float) -> None:
     assert again == chosen, f"{chosen.name}: the spec {chosen.spec()} does not give the same method back"
     where = f"{chosen.name} on {candidate.name}"
     texts = example_texts(candidate)
-    before = state_of(candidate) if candidate.hf is not None else ""
+    before = state_of(candidate) if isinstance(candidate, InspectableModel) else ""
     together = flat(candidate, texts, chosen)
     for found in together:
         assert len(found.scores) == len(found.units) > 0, f"{where}: no scores"
@@ -142,8 +142,8 @@ def check_method_on(chosen: Method, candidate: Any, tolerance: float) -> None:
     compare(together, flat(candidate, texts, chosen), 0.0, f"{where}: a second call differs")
     singles = [one for text in texts for one in flat(candidate, [text], chosen)]
     compare(together, singles, tolerance, f"{where}: a batch differs from single texts")
-    if candidate.hf is not None:
-        for side in candidate.paddings[1:]:
+    if isinstance(candidate, InspectableModel):
+        for side in candidate.runner.task.paddings[1:]:
             padded = with_padding(candidate, side)
             compare(together, flat(padded, texts, chosen), tolerance, f"{where}: {side} padding changes scores")
         assert state_of(candidate) == before, f"{where}: the user's model or tokenizer was changed"
@@ -156,9 +156,7 @@ def flat(model: Any, texts: list[Any], chosen: Method) -> list[Explanation]:
 
 def with_padding(model: Any, side: str) -> Any:
     """The same adapter with padded batches; the view and the user's model are shared."""
-    padded = copy.copy(model)
-    padded.budget = replace(model.budget, padding=side)
-    return padded
+    return model.with_budget(replace(model.budget, padding=side))
 
 
 def compare(first: list[Explanation], second: list[Explanation], tolerance: float, promise: str) -> None:
@@ -208,7 +206,7 @@ def check_predictions(model: Any, tolerance: float) -> None:
     encodings = model.encode(examples_of(example_texts(model)))
     alone = [model.predict([encoding])[0] for encoding in encodings]
     aims = [model.resolve_targets(encoding) for encoding in encodings]
-    for side in model.paddings:
+    for side in model.runner.task.paddings:
         padded = with_padding(model, side)
         for one, other in zip(alone, padded.predict(encodings), strict=True):
             where = f"{model.name}: a prediction depends on the batch ({side} padding)"

@@ -37,7 +37,8 @@ from raison.training.partial_contexts import PartialContexts
 from raison.training.translation_data import translations
 
 if TYPE_CHECKING:
-    from raison.models.tasks.generation import Writer
+    from raison.models.protocol import Model
+    from raison.models.transformers_model import TransformersWriter
 
 __all__ = ["REPORT", "Setup", "base_of", "train_compatibility", "trainable_copy"]
 
@@ -191,7 +192,7 @@ def setup_of(settings: dict[str, Any]) -> Setup:
         raise InputError(f"{reason}: see raison.training.compatibility.Setup.") from None
 
 
-def check_model(opened: Writer, setup: Setup, tokens: int | None) -> None:
+def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) -> None:
     """Refuse a model that can't be trained so."""
     if opened.task not in ("causal", "seq2seq") or not hasattr(opened, "hf"):
         raise InputError(
@@ -216,7 +217,7 @@ class Texts:
     tokens: int | None  # tokens of each
 
 
-def material_of(opened: Writer, texts: Texts, setup: Setup, folder: Path) -> Material:
+def material_of(opened: TransformersWriter, texts: Texts, setup: Setup, folder: Path) -> Material:
     """Rows to train on and rows that are held out."""
     two_sides = opened.task == "seq2seq"
     read = []
@@ -244,7 +245,7 @@ def material_of(opened: Writer, texts: Texts, setup: Setup, folder: Path) -> Mat
     return join_materials(parts)
 
 
-def trainable_copy(opened: Writer, setup: Setup) -> Transformer:
+def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if setup.lora:
         return with_lora(in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name)
@@ -272,7 +273,7 @@ def round_to_half(trained: Sequence[nn.Parameter]) -> None:
 # -- the result -----------------------------------------------------------------------------------------------
 
 
-def base_of(model: Any, opened: Writer) -> str:
+def base_of(model: Any, opened: Model) -> str:
     """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
     if isinstance(model, (str, Path)) and Path(model).expanduser().exists():
         return str(Path(model).expanduser().resolve())
@@ -299,7 +300,9 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_result(learner: Transformer, opened: Writer, folder: Path, report: Report, *, half: bool, base: str) -> None:
+def write_result(
+    learner: Transformer, opened: TransformersWriter, folder: Path, report: Report, *, half: bool, base: str
+) -> None:
     """Write model and report; the report comes last, as the sign that all is there. An adapter is for `base`."""
     with writing(folder):
         if report["lora"]:

@@ -19,7 +19,7 @@ from raison.datasets.file_formats import format_of
 from raison.datasets.open import open_dataset, parse_data_spec
 
 if TYPE_CHECKING:
-    from raison.models.runner.adapter import Adapter
+    from raison.models.protocol import InspectableModel
 
 __all__ = ["Material", "Row", "blocks", "check_vocabulary", "join_materials", "split_held_out", "training_examples"]
 
@@ -133,7 +133,13 @@ def example_of(item: object) -> Example:
 
 
 def blocks(
-    model: Adapter, examples: Iterable[Example], *, length: int, held: float, batch: int, most: int | None = None
+    model: InspectableModel,
+    examples: Iterable[Example],
+    *,
+    length: int,
+    held: float,
+    batch: int,
+    most: int | None = None,
 ) -> Material:
     """The text as blocks of `length` tokens, each led by the special tokens that the tokenizer puts before a text.
 
@@ -171,7 +177,7 @@ def blocks(
     return Material(split.train, split.held, len(lead), counts)
 
 
-def tokens_of_texts(model: Adapter, examples: Iterable[Example], most: int | None) -> np.ndarray:
+def tokens_of_texts(model: InspectableModel, examples: Iterable[Example], most: int | None) -> np.ndarray:
     """All texts as one sequence of tokens, each with an end of line; at most so many, so that no more are cut."""
     pieces = [np.zeros(0, np.int64)]
     count = 0
@@ -203,7 +209,7 @@ def join_materials(parts: Sequence[Material]) -> Material:
 # -- checks ---------------------------------------------------------------------------------------------------
 
 
-def check_vocabulary(model: Adapter, ids: np.ndarray) -> None:
+def check_vocabulary(model: InspectableModel, ids: np.ndarray) -> None:
     """Refuse tokens that the model does not have, or a text that the tokenizer can't spell."""
     if not len(ids):
         raise InputError("The tokenizer makes no tokens of this text: give some words.")

@@ -30,7 +30,7 @@ class PartialContexts:
     """How rows become a loss and perplexities, under any keeps."""
 
     learner: Any  # what runs: a model of transformers, plain or wrapped by peft
-    model: Any  # as raison has loaded it, a `Writer`: its tokens
+    model: Any  # as raison has loaded it, a `TransformersWriter`: its tokens
     rule: Rule
     setup: Setup
     heads: dict[str, int]  # of each kind of attention

@@ -13,18 +13,25 @@ import numpy as np
 from raison.core import limits, progress
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Encoding, Example
-from raison.models.tasks.generation import LONGEST
+from raison.models.runner.generate import LONGEST
 from raison.training.checkpoint import OWN, saved
 from raison.training.lm_data import Material, Row, check_vocabulary, split_held_out
 
 if TYPE_CHECKING:
-    from raison.models.tasks.generation import Writer
+    from raison.models.transformers_model import TransformersWriter
 
 __all__ = ["translations"]
 
 
 def translations(
-    model: Writer, examples: Sequence[Example], *, length: int, held: float, batch: int, own: bool, out: Path
+    model: TransformersWriter,
+    examples: Sequence[Example],
+    *,
+    length: int,
+    held: float,
+    batch: int,
+    own: bool,
+    out: Path,
 ) -> Material:
     """Sources with their targets (given, or what the model itself writes), each of at most `length` tokens.
 
@@ -57,7 +64,7 @@ def translations(
     return Material(split.train, split.held, 0, counts)
 
 
-def source_of(model: Writer, example: Example, length: int) -> Encoding | None:
+def source_of(model: TransformersWriter, example: Example, length: int) -> Encoding | None:
     """The source of a pair; None where it is too long."""
     try:
         (encoding,) = model.encode([Example(example.text, id=example.id)])
@@ -66,7 +73,7 @@ def source_of(model: Writer, example: Example, length: int) -> Encoding | None:
     return None if (encoding.segment == 0).sum() > length else encoding
 
 
-def end_of_text(model: Writer) -> int:
+def end_of_text(model: TransformersWriter) -> int:
     """The token that ends what the model writes."""
     for config in (model.hf.generation_config, model.hf.config):
         token = getattr(config, "eos_token_id", None)
@@ -75,7 +82,9 @@ def end_of_text(model: Writer) -> int:
     raise InputError(f"{model.name} does not say which token ends a text: set eos_token_id in its config.")
 
 
-def given_targets(model: Writer, sources: Sequence[Encoding], examples: Sequence[Example]) -> list[list[int]]:
+def given_targets(
+    model: TransformersWriter, sources: Sequence[Encoding], examples: Sequence[Example]
+) -> list[list[int]]:
     """Tokens of the targets that the examples bring along."""
     check_target_side(model)
     end = end_of_text(model) if sources else 0
@@ -98,7 +107,7 @@ def translation_of(example: Example) -> str:
     )
 
 
-def check_target_side(model: Writer) -> None:
+def check_target_side(model: TransformersWriter) -> None:
     """Refuse a tokenizer whose pieces of the target language are a copy of the source's."""
     files = [Path(str(path)) for path in getattr(model.tokenizer, "spm_files", ()) or ()]
     if len(files) != 2 or not all(path.is_file() for path in files):
@@ -111,7 +120,7 @@ def check_target_side(model: Writer) -> None:
         )
 
 
-def own_targets(model: Writer, sources: Sequence[Encoding], out: Path) -> list[list[int]]:
+def own_targets(model: TransformersWriter, sources: Sequence[Encoding], out: Path) -> list[list[int]]:
     """What the model itself writes for each source; kept beside the checkpoint, since it takes long."""
     fingerprint = hashlib.sha256(json.dumps([source.ids.tolist() for source in sources]).encode()).hexdigest()
     path = out / OWN

@@ -27,7 +27,15 @@ class Step:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """x [.. s t d] of one row of the batch; `scale` [s d] is cut to it."""
-        return (x - x.mean(-1, keepdim=True) if self.centred else x) * self.scale.unsqueeze(-2)
+        return self.centre(x) * self.scale.unsqueeze(-2)
+
+    def centre(self, x: torch.Tensor) -> torch.Tensor:
+        """x without its mean, if it is taken away."""
+        return x - x.mean(-1, keepdim=True) if self.centred else x
+
+    def of_rows(self, rows: slice) -> Step:
+        """The step of some rows, after `cut`."""
+        return self if self.scale.shape[0] == 1 else Step(self.scale[rows], self.centred)
 
     def cut(self, row: int, rows: slice) -> Step:
         scale = self.scale
@@ -55,35 +63,36 @@ class Write:
 
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
+        if self.projection is None or self.rest is None or self.total is None or self.output is None:
+            raise ValueError("an attention that was not followed into the residual stream")
         values = self.values[row, :, cols]  # [h t e]
-        weight = self.projection.reshape(len(values), values.shape[-1], -1)  # type: ignore[union-attr]
-        pick = lambda tensor: tensor[row, rows]  # noqa: E731
+        weight = self.projection.reshape(len(values), values.shape[-1], -1)
         return Write(
-            self.weights[row, :, rows, cols],
-            values @ weight,
-            None,
-            [step.cut(row, rows) for step in self.steps],
-            pick(self.rest),
-            pick(self.total),
-            None if self.norm is None else self.norm.cut(row, rows),
-            pick(self.output),
+            weights=self.weights[row, :, rows, cols],
+            values=values @ weight,
+            steps=[step.cut(row, rows) for step in self.steps],
+            rest=self.rest[row, rows],
+            total=self.total[row, rows],
+            norm=None if self.norm is None else self.norm.cut(row, rows),
+            output=self.output[row, rows],
         )
 
     def parts(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s t d] what each token adds to each row, after `cut`, as far as the output; the rest not included."""
         found = torch.einsum("hst,htd->std", self.weights[:, rows], self.values)
-        for step in (*self.steps, *([self.norm] if self.norm is not None else [])):
-            scale = step.scale if step.scale.shape[0] == 1 else step.scale[rows]
-            found = Step(scale, step.centred)(found)
-        return found
+        for step in self.steps:
+            found = step.of_rows(rows)(found)
+        return found if self.norm is None else self.norm.of_rows(rows)(found)
 
     def own(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s d] the rest of each row, as far as the output."""
-        rest = self.rest[rows]  # type: ignore[index]
+        if self.rest is None:
+            raise ValueError("an attention that was not followed into the residual stream")
+        rest = self.rest[rows]
         if self.norm is None:
             return rest
-        scale = self.norm.scale if self.norm.scale.shape[0] == 1 else self.norm.scale[rows]
-        return (rest - rest.mean(-1, keepdim=True) if self.norm.centred else rest) * scale
+        norm = self.norm.of_rows(rows)
+        return norm.centre(rest) * norm.scale
 
 
 @dataclass
@@ -104,6 +113,16 @@ class Writes(Products):
         self._places: dict[int, Place] = {}
         self._behind: dict[int, tuple[torch.Tensor, set[int]]] = {}  # by id: the sums that a tensor was made from
 
+    @property
+    def in_order(self) -> list[Write]:
+        """What each attention writes, in the order in which they ran."""
+        return [self.writes[number] for number in sorted(self.writes)]
+
+    @property
+    def complete(self) -> bool:
+        """Every attention was followed into the residual stream."""
+        return bool(self.writes) and all(write.complete for write in self.writes.values())
+
     def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
         result = super().product(mark, weights, values, multiply)
         shape = (*mark.heads, *weights.shape[-2:])
@@ -113,7 +132,7 @@ class Writes(Products):
         self._places[id(result)] = Place(result, write, "heads")
         return result
 
-    def other(self, name: str, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def other(self, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = func(*args, **kwargs)
         given = list(tensors_in((*args, *kwargs.values())))
         places = [self._places.get(id(tensor)) for tensor in given]
@@ -129,7 +148,7 @@ class Writes(Products):
     def follow(
         self,
         name: str,
-        args: tuple,
+        args: tuple[Any, ...],
         kwargs: dict[str, Any],
         given: list[torch.Tensor],
         places: list[Place | None],
@@ -179,7 +198,7 @@ class Writes(Products):
         return place is not None and place.stage == "branch"
 
 
-def normed(args: tuple, kwargs: dict[str, Any]) -> Step:
+def normed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
     """A layer norm with its deviation taken as given."""
     x, shape = args[0].detach(), args[1]
     weight = kwargs.get("weight", args[2] if len(args) > 2 else None)

@@ -7,12 +7,13 @@ outermost module list in which an attention ran.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
@@ -20,15 +21,17 @@ from raison.models.attention.call import Block, Call, running
 from raison.models.attention.products import Mark, Products
 from raison.models.float64 import precise
 from raison.models.protocol import Map, Trace
-from raison.models.runner.trace import forward, planned, readout, sliced_readout
+from raison.models.runner.recorded_pass import plan_traces, prepare_traces
+from raison.models.runner.runner import Prepared, Runner
+from raison.models.runner.trace import readout_shares
+from raison.models.runner.trace_rows import RowOfChunk
 
-if TYPE_CHECKING:
-    from raison.models.runner.adapter import Adapter
+__all__ = ["value_zeroing_traces"]
 
-__all__ = ["zeroed"]
+Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-class Silenced(Products):
+class ZeroedValues(Products):
     """Runs a block with the value of another token zero in every row of the batch."""
 
     def __init__(self, which: int, tokens: torch.Tensor):
@@ -36,7 +39,7 @@ class Silenced(Products):
         self.which = which  # attention of the block: 0 its own words, 1 the source
         self.tokens = tokens  # [n] column whose value is zero
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
+    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Multiply) -> torch.Tensor:
         if mark.number == self.which:
             folded = mark.per_head(values).clone()
             folded[torch.arange(len(self.tokens)), :, self.tokens] = 0.0
@@ -44,60 +47,93 @@ class Silenced(Products):
         return super().product(mark, weights, values, multiply)
 
 
-def zeroed(model: Adapter, encodings: Sequence[Encoding], targets: Sequence[Target]) -> Iterator[tuple[int, Trace]]:
+@dataclass(frozen=True)
+class BlockPass:
+    """A block that ran in a forward pass, with the attention maps that were seen in it."""
+
+    block: Block
+    kinds: list[str]  # of its maps
+    call: Call
+    places: list[np.ndarray]  # per stream, positions on the axis
+
+
+def value_zeroing_traces(
+    runner: Runner, encodings: Sequence[Encoding], targets: Sequence[Target]
+) -> Iterator[tuple[int, Trace]]:
     """Yield (index, trace) with `zeroed` maps and the readout; each text runs by itself."""
     for index, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
-        ((chunk, inputs, call, _),) = planned(model, [encoding], [target], frozenset({"attention"}))
-        call.record = frozenset({"embeddings", model.map_source, "blocks"})
-        model.narrow(chunk, call)
-        output = forward(model, {**inputs, "output_hidden_states": True}, call)
-        columns = model.columns(output, chunk)
-        rows = readout(model, columns, chunk, model.hidden_of(output), torch.ones(1, dtype=torch.bool))
-        trace = Trace(encoding, target, 0.0)
-        trace.readout = sliced_readout(chunk, 0, rows)
-        places = [index[0] for index in chunk.parts[0].index]  # per stream, positions on the axis
-        seen = 0
-        for block in call.blocks:
-            kinds = [each.kind for each in call.maps[seen : seen + block.maps]]
-            seen += block.maps
-            if kinds:
-                trace.zeroed.append(moved(model, block, kinds, call, places, len(trace.zeroed)))
-        yield index, trace
+        plan = plan_traces([encoding], [target])
+        (prepared,) = prepare_traces(runner, plan, frozenset({"attention"}))
+        yield index, value_zeroing_trace(runner, prepared, target)
         progress.report(index + 1, len(encodings), "texts")
 
 
-def moved(model: Adapter, block: Block, kinds: list[str], call: Call, places: list[np.ndarray], layer: int) -> Map:
+def value_zeroing_trace(runner: Runner, prepared: Prepared, target: Target) -> Trace:
+    """The trace of one text."""
+    chunk, call = prepared.chunk, prepared.call
+    call.record = frozenset({"embeddings", runner.map_source, "blocks"})
+    runner.read_only_target_rows(prepared)
+    output = runner.forward(prepared, graph=True, hidden=True)
+    columns = runner.columns(output, chunk)
+    last_states = runner.task.hidden_states(output)[-1][-1]
+    shares = readout_shares(runner, columns, chunk, last_states=last_states, active=torch.ones(1, dtype=torch.bool))
+
+    row = RowOfChunk(chunk, 0)
+    trace = Trace(row.part.encoding, target, 0.0)
+    trace.readout = row.readout(shares)
+    seen = 0
+    for block in call.blocks:
+        kinds = [each.kind for each in call.maps[seen : seen + block.maps]]
+        seen += block.maps
+        if kinds:
+            ran = BlockPass(block, kinds, call, row.places)
+            trace.zeroed.append(map_of_block(runner, ran, layer=len(trace.zeroed)))
+    return trace
+
+
+def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
     """[1 s c] cosine distance of each row from where it was, for each token whose value is zero."""
-    own = int(kinds[0] == "decoder")
-    rows, columns, parts = places[own], [], []
-    before = torch.nn.functional.normalize(precise(block.output.detach()), dim=-1)  # [1 s d]
-    for which, kind in enumerate(kinds):
-        stream = int(kind == "decoder") if kind != "cross" else 0
-        size = len(places[stream])
-        # an attention of a family's own may fold the batch into other axes, which copies of its input would not fit
-        alone = model.bypasses_tap or model.budget.rows is not None
-        step = 1 if alone else max(1, model.budget.tokens // len(rows))
-        for start in range(0, size, step):
-            tokens = torch.arange(start, min(size, start + step), device=block.output.device)
-            after = again(block, len(tokens), call, Silenced(which, tokens))
-            parts.append(1 - (torch.nn.functional.normalize(precise(after), dim=-1) * before).sum(-1).T)  # [s n]
-        columns.append(places[stream])
-    matrix = torch.cat(parts, 1).clamp_min(0)
-    kind = kinds[0] if len(kinds) == 1 else "cross"
-    return Map(kind, layer, rows, np.concatenate(columns), matrix[None])
+    rows = ran.places[int(ran.kinds[0] == "decoder")]
+    before = normalize(precise(ran.block.output.detach()), dim=-1)  # [1 s d]
+    # an attention of a family's own may fold the batch into other axes, which copies of its input would not fit
+    alone = runner.bypasses_tap or runner.budget.rows is not None
+    step = 1 if alone else max(1, runner.budget.tokens // len(rows))
+
+    columns = []
+    parts = []
+    for which, kind in enumerate(ran.kinds):
+        source = ran.places[int(kind == "decoder")]
+        columns.append(source)
+        for start in range(0, len(source), step):
+            tokens = torch.arange(start, min(len(source), start + step), device=ran.block.output.device)
+            after = normalize(precise(run_again(ran, ZeroedValues(which, tokens))), dim=-1)
+            parts.append(1 - (after * before).sum(-1).T)  # [s n]
+    return Map(
+        kind=ran.kinds[0] if len(ran.kinds) == 1 else "cross",
+        layer=layer,
+        rows=rows,
+        cols=np.concatenate(columns),
+        weights=torch.cat(parts, 1).clamp_min(0)[None],
+    )
 
 
-def again(block: Block, count: int, call: Call, watch: Products) -> torch.Tensor:
-    """[n s d] the block's output for `count` copies of its input."""
+def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
+    """[n s d] the block's output for a copy of its input for each token whose value is zero."""
+    count = len(watch.tokens)
+    block = ran.block
+    args = copies(block.args, count)
+    kwargs = {name: copies(value, count) for name, value in block.kwargs.items()}
+    call = replace(ran.call, record=frozenset(), maps=[], blocks=[], positions=copies(ran.call.positions, count))
+    with torch.inference_mode(), running(call), watch:
+        output = block.module(*args, **kwargs)
+    first: torch.Tensor = output if isinstance(output, torch.Tensor) else output[0]
+    return first
 
-    def copies(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return value.detach().expand(count, *value.shape[1:]) if value.dim() > 1 and len(value) == 1 else value
-        if isinstance(value, (tuple, list)):
-            return type(value)(map(copies, value))
-        return value
 
-    rerun = replace(call, record=frozenset(), maps=[], blocks=[], positions=copies(call.positions))
-    with torch.inference_mode(), running(rerun), watch:
-        found = block.module(*copies(block.args), **{name: copies(value) for name, value in block.kwargs.items()})
-    return found if isinstance(found, torch.Tensor) else found[0]
+def copies(value: Any, count: int) -> Any:
+    """The same with `count` rows in all tensors of one row, however deep they lie."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().expand(count, *value.shape[1:]) if value.dim() > 1 and len(value) == 1 else value
+    if isinstance(value, (tuple, list)):
+        return type(value)(copies(each, count) for each in value)
+    return value

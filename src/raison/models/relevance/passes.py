@@ -8,182 +8,269 @@ rules are linear: one pass from the logits, times the tensor that the gradient b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from raison.core.records import Encoding, Target
-from raison.models.attention.call import Call, running
+from raison.models.attention.call import Call
 from raison.models.protocol import Map, Trace
 from raison.models.relevance.mode import Relevance, Rules
-from raison.models.runner.answers import Columns, read
-from raison.models.runner.batching import Chunk, Piece
-from raison.models.runner.trace import aims, gradients, planned, stacked
+from raison.models.runner.answers import Columns, values_of
+from raison.models.runner.batching import Chunk
+from raison.models.runner.recorded_pass import by_stream, gradients, in_layout, plan_traces, prepare_traces, rounds
+from raison.models.runner.runner import Prepared, Runner
+from raison.models.runner.trace_rows import RowOfChunk, streams_of_map
 
-if TYPE_CHECKING:
-    from raison.models.runner.adapter import Adapter
+__all__ = ["RELATES", "relevance_traces", "rescale_traces"]
 
-__all__ = ["RELATES", "relate", "rescale"]
-
+T = TypeVar("T")
 RELATES = frozenset({"relevance", "attention", "cuts"})
+EVERYTHING_KEPT = frozenset({"attention_gradients"})  # what a row of such a pass costs
 
 
-def relate(
-    model: Adapter,
+@dataclass
+class RelevanceOfPass:
+    """What a backward pass brought to the tensors of its forward pass, as relevance."""
+
+    leaves: list[torch.Tensor]  # per stream [b t d]
+    maps: list[torch.Tensor] = field(default_factory=list)  # [b h s t]
+    hidden: list[list[torch.Tensor]] = field(default_factory=list)  # per stream, per layer [b t d]
+    crossing: list[torch.Tensor] = field(default_factory=list)  # keys and values of each cross-attention, in turn
+
+
+# -- relevance of one text -----------------------------------------------------------------------------------
+
+
+def relevance_traces(
+    runner: Runner,
     encodings: Sequence[Encoding],
     targets: Sequence[Target],
     want: frozenset[str],
     rules: Rules,
+    *,
     embeddings: Sequence[torch.Tensor] | None = None,
     heads: np.ndarray | None = None,
 ) -> Iterator[tuple[int, Trace]]:
     """Yield (index, trace) with relevance of tokens, and of attention weights and between blocks where wanted."""
     if unknown := want - RELATES:
         raise ValueError(f"a trace under rules has no {', '.join(sorted(unknown))}")
-    attends = frozenset({"attention_gradients"})  # what a row may cost: everything is kept
-    for chunk, inputs, call, members in planned(model, encodings, targets, attends, embeddings, heads):
-        call.record = frozenset({"embeddings", "attention", "crossing"})
-        if max(map(len, members)) == 1:
-            model.narrow(chunk, call)
-        inputs = {**inputs, "output_hidden_states": "cuts" in want}
-        mode = Relevance(rules, chunk.rows)
-        with torch.enable_grad(), running(call), mode:
-            output = call.view(**inputs)
-        hidden = model.hidden_of(output) if inputs["output_hidden_states"] else []
-        sources: dict[str, list[torch.Tensor]] = {"leaves": call.leaves}
-        if "attention" in want:
-            sources["maps"] = [mode.maps[number] for number in sorted(mode.maps)]
-        if "cuts" in want:
-            sources["cuts"] = [state for stream in hidden for state in stream]
-            sources["crossing"] = [tensor for pair in call.crossing for tensor in pair]
-        sources = {name: tensors for name, tensors in sources.items() if tensors}
-        for chosen, aimed in aims(chunk, members, targets):
-            columns = model.columns(output, aimed)
-            active = torch.tensor([i is not None for i in chosen], device=columns.logits.device)
-            mode.constants.zero_()
-            found = {
-                name: [tell(r, t, rules) for r, t in zip(part, sources[name], strict=True)]
-                for name, part in relevance(columns, active, sources, rules).items()
-            }
-            logits = read(columns, ["logit"] * len(columns.ids), tensors=True)["value"].detach()
-            value = read(columns, model.outputs_of(aimed), tensors=True)["value"].detach()
-            for row, index in enumerate(chosen):
-                if index is not None:
-                    trace = told(aimed, row, call, found, [len(stream) for stream in hidden])
-                    trace.value = float(value[row].sum())
-                    trace.strange = tuple(sorted(mode.strange))
-                    trace.logit, trace.constants = float(logits[row].sum()), float(mode.constants[row])
-                    yield index, trace
+    plan = plan_traces(encodings, targets, moved=embeddings is not None)
+    for prepared in prepare_traces(runner, plan, EVERYTHING_KEPT, embeddings=embeddings, heads=heads):
+        pairs = plan.pairs_of(prepared.chunk)
+        if max(map(len, pairs)) == 1:
+            runner.read_only_target_rows(prepared)
+        yield from traces_under_rules(runner, prepared, pairs, targets, want, rules)
 
 
-def rescale(
-    model: Adapter,
-    encodings: Sequence[Encoding],
+def traces_under_rules(
+    runner: Runner,
+    prepared: Prepared,
+    pairs: list[list[int]],
     targets: Sequence[Target],
+    want: frozenset[str],
     rules: Rules,
-    embeddings: Sequence[torch.Tensor],
 ) -> Iterator[tuple[int, Trace]]:
-    """Yield (index, trace) with the contribution of each token to the change from a reference to the input.
+    """The traces of one forward pass."""
+    call = prepared.call
+    call.record = frozenset({"embeddings", "attention", "crossing"})
+    mode = Relevance(rules, prepared.chunk.rows)
+    output = runner.forward(prepared, graph=True, hidden="cuts" in want, watch=mode)
+    hidden = runner.task.hidden_states(output) if "cuts" in want else []
+    sources = {"leaves": call.leaves}
+    if "attention" in want:
+        sources["maps"] = [mode.maps[number] for number in sorted(mode.maps)]
+    if "cuts" in want:
+        sources["hidden"] = joined(hidden)
+        sources["crossing"] = joined(call.crossing)
 
-    `embeddings` are pairs [2 t d] of word embeddings: the input's and the reference's. The value is read under the
-    rules too, so that contributions add up to its change whatever it is; that change is told as the only cut.
-    """
-    inner = [pair[0] for pair in embeddings]
-    for chunk, inputs, call, members in planned(model, encodings, targets, frozenset({"attention_gradients"}), inner):
-        call.record = frozenset({"embeddings"})
-        model.narrow(chunk, call)
-        twice = lambda v: torch.cat([v, v]) if isinstance(v, torch.Tensor) else v  # noqa: E731
-        inputs = {name: twice(value) for name, value in inputs.items()}
-        numbers = [each[0] for each in members]
-        others = stacked(chunk, [embeddings[i][1] for i in numbers])
-        call.replace = [torch.cat(pair) for pair in zip(call.replace or [], others, strict=True)]  # type: ignore[arg-type]
-        call.positions = None if call.positions is None else [twice(each) for each in call.positions]
-        call.rows = twice(call.rows)
-        both = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
-        mode = Relevance(rules)
-        with torch.enable_grad(), running(call), mode:
-            output = call.view(**inputs)
-            value = read(model.columns(output, both), model.outputs_of(both), tensors=True)["value"].sum(-1)  # [2b]
-        count = len(numbers)
-        found = gradients(value[:count].sum(), {"leaves": call.leaves}, keep=False)["leaves"]
-        changes = [leaf.detach()[:count] - leaf.detach()[count:] for leaf in call.leaves]
-        shares = {"leaves": [g[:count] * change for g, change in zip(found, changes, strict=True)]}
-        for row, index in enumerate(numbers):
-            trace = told(chunk, row, call, shares, [])
-            trace.value = float(value[row].detach())
-            trace.cuts = [float((value[row] - value[count + row]).detach())]
+    for each in rounds(prepared.chunk, pairs, targets):
+        columns = runner.columns(output, each.chunk)
+        mode.constants.zero_()
+        told = relevance_of(columns, each.active(columns.logits.device), sources, rules)
+        found = RelevanceOfPass(
+            leaves=told["leaves"],
+            maps=told.get("maps", []),
+            hidden=by_stream(told.get("hidden", []), hidden),
+            crossing=told.get("crossing", []),
+        )
+        logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
+        values = values_of(columns, each.chunk.target_outputs()).detach()
+        for row, pair in each.rows:
+            trace = trace_of_row(RowOfChunk(each.chunk, row), call, found)
+            trace.value = float(values[row].sum())
             trace.strange = tuple(sorted(mode.strange))
-            yield index, trace
+            trace.logit = float(logits[row].sum())
+            trace.constants = float(mode.constants[row])
+            yield pair, trace
 
 
-def relevance(
+def relevance_of(
     columns: Columns, active: torch.Tensor, sources: dict[str, list[torch.Tensor]], rules: Rules
 ) -> dict[str, list[torch.Tensor]]:
-    """What the backward passes of the active rows bring to the sources."""
-    mine = columns.logits.gather(-1, columns.ids[..., None])[..., 0][active]  # [b m]
+    """The relevance that backward passes from the active rows bring to the sources."""
+    mine = logits_of(columns, columns.ids)[active]  # [b m]
     rival = None
     if columns.contrast is not None:
-        rival = columns.logits.gather(-1, columns.contrast[..., None])[..., 0][active]
+        rival = logits_of(columns, columns.contrast)[active]
+
     if rules.gradients:
-        return gradients((mine if rival is None else mine - rival).sum(), sources, keep=True)
+        start = mine if rival is None else mine - rival
+        slopes = gradients(start.sum(), sources, keep_graph=True)
+        return {name: products(slopes[name], sources[name]) for name in sources}
+
     width = mine.shape[1]
-    starts = [(1.0 / width, mine[:, k]) for k in range(width)]
-    if rival is not None:
-        starts += [(-1.0 / width, rival[:, k]) for k in range(width)]
     total: dict[str, list[torch.Tensor]] = {}
-    for weight, start in starts:
-        for name, found in gradients(start.sum(), sources, keep=True).items():
-            old = total.get(name) or [torch.zeros_like(each) for each in found]
-            total[name] = [a + weight * b for a, b in zip(old, found, strict=True)]
+    for column in range(width):
+        add(total, 1.0 / width, gradients(mine[:, column].sum(), sources, keep_graph=True))
+    if rival is None:
+        return total
+    for column in range(width):
+        add(total, -1.0 / width, gradients(rival[:, column].sum(), sources, keep_graph=True))
     return total
 
 
-def tell(found: torch.Tensor, tensor: torch.Tensor, rules: Rules) -> torch.Tensor:
-    """Relevance of a tensor from what its backward pass brought."""
-    return found * tensor.detach() if rules.gradients else found
+def logits_of(columns: Columns, ids: torch.Tensor) -> torch.Tensor:
+    """[b m] the logit of one outcome in each column."""
+    return columns.logits.gather(-1, ids[..., None])[..., 0]
 
 
-def span(chunk: Chunk, part: Piece, stream: int) -> slice:
-    """Columns of a chunk in which the tokens of a part stand."""
-    start = chunk.offset(part, stream)
-    return slice(start, start + part.lengths[stream])
+def products(slopes: list[torch.Tensor], tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Relevance of tensors under rules that pass gradients on."""
+    return [slope * tensor.detach() for slope, tensor in zip(slopes, tensors, strict=True)]
 
 
-def told(chunk: Chunk, row: int, call: Call, found: dict[str, list[torch.Tensor]], depths: list[int]) -> Trace:
+def add(total: dict[str, list[torch.Tensor]], weight: float, found: dict[str, list[torch.Tensor]]) -> None:
+    """Add what one backward pass brought to what the ones before did."""
+    for name, tensors in found.items():
+        before = total.get(name) or [torch.zeros_like(tensor) for tensor in tensors]
+        total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
+
+
+def joined(groups: Sequence[Sequence[T]]) -> list[T]:
+    """All members of several groups."""
+    return [member for group in groups for member in group]
+
+
+def trace_of_row(row: RowOfChunk, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
-    part = chunk.parts[row]
-    spans = [span(chunk, part, stream) for stream in range(len(chunk.lengths))]
-    trace = Trace(part.encoding, part.target, 0.0)  # type: ignore[arg-type]
-    trace.relevance = torch.zeros(len(part.encoding), dtype=found["leaves"][0].dtype)
-    for stream, tensor in enumerate(found["leaves"]):
-        places = torch.from_numpy(part.index[stream][0])
-        trace.relevance[places] = tensor[row, spans[stream]].sum(-1).cpu()
-    kinds = [seen.kind for seen in call.maps]  # a family that bypasses the tap has none, and one kind only
-    layers: dict[str, int] = {}
-    for number, tensor in enumerate(found.get("maps", [])):
-        kind = kinds[number] if kinds else "self"
-        rows, cols = int(kind in ("decoder", "cross")), int(kind == "decoder")
-        layers[kind] = layers.get(kind, -1) + 1
-        cut = tensor[row, :, spans[rows], spans[cols]]
-        ends = part.index[rows][0], part.index[cols][0]
-        trace.maps.append(Map(kind, layers[kind], ends[0], ends[1], torch.empty(0), relevance=cut))
-    if "cuts" in found:
-        trace.cuts = cuts(row, found, depths)
+    trace = Trace(row.part.encoding, row.part.required_target, 0.0)
+    relevance = torch.zeros(len(row.part.encoding), dtype=found.leaves[0].dtype)
+    for stream, tensor in enumerate(found.leaves):
+        places = torch.from_numpy(row.places[stream])
+        relevance[places] = tensor[row.row, row.spans[stream]].sum(-1).cpu()
+    trace.relevance = relevance
+    trace.maps = maps_of_row(row, call, found.maps)
+    if found.hidden:
+        trace.cuts = cuts_of_row(row.row, found)
     return trace
 
 
-def cuts(row: int, found: dict[str, list[torch.Tensor]], depths: list[int]) -> list[float]:
+def maps_of_row(row: RowOfChunk, call: Call, maps: list[torch.Tensor]) -> list[Map]:
+    """The relevance of the attention weights of one row."""
+    result = []
+    layers: dict[str, int] = {}
+    for number, tensor in enumerate(maps):
+        # a family that bypasses the tap has recorded no maps, and has one kind only
+        kind = call.maps[number].kind if call.maps else "self"
+        row_stream, column_stream = streams_of_map(kind)
+        layers[kind] = layers.get(kind, -1) + 1
+        result.append(
+            Map(
+                kind=kind,
+                layer=layers[kind],
+                rows=row.places[row_stream],
+                cols=row.places[column_stream],
+                weights=torch.empty(0),
+                relevance=tensor[row.row, :, row.spans[row_stream], row.spans[column_stream]],
+            )
+        )
+    return result
+
+
+def cuts_of_row(row: int, found: RelevanceOfPass) -> list[float]:
     """Total relevance at each border between blocks, from the last to the first.
 
     In an encoder-decoder a border of the decoder is crossed also by what went over to the encoder behind it, and a
     border of the encoder leaves out what stayed with the decoder's own words.
     """
-    sums = [float(tensor[row].sum()) for tensor in found["cuts"]]
-    *source, own = [sums[sum(depths[:k]) : sum(depths[: k + 1])] for k in range(len(depths))]
+    *source, own = [[float(state[row].sum()) for state in stream] for stream in found.hidden]
     if not source:
         return own[::-1]
-    crossed = [float(tensor[row].sum()) for tensor in found["crossing"]]
-    over = [a + b for a, b in zip(crossed[::2], crossed[1::2], strict=True)]  # per layer
-    behind = [sum(over[k:]) for k in range(len(over) + 1)]
-    return [a + b for a, b in zip(own, behind, strict=True)][::-1] + [own[0] + each for each in source[0][::-1]]
+
+    crossed = [float(tensor[row].sum()) for tensor in found.crossing]
+    over = [keys + values for keys, values in zip(crossed[::2], crossed[1::2], strict=True)]  # per layer
+    behind = [sum(over[layer:]) for layer in range(len(over) + 1)]
+    decoder = [stayed + went for stayed, went in zip(own, behind, strict=True)]
+    encoder = [own[0] + each for each in source[0]]
+    return decoder[::-1] + encoder[::-1]
+
+
+# -- from a reference to a text ------------------------------------------------------------------------------
+
+
+def rescale_traces(
+    runner: Runner,
+    encodings: Sequence[Encoding],
+    targets: Sequence[Target],
+    rules: Rules,
+    *,
+    pairs: Sequence[torch.Tensor],
+) -> Iterator[tuple[int, Trace]]:
+    """Yield (index, trace) with the contribution of each token to the change from a reference to the input.
+
+    `pairs` are word embeddings [2 t d]: the input's and the reference's. The value is read under the rules too, so
+    that contributions add up to its change whatever it is; that change is told as the only cut.
+    """
+    texts = [pair[0] for pair in pairs]
+    plan = plan_traces(encodings, targets, moved=True)
+    for prepared in prepare_traces(runner, plan, EVERYTHING_KEPT, embeddings=texts):
+        prepared.call.record = frozenset({"embeddings"})
+        runner.read_only_target_rows(prepared)
+        numbers = [served[0] for served in plan.pairs_of(prepared.chunk)]
+        references = in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
+        both = with_references(prepared, references)
+        call = both.call
+        mode = Relevance(rules)
+        output = runner.forward(both, graph=True, watch=mode)
+        with torch.enable_grad(), mode:
+            values = values_of(runner.columns(output, both.chunk), both.chunk.target_outputs()).sum(-1)  # [2b]
+
+        count = len(numbers)
+        slopes = gradients(values[:count].sum(), {"leaves": call.leaves}, keep_graph=False)["leaves"]
+        shares = []
+        for leaf, slope in zip(call.leaves, slopes, strict=True):
+            change = leaf.detach()[:count] - leaf.detach()[count:]
+            shares.append(slope[:count] * change)
+        for row, number in enumerate(numbers):
+            trace = trace_of_row(RowOfChunk(prepared.chunk, row), call, RelevanceOfPass(shares))
+            trace.value = float(values[row].detach())
+            trace.cuts = [float((values[row] - values[count + row]).detach())]
+            trace.strange = tuple(sorted(mode.strange))
+            yield number, trace
+
+
+def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepared:
+    """A pass of all texts, and behind them of the same texts with other embeddings, per stream [b L d]."""
+    chunk, call = prepared.chunk, prepared.call
+    inputs = dict(prepared.inputs)
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor):
+            inputs[name] = twice(value)
+    embeddings: list[torch.Tensor | None] = []
+    for own, reference in zip(call.replace or [], references, strict=True):
+        if own is not None:
+            embeddings.append(torch.cat([own, reference]))
+    call.replace = embeddings
+    if call.positions is not None:
+        call.positions = [twice(positions) for positions in call.positions]
+    if call.rows is not None:
+        call.rows = twice(call.rows)
+    doubled: Chunk = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
+    return Prepared(doubled, inputs, call)
+
+
+def twice(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.cat([tensor, tensor])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
-__all__ = ["Columns", "read"]
+from raison.models.protocol import Question, Scored
+
+__all__ = ["Columns", "answers_in", "blank_answers", "copy_answers", "values_of"]
+
+OUTPUTS = ("logit", "log_prob", "prob")
+HALVES = (torch.float16, torch.bfloat16)
 
 
 @dataclass
@@ -18,33 +24,76 @@ class Columns:
     ids: torch.Tensor  # [b m] the target's outcome
     contrast: torch.Tensor | None = None  # [b m] the outcome it is compared with
 
+    @property
+    def precise_logits(self) -> torch.Tensor:
+        """[b m v] in float32 at least."""
+        return self.logits.float() if self.logits.dtype in HALVES else self.logits
 
-def read(columns: Columns, outputs: list[str], tensors: bool = False) -> dict[str, Any]:
-    """value, rank, margin and prediction [b m] of each row.
+
+def picked(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """[b m] the logit of one outcome in each column."""
+    return logits.gather(-1, ids[..., None])[..., 0]
+
+
+def values_of(columns: Columns, outputs: Sequence[str]) -> torch.Tensor:
+    """[b m] the value of the target of each row, in the unit that `outputs` [b] names.
 
     The value is the logit, log-probability or probability of the target, minus that of the contrast if there
     is one (for log-probabilities the normaliser cancels, so the contrast is a difference of logits).
     """
-    logits = columns.logits.float() if columns.logits.dtype in (torch.float16, torch.bfloat16) else columns.logits
-    pick = lambda ids: logits.gather(-1, ids[..., None])[..., 0]  # noqa: E731
-    mine = pick(columns.ids)
-    rival = None if columns.contrast is None else pick(columns.contrast)
-    code = torch.tensor([("logit", "log_prob", "prob").index(o) for o in outputs], device=logits.device)[:, None]
-    value = mine if rival is None else mine - rival
-    if bool((code > 0).any()):
-        norm = logits.logsumexp(-1)
-        log_prob = mine - norm if rival is None else mine - rival
-        prob = (mine - norm).exp() - (0.0 if rival is None else (rival - norm).exp())
-        value = torch.where(code == 0, value, torch.where(code == 1, log_prob, prob))
-    if tensors:
-        return {"value": value}
+    logits = columns.precise_logits
+    mine = picked(logits, columns.ids)
+    rival = None if columns.contrast is None else picked(logits, columns.contrast)
+    difference = mine if rival is None else mine - rival
+    codes = [OUTPUTS.index(output) for output in outputs]
+    if not any(codes):
+        return difference
+
+    norm = logits.logsumexp(-1)
+    if rival is None:
+        log_prob = mine - norm
+        prob = (mine - norm).exp() - 0.0
+    else:
+        log_prob = difference
+        prob = (mine - norm).exp() - (rival - norm).exp()
+    code = torch.tensor(codes, device=logits.device)[:, None]
+    return torch.where(code == 0, difference, torch.where(code == 1, log_prob, prob))
+
+
+def answers_in(columns: Columns, outputs: Sequence[str]) -> Scored:
+    """Value, rank, margin and prediction [b m] of each row."""
+    columns = replace(columns, logits=columns.precise_logits)
+    logits = columns.logits
+    mine = picked(logits, columns.ids)
     best, place = logits.topk(min(2, logits.shape[-1]), dim=-1)
-    other = torch.where(place[..., 0] == columns.ids, best[..., -1], best[..., 0]) if rival is None else rival
-    found = {
-        "value": value,
-        # bytes are summed twice as fast as truth values, and this is half of the work here
-        "rank": (logits > mine[..., None]).view(torch.uint8).sum(-1, dtype=torch.int32).long(),
-        "margin": mine - other,
-        "predicted": place[..., 0],
-    }
-    return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+    if columns.contrast is None:
+        other = torch.where(place[..., 0] == columns.ids, best[..., -1], best[..., 0])
+    else:
+        other = picked(logits, columns.contrast)
+    # bytes are summed twice as fast as truth values, and this is half of the work here
+    rank = (logits > mine[..., None]).view(torch.uint8).sum(-1, dtype=torch.int32).long()
+    return Scored(
+        value=values_of(columns, outputs).cpu().numpy(),
+        rank=rank.cpu().numpy(),
+        margin=(mine - other).cpu().numpy(),
+        predicted=place[..., 0].cpu().numpy(),
+    )
+
+
+def blank_answers(question: Question) -> Scored:
+    """Answers [n m] to a question that are still to be filled in."""
+    shape = (len(question.keep), len(question.target.ids))
+    return Scored(
+        value=np.zeros(shape),
+        rank=np.zeros(shape, np.int64),
+        margin=np.zeros(shape),
+        predicted=np.zeros(shape, np.int64),
+    )
+
+
+def copy_answers(source: Scored, rows: slice, into: Scored, which: np.ndarray) -> None:
+    """Write some rows of answers into other ones."""
+    into.value[which] = source.value[rows]
+    into.rank[which] = source.rank[rows]
+    into.margin[which] = source.margin[rows]
+    into.predicted[which] = source.predicted[rows]

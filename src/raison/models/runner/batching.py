@@ -1,4 +1,4 @@
-"""How questions become rectangular tensors.
+"""How questions become rectangular batches.
 
 Rows of equal length are put together and nothing is padded, so a result does not depend on its neighbours;
 `left` and `right` padding exist for machines on which a few long batches beat many short ones.
@@ -7,7 +7,7 @@ Rows of equal length are put together and nothing is padded, so a result does no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from raison.core.records import Encoding, Target
 from raison.models.protocol import Budget
 
-__all__ = ["Chunk", "Piece", "chunks", "pieces", "streams_of"]
+__all__ = ["Chunk", "Piece", "RowBytes", "RowCost", "chunks", "pieces", "pieces_of_whole_texts", "streams_of"]
+
+RowBytes = Callable[[tuple[int, ...], int], int]  # (lengths of the streams, columns) -> bytes of one row
 
 
 def streams_of(encoding: Encoding) -> list[np.ndarray]:
@@ -44,15 +46,22 @@ class Piece:
     def lengths(self) -> tuple[int, ...]:
         return tuple(index.shape[1] for index in self.index)
 
+    @property
+    def required_target(self) -> Target:
+        """The target, of a piece that has one."""
+        if self.target is None:
+            raise ValueError("this piece asks about no target")
+        return self.target
+
     def cut(self, start: int, stop: int) -> Piece:
         part = slice(start, stop)
         return Piece(
-            self.owner,
-            self.which[part],
-            self.encoding,
-            self.target,
-            [index[part] for index in self.index],
-            [visible[part] for visible in self.visible],
+            owner=self.owner,
+            which=self.which[part],
+            encoding=self.encoding,
+            target=self.target,
+            index=[index[part] for index in self.index],
+            visible=[visible[part] for visible in self.visible],
         )
 
 
@@ -61,30 +70,41 @@ def pieces(
 ) -> Iterator[Piece]:
     """Split the keep-masks [n t] of a question by the lengths that will run: multiples of `stride`, where it can be."""
     size = len(encoding)
-    inputs = target.inputs(size) if target is not None else np.ones(size, bool)
-    given = target.given(encoding) if target is not None else encoding.fixed
+    inputs = np.ones(size, bool) if target is None else target.inputs(size)
+    given = encoding.fixed if target is None else target.given(encoding)
     visible = (keep | given) & inputs
-    runs = visible if delete else np.broadcast_to(rounded(inputs, stride), visible.shape)
+    runs = visible if delete else np.broadcast_to(rounded_up(inputs, stride), visible.shape)
+
     streams = streams_of(encoding)
     lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
     shapes, group = np.unique(lengths, axis=0, return_inverse=True)
     for number, shape in enumerate(shapes):
         which = np.flatnonzero(group.reshape(-1) == number)
-        index = [
-            stream[np.nonzero(runs[np.ix_(which, stream)])[1].reshape(len(which), length)]
-            for stream, length in zip(streams, shape, strict=True)
-        ]
+        index = []
+        for stream, length in zip(streams, shape, strict=True):
+            columns = np.nonzero(runs[np.ix_(which, stream)])[1]
+            index.append(stream[columns.reshape(len(which), length)])
         shown = [visible[which[:, None], positions] for positions in index]
         yield Piece(owner, which, encoding, target, index, shown)
 
 
-def rounded(inputs: np.ndarray, stride: int) -> np.ndarray:
+def pieces_of_whole_texts(encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()) -> list[Piece]:
+    """One row for each text, of which nothing is removed."""
+    found: list[Piece] = []
+    for number, encoding in enumerate(encodings):
+        everything = np.ones((1, len(encoding)), bool)
+        target = targets[number] if targets else None
+        found += pieces(number, encoding, target, everything, False)
+    return found
+
+
+def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
     """What runs where nothing is deleted: the inputs, and some tokens behind the target, which it can't see.
 
     Targets at different places of one text then have the same few lengths and run together.
     """
     size = int(inputs.sum())
-    runs = inputs.copy()
+    runs: np.ndarray = inputs.copy()
     runs[size : -(-size // stride) * stride] = True  # inputs are a prefix of the axis
     return runs
 
@@ -106,9 +126,24 @@ class Chunk:
     def tokens(self) -> int:
         return sum(len(part) * sum(part.lengths) for part in self.parts)
 
+    @property
+    def has_targets(self) -> bool:
+        """All parts ask about a target; else none does."""
+        return self.parts[0].target is not None
+
+    @property
+    def targets(self) -> list[Target]:
+        """The target of each part."""
+        return [part.required_target for part in self.parts]
+
     def offset(self, part: Piece, stream: int) -> int:
         """Columns of padding before the tokens of `part`."""
         return self.lengths[stream] - part.lengths[stream] if self.side == "left" else 0
+
+    def span(self, part: Piece, stream: int) -> slice:
+        """The columns in which the tokens of `part` stand."""
+        start = self.offset(part, stream)
+        return slice(start, start + part.lengths[stream])
 
     def fill(self, stream: int, values: Sequence[np.ndarray], empty: int | bool) -> np.ndarray:
         """[b L] the parts' values [n l] of one stream under each other, padded with `empty`."""
@@ -122,47 +157,98 @@ class Chunk:
 
     def spread(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """[b ..] one value per part repeated for each of its rows."""
-        return np.concatenate(
-            [np.broadcast_to(v, (len(p), *np.shape(v))) for p, v in zip(self.parts, values, strict=True)]
-        )
+        repeated = []
+        for part, value in zip(self.parts, values, strict=True):
+            repeated.append(np.broadcast_to(value, (len(part), *np.shape(value))))
+        result: np.ndarray = np.concatenate(repeated)
+        return result
 
     def local(self, part: Piece, rows: np.ndarray, stream: int) -> np.ndarray:
         """[n m] where axis positions `rows` stand in the columns of this chunk."""
         found = part.index[stream][:, None, :] == rows[None, :, None]  # [n m L]
-        return found.argmax(-1) + self.offset(part, stream)
+        columns: np.ndarray = found.argmax(-1) + self.offset(part, stream)
+        return columns
+
+    def target_columns(self) -> np.ndarray:
+        """[b m] the columns of the last stream from which the targets are read."""
+        last = len(self.lengths) - 1
+        columns = [self.local(part, part.required_target.rows, last) for part in self.parts]
+        result: np.ndarray = np.concatenate(columns)
+        return result
+
+    def target_outputs(self) -> list[str]:
+        """[b] the unit in which each row is answered."""
+        outputs: list[str] = []
+        for part in self.parts:
+            outputs += [part.required_target.output] * len(part)
+        return outputs
+
+    def target_ids(self) -> np.ndarray:
+        """[b m] the outcomes that are asked about."""
+        return self.spread([np.array(target.ids) for target in self.targets])
+
+    def contrast_ids(self) -> np.ndarray | None:
+        """[b m] the outcomes that these are compared with; None where there are none."""
+        contrasts = [target.contrast for target in self.targets]
+        given = [np.array(contrast) for contrast in contrasts if contrast is not None]
+        return self.spread(given) if given else None
 
 
-def chunks(all_pieces: Iterator[Piece] | list[Piece], budget: Budget, row_bytes: object) -> Iterator[Chunk]:
-    """Group pieces into forward passes within the budget; `row_bytes(lengths, columns)` is what a row costs."""
-    groups: dict[tuple, list[Piece]] = defaultdict(list)
+@dataclass(frozen=True)
+class RowCost:
+    """Rough memory of one row of a batch; called with its lengths and the number of its target's tokens."""
+
+    heads: int
+    vocabulary: int  # outcomes of each column; 0 where they are few
+    layers: int = 1  # whose attention is held at the same time
+
+    def __call__(self, lengths: tuple[int, ...], columns: int) -> int:
+        attention = 12 * self.heads * max(lengths, default=1) ** 2
+        outcomes = 12 * max(columns, 1) * self.vocabulary
+        return self.layers * (attention + outcomes)
+
+
+def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> Iterator[Chunk]:
+    """Group pieces into forward passes within the budget."""
+    groups: dict[tuple[int, ...], list[Piece]] = defaultdict(list)
     for piece in all_pieces:
-        columns = len(piece.target.ids) if piece.target is not None else 0
+        columns = 0 if piece.target is None else len(piece.target.ids)
         contrasts = piece.target is not None and piece.target.contrast is not None  # read in another way
-        kind = (*piece.lengths, contrasts, columns) if budget.padding == "exact" else (contrasts, columns)
+        lengths = piece.lengths if budget.padding == "exact" else ()
+        kind = (*lengths, int(contrasts), columns)
         groups[kind].append(piece)
+
     for key, members in groups.items():
-        members.sort(key=lambda p: p.lengths)
-        batch: list[Piece] = []
-        lengths: tuple[int, ...] = ()
-        for piece in members:
-            start = 0
-            while start < len(piece):
-                wider = tuple(map(max, lengths, piece.lengths)) if batch else piece.lengths
-                limit = capacity(wider, key[-1], budget, row_bytes) - sum(map(len, batch))
-                if limit <= 0:
-                    yield Chunk(batch, lengths, budget.padding)
-                    batch, lengths = [], ()
-                    continue
-                part = piece.cut(start, start + limit)
-                batch.append(part)
-                lengths = wider
-                start += len(part)
-        if batch:
-            yield Chunk(batch, lengths, budget.padding)
+        members.sort(key=lambda piece: piece.lengths)
+        yield from chunks_of_group(members, key[-1], budget, row_bytes)
 
 
-def capacity(lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: object) -> int:
+def chunks_of_group(members: list[Piece], columns: int, budget: Budget, row_bytes: RowBytes) -> Iterator[Chunk]:
+    """Fill one forward pass after the other with pieces that may run together."""
+    batch: list[Piece] = []
+    lengths: tuple[int, ...] = ()
+    for piece in members:
+        start = 0
+        while start < len(piece):
+            wider = tuple(map(max, lengths, piece.lengths)) if batch else piece.lengths
+            limit = capacity(wider, columns, budget, row_bytes) - sum(map(len, batch))
+            if limit <= 0:
+                yield Chunk(batch, lengths, budget.padding)
+                batch, lengths = [], ()
+                continue
+            part = piece.cut(start, start + limit)
+            batch.append(part)
+            lengths = wider
+            start += len(part)
+    if batch:
+        yield Chunk(batch, lengths, budget.padding)
+
+
+def capacity(lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: RowBytes) -> int:
     """How many rows of these lengths one pass may hold: at least one, whatever the budget."""
     by_tokens = budget.tokens // max(1, sum(lengths))
-    by_bytes = budget.bytes // max(1, row_bytes(lengths, columns))  # type: ignore[operator]
-    return max(1, min(by_tokens, by_bytes, by_tokens if budget.rows is None else budget.rows))
+    by_bytes = budget.bytes // max(1, row_bytes(lengths, columns))
+    limits = [by_tokens, by_bytes]
+    if budget.rows is not None:
+        limits.append(budget.rows)
+    return max(1, min(limits))

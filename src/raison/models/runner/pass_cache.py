@@ -1,8 +1,8 @@
 """A forward pass that serves twice: for what the model says, and for the method that then looks into it.
 
 `explain` asks for the prediction first, since it is the target. A method that reads one plain trace of the whole text
-would run the same tokens again; inside `keeping` the prediction's passes are watched and kept until that trace takes
-them. Together they hold what one pass may hold, so memory does not grow with the number of texts.
+would run the same tokens again; inside `caching_passes` the prediction's passes are watched and cached until that trace
+takes them. Together they hold what one pass may hold, so memory does not grow with the number of texts.
 """
 
 from __future__ import annotations
@@ -17,77 +17,86 @@ from raison.models.protocol import Budget
 from raison.models.runner.batching import Chunk, Piece
 
 if TYPE_CHECKING:
-    from raison.models.runner.trace import Pass
+    from raison.models.runner.recorded_pass import RecordedPass
 
-__all__ = ["Keeper", "current", "keeping"]
+__all__ = ["PassCache", "caching_passes", "current_cache"]
 
 
-class Keeper:
+class PassCache:
     """Passes of predictions, watched for what a method will want."""
 
     def __init__(self, want: frozenset[str]):
         self.want = want
         self.tokens = 0
         self.bytes = 0
-        self.passes: list[Pass] = []
+        self.passes: list[RecordedPass] = []
 
-    def room(self, chunk: Chunk, size: int, budget: Budget) -> bool:
-        """Whether this chunk's pass, of so many bytes, may be kept too."""
+    def has_room(self, chunk: Chunk, size: int, budget: Budget) -> bool:
+        """Whether this chunk's pass, of so many bytes, may be cached too."""
         return self.tokens + chunk.tokens <= budget.tokens and self.bytes + size <= budget.bytes
 
-    def keep(self, run: Pass, size: int) -> None:
-        self.tokens += run.chunk.tokens
+    def add(self, recorded: RecordedPass, size: int) -> None:
+        self.tokens += recorded.chunk.tokens
         self.bytes += size
-        self.passes.append(run)
+        self.passes.append(recorded)
 
-    def recalled(self, plan: Sequence[Piece], want: frozenset[str]) -> tuple[list[Pass], list[Piece]]:
-        """Kept passes all of whose rows are in the plan, now with its pieces, and what is left of it to run."""
-        kept, self.passes, self.tokens, self.bytes = self.passes, [], 0, 0  # a graph serves once
+    def take(self, plan: Sequence[Piece], want: frozenset[str]) -> tuple[list[RecordedPass], list[Piece]]:
+        """Cached passes all of whose rows are in the plan, now with its pieces, and what is left of it to run."""
+        cached = self.passes
+        self.passes, self.tokens, self.bytes = [], 0, 0  # a graph serves once
         if want != self.want:
             return [], list(plan)
-        picked = any(run.chunk.picked for run in kept)
+
+        picked = any(recorded.chunk.picked for recorded in cached)
         waiting: dict[Hashable, list[Piece]] = defaultdict(list)
         for piece in plan:
-            waiting[tokens_of(piece, picked)].append(piece)
-        found: list[Pass] = []
-        for run in kept:
-            keys = [tokens_of(part, picked) for part in run.chunk.parts]
+            waiting[tokens_that_run(piece, picked)].append(piece)
+
+        usable: list[RecordedPass] = []
+        for recorded in cached:
+            keys = [tokens_that_run(part, picked) for part in recorded.chunk.parts]
             parts = [waiting[key].pop() for key in keys if waiting[key]]
-            if len(parts) == len(keys) and len({way_of(part) for part in parts}) == 1:
-                run.chunk.parts = parts
-                found.append(run)
+            if len(parts) == len(keys) and len({shape_of_target(part) for part in parts}) == 1:
+                recorded.chunk.parts = parts
+                usable.append(recorded)
             else:
                 for part in parts:
-                    waiting[tokens_of(part, picked)].append(part)
-        return found, [piece for pieces in waiting.values() for piece in pieces]
+                    waiting[tokens_that_run(part, picked)].append(part)
+        left = [piece for pieces in waiting.values() for piece in pieces]
+        return usable, left
 
 
-def tokens_of(piece: Piece, picked: bool) -> Hashable:
+def tokens_that_run(piece: Piece, picked: bool) -> Hashable:
     """What a row runs, and which of its rows are computed where some are picked: if equal, passes are the same."""
-    encoding, index = piece.encoding, piece.index
-    types = None if encoding.types is None else tuple(encoding.types[i].tobytes() for i in index)
+    encoding = piece.encoding
+    tokens: list[tuple[bytes, ...]] = []
+    for index in piece.index:
+        types = b"" if encoding.types is None else encoding.types[index].tobytes()
+        tokens.append((encoding.ids[index].tobytes(), encoding.positions[index].tobytes(), types))
     rows = piece.target.rows.tobytes() if picked and piece.target is not None else b""
-    return tuple((encoding.ids[i].tobytes(), encoding.positions[i].tobytes()) for i in index), types, rows
+    return tuple(tokens), rows
 
 
-def way_of(piece: Piece) -> Hashable:
+def shape_of_target(piece: Piece) -> Hashable:
     """Targets with as many tokens and a contrast or none can be read together."""
-    return piece.target and (len(piece.target.ids), piece.target.contrast is None)
+    if piece.target is None:
+        return None
+    return len(piece.target.ids), piece.target.contrast is None
 
 
-_keeper: ContextVar[Keeper | None] = ContextVar("raison_keeper", default=None)
+_cache: ContextVar[PassCache | None] = ContextVar("raison_pass_cache", default=None)
 
 
-def current() -> Keeper | None:
-    """Who keeps the passes of this context, if anybody."""
-    return _keeper.get()
+def current_cache() -> PassCache | None:
+    """The cache of this context, if there is one."""
+    return _cache.get()
 
 
 @contextmanager
-def keeping(want: frozenset[str]) -> Iterator[None]:
-    """Keep the passes of predictions for a trace that wants this; nothing where it wants nothing."""
-    token = _keeper.set(Keeper(want) if want else None)
+def caching_passes(want: frozenset[str]) -> Iterator[None]:
+    """Cache the passes of predictions for a trace that wants this; nothing where it wants nothing."""
+    token = _cache.set(PassCache(want) if want else None)
     try:
         yield
     finally:
-        _keeper.reset(token)
+        _cache.reset(token)

@@ -7,15 +7,20 @@ model, so nothing can leak between calls or threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raison.core.records import Encoding, Target
 from raison.models.protocol import Question, Scored
+
+if TYPE_CHECKING:
+    from raison.models.prefix.trie import Trie
 
 __all__ = ["Memory", "Recall"]
 
 Row = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # value, rank, margin, predicted [m] of one set
+Place = tuple[int, Target, str, bytes]  # which encoding, target, removal and heads answers are about
 OVERHEAD = 700  # bytes of Python objects per remembered row, roughly
 
 
@@ -23,7 +28,7 @@ OVERHEAD = 700  # bytes of Python objects per remembered row, roughly
 class Recall:
     """One question sorted out: which of its sets are known, which must run, and how to put them together."""
 
-    place: tuple
+    place: Place
     sets: list[bytes]  # distinct sets of visible tokens
     known: dict[bytes, Row]
     rows: np.ndarray  # [n] distinct set of each row of the question
@@ -52,17 +57,9 @@ class Memory:
     limit: int = 64 * 2**20
     room: int = 512 * 2**20  # bytes for what a causal model computed at prefixes; 0: nothing is shared
     used: int = 0
-    _trie: Any = None
-    _answers: dict[tuple, dict[bytes, Row]] = field(default_factory=dict)
-    _alive: dict[int, Any] = field(default_factory=dict)  # an id is only valid while its encoding lives
-
-    def trie(self, view: Any) -> Any:
-        """The prefixes that were computed with these weights."""
-        from raison.models.prefix.trie import Trie
-
-        if self._trie is None or self._trie.view is not view:
-            self._trie = Trie(view)
-        return self._trie
+    trie: Trie | None = None  # what a causal model computed at prefixes
+    _answers: dict[Place, dict[bytes, Row]] = field(default_factory=dict)
+    _alive: dict[int, Encoding] = field(default_factory=dict)  # an id is only valid while its encoding lives
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""
@@ -83,11 +80,11 @@ class Memory:
         if self.limit == 0:
             return
         self._alive[recall.place[0]] = recall.question.encoding
-        shelf = self._answers.setdefault(recall.place, {})
+        answers = self._answers.setdefault(recall.place, {})
         for key, row in recall.fresh(scored).items():
             cost = OVERHEAD + len(key) + 32 * scored.value.shape[1]
             if self.used + cost > self.limit:
                 return
-            if key not in shelf:  # another question of the same call may have asked it
-                shelf[key] = row
+            if key not in answers:  # another question of the same call may have asked it
+                answers[key] = row
                 self.used += cost

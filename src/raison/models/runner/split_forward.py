@@ -5,23 +5,28 @@ What follows the blocks (a bias, a scale, a soft cap, the head) is the model's b
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from raison.models.attention.call import Call, current, running
 
-__all__ = ["blocks_of", "install_tail", "tail"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["blocks_of", "install_shortcut", "logits_behind_blocks"]
 
 
-def blocks_of(view: Any) -> Any:
+def blocks_of(view: Any) -> torch.nn.Module:
     """Everything before the head: the decoder of an encoder-decoder, else the model inside the model."""
-    if getattr(view.config, "is_encoder_decoder", False):
-        return view.get_decoder()
-    return getattr(view, view.base_model_prefix)
+    if view.config.is_encoder_decoder:
+        decoder: torch.nn.Module = view.get_decoder()
+        return decoder
+    blocks: torch.nn.Module = getattr(view, view.base_model_prefix)
+    return blocks
 
 
-def install_tail(view: Any) -> None:
+def install_shortcut(view: PreTrainedModel) -> None:
     """Let the view's own forward begin behind the blocks, where a call brings their result."""
     from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
@@ -36,19 +41,23 @@ def install_tail(view: Any) -> None:
     def forward(*args: Any, **kwargs: Any) -> Any:
         call = current()
         if call is not None and call.tail is not None:
-            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)  # type: ignore[arg-type]
+            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
         return plain(*args, **kwargs)
 
     blocks.forward = forward
 
 
-def tail(view: Any, hidden: torch.Tensor) -> torch.Tensor:
+def logits_behind_blocks(view: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
     """[n v] logits of last hidden states [n d]."""
-    ids = torch.zeros(len(hidden), 1, dtype=torch.long, device=hidden.device)
-    inputs: dict[str, Any] = {"input_ids": ids}
-    if getattr(view.config, "is_encoder_decoder", False):
-        from transformers.modeling_outputs import BaseModelOutput
+    from transformers.modeling_outputs import BaseModelOutput
 
-        inputs = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(hidden[:, None])}  # type: ignore[arg-type]
-    with running(Call(tail=hidden[:, None])):
-        return view(**inputs, use_cache=False).logits[:, 0]
+    states = hidden[:, None]
+    ids = torch.zeros(len(hidden), 1, dtype=torch.long, device=hidden.device)
+    with running(Call(tail=states)):
+        if view.config.is_encoder_decoder:
+            encoded = BaseModelOutput(states)
+            output = view(decoder_input_ids=ids, encoder_outputs=encoded, use_cache=False)
+        else:
+            output = view(input_ids=ids, use_cache=False)
+    logits: torch.Tensor = output.logits
+    return logits[:, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,134 +14,162 @@ from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest
 from raison.core.spec import place_of
 from raison.models.axis import axis_of
-from raison.models.protocol import PREDICTED, Prediction, TargetSpec
-from raison.models.runner.adapter import Adapter
+from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
+from raison.models.runner.output_format import Output
+from raison.models.runner.runner import Runner
+from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import Task
 
-__all__ = ["Classifier"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["ClassificationTask"]
+
+NO_PADDING = -100  # no token has this id
+BEST = 5  # classes that a prediction shows
+SHOWN = 20  # classes that an error message lists
 
 
-class Classifier(Adapter):
+class ClassificationTask(Task):
     """A sequence classifier: the target is a label, its value the logit."""
 
-    task = "classification"
+    name = "classification"
 
     @property
-    def paddings(self) -> tuple[str, ...]:  # type: ignore[override]
+    def paddings(self) -> tuple[str, ...]:
         """Many heads read row 0, which left padding would take; a decoder finds its last row by the padding id."""
-        blind = self.causal and getattr(self.hf.config, "pad_token_id", None) is None
+        blind = self.is_decoder and self.loaded.setting("pad_token_id") is None
         return ("exact",) if blind else ("exact", "right")
 
     @property
-    def problem(self) -> str:  # type: ignore[override]
+    def problem(self) -> str:
         """single_label, multi_label or regression."""
-        kind = getattr(self.hf.config, "problem_type", None) or ""
+        kind = self.loaded.hf.config.problem_type or ""
         if kind.startswith("multi_label"):
             return "multi_label"
-        return "regression" if kind == "regression" or self.hf.config.num_labels == 1 else "single_label"
+        if kind == "regression" or self.loaded.hf.config.num_labels == 1:
+            return "regression"
+        return "single_label"
 
     @property
     def probable(self) -> bool:
         return self.problem != "regression"
 
-    def prepare(self, view: Any) -> Any:
-        if getattr(view.config, "pad_token_id", None) is None:
-            view.config.pad_token_id = -100  # no token is padding, so a decoder reads its very last row
-        return view
+    @property
+    def is_decoder(self) -> bool:
+        """A decoder with a classification head, which reads its last row."""
+        hf = self.loaded.hf
+        return "CausalLM" not in type(hf).__name__ and hasattr(hf, "score")
 
-    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
+    def prepare_view(self, view: PreTrainedModel) -> None:
+        if getattr(view.config, "pad_token_id", None) is None:
+            view.config.pad_token_id = NO_PADDING  # so a decoder reads its very last row
+
+    # -- texts and targets ------------------------------------------------------------------------------
+
+    def encode(self, example: Example, *, truncate: bool) -> Encoding:
         names = ("text",) if example.pair is None else ("first", "second")
-        encoding = axis_of(self, example, names, truncate=truncate)
-        if not self.causal:
+        encoding = axis_of(self.loaded, example, names, truncate=truncate)
+        if not self.is_decoder:
             return encoding
+
+        padding = self.loaded.setting("pad_token_id")
+        real = np.flatnonzero(encoding.ids != padding)
         fixed = encoding.fixed.copy()
-        real = np.flatnonzero(encoding.ids != getattr(self.hf.config, "pad_token_id", None))
         fixed[real[-1] if len(real) else -1] = True  # the row it is read from: the last that is not padding
         return replace(encoding, fixed=fixed)
 
-    @property
-    def causal(self) -> bool:
-        """A decoder with a classification head, which reads its last row."""
-        return "CausalLM" not in type(self.hf).__name__ and hasattr(self.hf, "score")
-
-    def label_id(self, target_spec: Any) -> int:
+    def label_id(self, wanted: object) -> int:
+        """The number of a class that is named by its label or its number."""
         labels = self.labels
-        if isinstance(target_spec, (int, np.integer)) and not isinstance(target_spec, bool):
-            if 0 <= target_spec < len(labels):
-                return int(target_spec)
-            raise InputError(f"Class {target_spec} does not exist: {self.name} has classes 0 to {len(labels) - 1}.")
-        exact = [number for number, label in enumerate(labels) if label == str(target_spec)]
-        folded = [number for number, label in enumerate(labels) if label.lower() == str(target_spec).lower()]
+        number = None if isinstance(wanted, bool) else whole_number(wanted)
+        if number is not None:
+            if 0 <= number < len(labels):
+                return number
+            raise InputError(f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {len(labels) - 1}.")
+
+        name = str(wanted)
+        exact = [number for number, label in enumerate(labels) if label == name]
+        folded = [number for number, label in enumerate(labels) if label.lower() == name.lower()]
         found = exact or folded
-        if not found and (place := place_of(str(target_spec), len(labels))) is not None:
-            return place  # the command line has texts only
+        if not found:
+            place = place_of(name, len(labels))  # the command line has texts only
+            if place is not None:
+                return place
+            raise InputError(
+                f"{self.loaded.name} has no class {name!r}.{suggest(name, list(labels))} "
+                f"Its classes are: {', '.join(labels[:SHOWN])}{' …' if len(labels) > SHOWN else ''}."
+            )
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
-            raise InputError(
-                f"{self.name} has several classes called {str(target_spec)!r}: name one by number, {numbers}."
-            )
-        if not found:
-            raise InputError(
-                f"{self.name} has no class {str(target_spec)!r}.{suggest(str(target_spec), list(labels))} "
-                f"Its classes are: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
-            )
+            raise InputError(f"{self.loaded.name} has several classes called {name!r}: name one by number, {numbers}.")
         return found[0]
 
-    def target_of(self, label: int, contrast: int | None, output: str | None) -> Target:
-        rival = None if contrast is None else (contrast,)
-        name = "" if contrast is None else self.labels[contrast]
+    def target_of(self, label: int, contrast: int | None = None, output: str | None = None) -> Target:
+        """A class as a target, as its logit unless an output is named."""
         return Target(
-            "label", (label,), text=self.labels[label], output=output or "logit", contrast=rival, contrast_text=name
+            kind="label",
+            ids=(label,),
+            text=self.labels[label],
+            output=output or "logit",
+            contrast=None if contrast is None else (contrast,),
+            contrast_text="" if contrast is None else self.labels[contrast],
         )
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
+    ) -> list[tuple[Encoding, Target]]:
         rival = None if target_spec.contrast is None else self.label_id(target_spec.contrast)
         if rival is not None and self.problem != "single_label":
             raise InputError("A contrast needs a model that chooses one class among several.")
         if self.problem == "regression" and target_spec.output not in (None, "logit"):
             raise InputError("A regression has no probabilities: leave the output away.")
+
         if target_spec.target == "all":
             chosen = [label for label in range(len(self.labels)) if label != rival]
+        elif target_spec.target is None:
+            chosen = [self.predicted_target(runner, encoding, target_spec).ids[0]]
         else:
-            chosen = [
-                self.said(encoding, target_spec).ids[0]
-                if target_spec.target is None
-                else self.label_id(target_spec.target)
-            ]
+            chosen = [self.label_id(target_spec.target)]
         if chosen == [rival]:
             raise InputError(f"The target and the contrast are both {self.labels[chosen[0]]!r}: name two classes.")
         return [(encoding, self.target_of(label, rival, target_spec.output)) for label in chosen]
 
-    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
-        answers = []
-        for logits in self.logits(encodings, [None] * len(encodings)):
-            row = logits[0]
-            if self.problem == "regression":
-                shown, best = row, int(row.argmax())
-            else:
-                shown = row.sigmoid() if self.problem == "multi_label" else row.softmax(-1)
-                best = int(shown.argmax())
-            order = shown.argsort(descending=True)[:5].tolist()
-            top = tuple((self.labels[i], float(shown[i])) for i in order)
-            target = self.target_of(best, None, None)
-            outcomes = tuple((i,) for i in order)
-            exclusive = self.problem == "single_label"
-            answers.append(Prediction(target, float(shown[best]), top, outcomes, self.probable, exclusive))
-        return answers
+    # -- outcomes ---------------------------------------------------------------------------------------
 
-    def columns(self, output: Any, chunk: Chunk) -> Columns:
-        logits = output.logits  # [b v]
-        put = lambda values: torch.from_numpy(chunk.spread(values)).to(logits.device)  # noqa: E731
-        if chunk.parts[0].target is None:
+    def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
+        return [self.prediction_from(logits[0]) for logits in outcomes_of(runner, encodings)]
+
+    def prediction_from(self, logits: torch.Tensor) -> Prediction:
+        """The best class by its logits [v]."""
+        if self.problem == "regression":
+            values = logits
+        elif self.problem == "multi_label":
+            values = logits.sigmoid()
+        else:
+            values = logits.softmax(-1)
+        best = int(values.argmax())
+        order = values.argsort(descending=True)[:BEST].tolist()
+        return Prediction(
+            target=self.target_of(best),
+            value=float(values[best]),
+            top=tuple((self.labels[label], float(values[label])) for label in order),
+            outcomes=tuple((label,) for label in order),
+            probable=self.probable,
+            exclusive=self.problem == "single_label",
+        )
+
+    def columns(self, output: Output, chunk: Chunk) -> Columns:
+        logits: torch.Tensor = output.logits  # [b v]
+        if not chunk.has_targets:
             return Columns(logits[:, None, :], torch.zeros(len(logits), 1, dtype=torch.long))
-        ids = put([np.array(part.target.ids) for part in chunk.parts])  # type: ignore[union-attr]
+
+        if self.problem == "single_label":
+            return self.columns_of_targets(logits[:, None, :], chunk)
+        ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
         if self.problem == "multi_label":  # each label is a choice of its own: no (logit 0) or yes (its logit)
             yes = logits.gather(1, ids)
             return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
-        if self.problem == "regression":
-            return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))
-        rivals = [part.target.contrast for part in chunk.parts]  # type: ignore[union-attr]
-        if all(rival is None for rival in rivals):
-            return Columns(logits[:, None, :], ids)
-        return Columns(logits[:, None, :], ids, put([np.array(rival) for rival in rivals]))
+        return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,92 +12,133 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.units import group
 from raison.models.axis import axis_of
-from raison.models.protocol import PREDICTED, Prediction, TargetSpec
-from raison.models.runner.adapter import Adapter
+from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
-from raison.models.tasks.generation import vocabulary_columns
+from raison.models.runner.output_format import Output
+from raison.models.runner.runner import Runner
+from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import Task
 
-__all__ = ["Tagger"]
+__all__ = ["TaggingTask"]
 
 OUTSIDE = ("O", "LABEL_0")
+BEST = 5  # words that a prediction shows
 
 
-class Tagger(Adapter):
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word, and the tag that the model gives it."""
+
+    row: int  # its first token, at which the tag is read
+    word: str
+    tag: int
+    label: str
+    probability: float
+
+    @property
+    def is_outside(self) -> bool:
+        """The tag says that the word is nothing special."""
+        return self.label in OUTSIDE
+
+
+class TaggingTask(Task):
     """A token classifier; without a target every tagged word is explained, one result each."""
 
-    task = "tagging"
+    name = "tagging"
+    token_axis = 0  # of outcomes [t v]
 
-    def encode_one(self, example: Example, *, truncate: bool) -> Encoding:
-        return axis_of(self, example, ("text",) if example.pair is None else ("first", "second"), truncate=truncate)
+    # -- texts and targets ------------------------------------------------------------------------------
 
-    def heads_of_words(self, encoding: Encoding) -> list[tuple[int, str]]:
-        """First token and text of every word."""
-        units = group(encoding, "word")
-        return [(int(np.flatnonzero(units.of == u)[0]), name) for u, name in enumerate(units.names)]
+    def encode(self, example: Example, *, truncate: bool) -> Encoding:
+        names = ("text",) if example.pair is None else ("first", "second")
+        return axis_of(self.loaded, example, names, truncate=truncate)
 
-    def target_of(self, row: int, word: str, tag: int, output: str | None = None) -> Target:
-        return Target("tag", (tag,), (row,), f"{word} is {self.labels[tag]}", output or "logit")
-
-    def tags(self, encoding: Encoding) -> torch.Tensor:
-        """[t v] probabilities of the tags of each token."""
-        (logits,) = self.logits([encoding], [None])
-        return logits.softmax(-1)
-
-    def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
-        answers = []
-        for encoding in encodings:
-            found = self.tags(encoding)
-            words = self.heads_of_words(encoding)
-            if not words:
-                raise InputError(f"There is no word to tag in {encoding.texts[0][:40]!r}: give a longer text.")
-            best = [(float(found[row].max()), row, word, int(found[row].argmax())) for row, word in words]
-            tagged = [b for b in best if self.labels[b[3]] not in OUTSIDE] or best
-            probability, row, word, tag = max(tagged, key=lambda b: b[0])
-            top = tuple((f"{w}: {self.labels[t]}", p) for p, _, w, t in tagged[:5])
-            answers.append(Prediction(self.target_of(row, word, tag), probability, top))
-        return answers
-
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
-        found = self.tags(encoding).argmax(-1)
-        words = self.heads_of_words(encoding)
-        chosen = self.chosen(words, [self.labels[int(tag)] for tag in found], target_spec)
+    def resolve_targets(
+        self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
+    ) -> list[tuple[Encoding, Target]]:
+        words = self.tagged_words(runner, encoding)
+        chosen = self.chosen_words(words, target_spec)
         if not chosen:  # nothing tagged: the word that the model is surest of
-            best = self.said(encoding, target_spec).positions[0]
-            chosen = [(row, word) for row, word in words if row == best]
-        targets = [self.target_of(row, word, int(found[row]), target_spec.output) for row, word in chosen]
-        return [(encoding, self.contrasted(target, target_spec.contrast)) for target in targets]
+            best = self.predicted_target(runner, encoding, target_spec).positions[0]
+            chosen = [word for word in words if word.row == best]
+        targets = []
+        for word in chosen:
+            target = target_of(word, target_spec.output)
+            targets.append((encoding, self.contrasted(target, target_spec.contrast)))
+        return targets
 
-    def chosen(self, words: list[tuple[int, str]], tags: list[str], target_spec: TargetSpec) -> list[tuple[int, str]]:
+    def chosen_words(self, words: list[TaggedWord], target_spec: TargetSpec) -> list[TaggedWord]:
         """The words that a target is about: all, of a tag, by text or by token number; without one, the tagged ones."""
         if target_spec.target is None:
-            return [(row, word) for row, word in words if tags[row] not in OUTSIDE]
+            return [word for word in words if not word.is_outside]
         if target_spec.target == "all":
             return words
         text = str(target_spec.target)
-        found = (
-            [(row, word) for row, word in words if row == target_spec.number]
-            or [(row, word) for row, word in words if tags[row] == text]
-            or [(row, word) for row, word in words if word.lower() == text.lower()]
-        )
+        by_number = [word for word in words if word.row == target_spec.number]
+        by_tag = [word for word in words if word.label == text]
+        by_text = [word for word in words if word.word.lower() == text.lower()]
+        found = by_number or by_tag or by_text
         if not found:
-            raise InputError(f"{text!r} is neither a word of the text nor a tag that {self.name} gives it.")
+            raise InputError(f"{text!r} is neither a word of the text nor a tag that {self.loaded.name} gives it.")
         return found
 
-    def contrasted(self, target: Target, contrast: Any) -> Target:
+    def contrasted(self, target: Target, contrast: object) -> Target:
+        """The target with another tag as its contrast, if there is one."""
         if contrast is None:
             return target
-        if str(contrast) not in self.labels:
-            raise InputError(f"{self.name} has no tag {str(contrast)!r}: its tags are {', '.join(self.labels)}.")
-        rival = self.labels.index(str(contrast))
+        name = str(contrast)
+        if name not in self.labels:
+            raise InputError(f"{self.loaded.name} has no tag {name!r}: its tags are {', '.join(self.labels)}.")
+        rival = self.labels.index(name)
         if (rival,) == target.ids:
-            raise InputError(f"The target and the contrast are both {str(contrast)!r}: name two tags.")
-        return replace(target, contrast=(rival,), contrast_text=str(contrast))
+            raise InputError(f"The target and the contrast are both {name!r}: name two tags.")
+        return replace(target, contrast=(rival,), contrast_text=name)
 
-    def unpadded(self, logits: torch.Tensor, real: slice) -> torch.Tensor:
-        return logits[real]
+    # -- outcomes ---------------------------------------------------------------------------------------
 
-    def columns(self, output: Any, chunk: Chunk) -> Columns:
-        if chunk.parts[0].target is None:
-            return Columns(output.logits, torch.zeros(output.logits.shape[:2], dtype=torch.long))
-        return vocabulary_columns(self, output.logits, chunk)
+    def tagged_words(self, runner: Runner, encoding: Encoding) -> list[TaggedWord]:
+        """Every word with the tag that the model gives it."""
+        (logits,) = outcomes_of(runner, [encoding])
+        probabilities = logits.softmax(-1)  # [t v]
+        units = group(encoding, "word")
+        labels = self.labels
+        words = []
+        for unit, name in enumerate(units.names):
+            row = int(np.flatnonzero(units.of == unit)[0])
+            tag = int(probabilities[row].argmax())
+            words.append(TaggedWord(row, name, tag, labels[tag], float(probabilities[row].max())))
+        return words
+
+    def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
+        return [self.prediction_of(runner, encoding) for encoding in encodings]
+
+    def prediction_of(self, runner: Runner, encoding: Encoding) -> Prediction:
+        """The tagged word that the model is surest of; of all words where it tags none."""
+        words = self.tagged_words(runner, encoding)
+        if not words:
+            raise InputError(f"There is no word to tag in {encoding.texts[0][:40]!r}: give a longer text.")
+        tagged = [word for word in words if not word.is_outside] or words
+        best = max(tagged, key=lambda word: word.probability)
+        return Prediction(
+            target=target_of(best),
+            value=best.probability,
+            top=tuple((f"{word.word}: {word.label}", word.probability) for word in tagged[:BEST]),
+        )
+
+    def columns(self, output: Output, chunk: Chunk) -> Columns:
+        logits: torch.Tensor = output.logits  # [b t v]
+        if not chunk.has_targets:
+            return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
+        return self.columns_at_rows(logits, chunk)
+
+
+def target_of(word: TaggedWord, output: str | None = None) -> Target:
+    """The tag of a word as a target."""
+    return Target(
+        kind="tag",
+        ids=(word.tag,),
+        positions=(word.row,),
+        text=f"{word.word} is {word.label}",
+        output=output or "logit",
+    )

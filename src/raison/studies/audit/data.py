@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from raison.core import limits
-from raison.core.errors import InputError
+from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
 from raison.core.registry import datasets
 from raison.datasets.base import DEVELOPMENT
 from raison.datasets.open import open_dataset, parse_data_spec
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel
+from raison.models.tasks.classification import ClassificationTask
 from raison.training.class_data import content_of
 from raison.training.multi_seed import REPORT
 
@@ -41,7 +42,7 @@ class DataSource:
     folder: Any = None  # of the data sets
     skip_broken: bool = False
 
-    def read(self, model: Classifier) -> LabelledTexts:
+    def read(self, model: InspectableModel) -> LabelledTexts:
         """The texts to audit on, with their labels as the model writes them."""
         broken = 0
         if isinstance(self.texts, str):
@@ -68,7 +69,7 @@ class DataSource:
         held_out = [split for split in ("test", *DEVELOPMENT) if split in datasets[name].splits]
         return held_out[0] if held_out else None
 
-    def read_train(self, model: Classifier, train: Texts | None) -> list[Example]:
+    def read_train(self, model: InspectableModel, train: Texts | None) -> list[Example]:
         """What adversaries learn from: the texts that are given for it, or the train part of the data set."""
         if train is not None and not isinstance(train, (str, os.PathLike)):
             examples = list(train)
@@ -94,14 +95,17 @@ def dataset_name(texts: str | Sequence[Example]) -> str:
     return parse_data_spec(texts)[0] if isinstance(texts, str) else ""
 
 
-def with_names(model: Classifier, examples: Sequence[Example]) -> list[Example]:
+def with_names(model: InspectableModel, examples: Sequence[Example]) -> list[Example]:
     """The examples with their labels as the model writes them (positive, POSITIVE)."""
+    task = model.runner.task
+    if not isinstance(task, ClassificationTask):
+        raise Unsupported(f"{model.name} is not a text classifier: an audit is about classifiers.")
     given = dict.fromkeys(str(example.label) for example in examples)
-    names = {label: model.labels[model.label_id(label)] for label in given}
+    names = {label: model.labels[task.label_id(label)] for label in given}
     return [replace(example, label=names[str(example.label)]) for example in examples]
 
 
-def trained_on(model: Classifier, data: str | Sequence[Example]) -> bool:
+def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     """Whether the model was trained on this very file."""
     report = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
     content = content_of(data)

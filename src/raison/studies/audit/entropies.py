@@ -13,7 +13,7 @@ from raison.core.json_record import record
 from raison.metrics.attention import normalised_entropy
 from raison.models.float64 import COARSE
 from raison.models.load import load
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel
 from raison.studies.audit.importance import influence
 from raison.studies.audit.json_numbers import AuditRecord
 from raison.studies.audit.spread import Spread
@@ -76,13 +76,15 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     )
 
 
-def in_float64(model: Classifier) -> Classifier:
+def in_float64(model: InspectableModel) -> InspectableModel:
     """A copy in double precision: behind a LayerNorm hidden states are nearly of one size, and what moves them is lost
     in float32."""
     hf = copy.deepcopy(model.hf)
     if model.device.type in COARSE:
         hf = hf.cpu()
-    precise: Classifier = load(hf.double(), model.tokenizer)
+    precise = load(hf.double(), model.tokenizer)
+    if not isinstance(precise, InspectableModel):
+        raise TypeError(f"{model.name} was loaded as {type(precise).__name__}.")  # a copy is what the original is
     return precise
 
 

@@ -21,9 +21,8 @@ from torch.nn import functional
 from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.attention_models.module import ClassifierOutput
 from raison.core.records import Encoding
-from raison.models.attention.call import running
+from raison.models.protocol import InspectableModel
 from raison.models.runner.batching import Chunk, pieces
-from raison.models.tasks.classification import Classifier
 
 __all__ = ["as_shares", "influence", "real_tokens", "state_gradients", "state_removals", "states_of"]
 
@@ -37,7 +36,7 @@ def as_shares(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0))
 
 
-def real_tokens(encoding: Encoding, model: Classifier) -> np.ndarray:
+def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
     special = getattr(model.hf.config, "special_ids", ())
     return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
@@ -85,7 +84,7 @@ def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor
     return moves
 
 
-def influence(model: Classifier, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
+def influence(model: InspectableModel, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
     """[p i] the share that each word has in each hidden state, of any classifier with word embeddings.
 
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
@@ -114,15 +113,16 @@ def influence(model: Classifier, encoding: Encoding, *, facets: bool = False) ->
     return as_shares(sizes)
 
 
-def states_of(model: Classifier, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
+def states_of(model: InspectableModel, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
     """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
     everything = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, everything, False)
-    inputs, call = model.tensors(Chunk([piece], piece.lengths, "exact"), "mask")
-    call.view = model.view
+    prepared = model.runner.arguments(Chunk([piece], piece.lengths, "exact"), "mask")
+    call = prepared.call
+    call.view = model.runner.view
     call.record = frozenset({"embeddings"})
-    with torch.inference_mode(False), torch.enable_grad(), running(call):
-        output = call.view(**inputs, output_hidden_states=True)
+    with torch.inference_mode(False):
+        output = model.runner.forward(prepared, graph=True, hidden=True)
     # of an attention classifier the states that attention reads
     states: Any = output.read if isinstance(output, ClassifierOutput) else output.hidden_states[-1]
     return states, call.leaves[0]

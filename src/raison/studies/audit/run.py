@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from raison.attention_models.adapter import AttentionModel
-from raison.attention_models.module import MODEL_TYPE
 from raison.core.records import Example
 from raison.models.load import load
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel
 from raison.studies.audit.attention_tests import (
     with_adversaries,
     with_tests_of_any_attention,
@@ -114,7 +113,7 @@ def report_without_tests(every: AuditedTexts, source: DataSource, notes: tuple[s
     )
 
 
-def read_texts(model: Classifier, examples: Sequence[Example], seed: int) -> AuditedTexts:
+def read_texts(model: InspectableModel, examples: Sequence[Example], seed: int) -> AuditedTexts:
     """The texts as the model reads them; one that is too long is cut."""
     plain = [Example(example.text, example.pair) for example in examples]
     return audited_texts(model, examples, model.encode(plain, truncate=True), seed)
@@ -150,7 +149,6 @@ def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, b
     return tuple(notes)
 
 
-def reads_words_moved_up(model: Classifier) -> bool:
+def reads_words_moved_up(model: InspectableModel) -> bool:
     """Whether the words behind one that is left out move up, as in a recurrent model."""
-    config = model.hf.config
-    return getattr(config, "model_type", "") == MODEL_TYPE and model.hf.settings.encoder != "transformer"
+    return isinstance(model, AttentionModel) and model.hf.settings.encoder != "transformer"

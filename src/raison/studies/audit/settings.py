@@ -8,8 +8,7 @@ from typing import Any
 from raison.attention_models.adapter import AttentionModel
 from raison.core.errors import InputError, Unsupported
 from raison.core.spec import whole
-from raison.models.protocol import Model
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel, Model
 from raison.training.course import SEEDS
 
 __all__ = ["AuditSettings", "checked_classifier"]
@@ -51,10 +50,10 @@ class AuditSettings:
         }
 
 
-def checked_classifier(model: Model, settings: AuditSettings) -> Classifier:
+def checked_classifier(model: Model, settings: AuditSettings) -> InspectableModel:
     """The model, if it has attention that can be audited, and adversaries can be trained where they are asked for."""
-    if not isinstance(model, Classifier):
-        raise Unsupported(f"{model.name} is no text classifier with an inside: an audit is about classifiers.")
+    if not (isinstance(model, InspectableModel) and model.task == "classification"):
+        raise Unsupported(f"{model.name} is not a text classifier whose weights can be read: audit a classifier.")
     attentive = isinstance(model, AttentionModel)
     if not attentive and "attention" not in model.offers:  # a rationalizer selects, for one
         raise Unsupported(

@@ -12,7 +12,7 @@ import torch
 from raison.api import explain
 from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core.records import Encoding, Example
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel
 from raison.studies.audit.importance import as_shares, real_tokens, states_of
 from raison.training.f1 import f1_of
 
@@ -46,7 +46,7 @@ class WordStates:
 class AuditedTexts:
     """Texts with what a classifier says about them; its attention is that of the last layer, from the row it reads."""
 
-    def __init__(self, model: Classifier, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int):
+    def __init__(self, model: InspectableModel, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int):
         self.model = model
         self.examples = examples
         self.encodings = encodings
@@ -158,7 +158,7 @@ class AttentiveTexts(AuditedTexts):
 
 
 def audited_texts(
-    model: Classifier, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int
+    model: InspectableModel, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int
 ) -> AuditedTexts:
     """The texts, as they can be asked about with this kind of model."""
     kind = AttentiveTexts if isinstance(model, AttentionModel) else AuditedTexts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from raison.core.records import Example
 from raison.metrics.attention import token_probability
-from raison.models.tasks.classification import Classifier
+from raison.models.protocol import InspectableModel
 from raison.studies.audit.json_numbers import AuditRecord
 from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts, AuditedTexts, audited_texts
@@ -60,7 +60,7 @@ def show_text(texts: AuditedTexts, number: int) -> ShownText:
     )
 
 
-def show_given_texts(model: Classifier, given: Sequence[str], seed: int) -> tuple[ShownText, ...]:
+def show_given_texts(model: InspectableModel, given: Sequence[str], seed: int) -> tuple[ShownText, ...]:
     """Texts of the user's own word by word; they have no label."""
     if not given:
         return ()

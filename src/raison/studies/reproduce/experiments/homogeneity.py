@@ -113,7 +113,7 @@ def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
     if kind_of(folder) == MODEL_TYPE:
-        model = load(folder)
+        model: Any = load(folder)
         return model.hf.encoder, model.tokenizer
     loaded = load_encoder(folder if folder.is_dir() else name)
     return loaded.encoder.eval(), loaded.tokenizer

@@ -18,7 +18,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import measure_random_parts
 from raison.studies.repetition import Repetition, frequent_words, repetition_of_word
@@ -45,7 +45,7 @@ class RepetitionRow(ResultRow):
 def repeated_words(trial: Trial) -> Evaluation:
     """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
     run, model = trial.run, trial.model
-    if not isinstance(model, Writer):
+    if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
@@ -102,7 +102,7 @@ def row_at(repetition: Repetition, place: str) -> RepetitionRow:
     )
 
 
-def perplexity_sentence(model: Writer, texts: Sequence[Example], size: int, seed: int) -> str:
+def perplexity_sentence(model: TransformersWriter, texts: Sequence[Example], size: int, seed: int) -> str:
     """How well the model reads whole contexts and parts of them, in words."""
     blocks = encode_blocks(model, texts, size)
     parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed).subsets

@@ -13,7 +13,7 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
-from raison.models.tasks.generation import Writer
+from raison.models.transformers_model import TransformersWriter
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import losses_on_parts
 from raison.studies.reproduce.experiment import Number, ResultRow, Trial, build_evaluation, experiment
@@ -41,7 +41,7 @@ class LossBySize(ResultRow):
 def random_subsets(trial: Trial) -> Evaluation:
     """Mean −log f of the next token by the number of kept tokens, block by block."""
     model, run = trial.model, trial.run
-    if not isinstance(model, Writer):
+    if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     sizes: Sequence[int] = run.settings.get("sizes", SIZES)
     length = int(run.settings.get("length", LENGTH))

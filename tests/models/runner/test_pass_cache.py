@@ -27,7 +27,7 @@ class Passes:
 
     def __init__(self, model):
         self.count = 0
-        self.hook = model.view.register_forward_pre_hook(self.counted)
+        self.hook = model.runner.view.register_forward_pre_hook(self.counted)
 
     def counted(self, *_):
         self.count += 1
@@ -45,7 +45,7 @@ def twice(monkeypatch, model, texts, name, **options):
     for keeps in (True, False):
         with monkeypatch.context() as patch, Passes(model) as passes:
             if not keeps:
-                patch.setattr(engine, "keeping", lambda want: nullcontext())
+                patch.setattr(engine, "caching_passes", lambda want: nullcontext())
             answers = raison.explain(model, texts, name, **options)
         found.append((answers, passes.count))
     return found
@@ -102,8 +102,8 @@ def test_what_is_kept_is_no_larger_than_one_pass(monkeypatch):
     texts = [" ".join(["good"] * size) for size in range(3, 15)]
     model.budget = Budget(tokens=20)
     held = []
-    keep = pass_cache.Keeper.keep
-    monkeypatch.setattr(pass_cache.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.tokens)))
+    add = pass_cache.PassCache.add
+    monkeypatch.setattr(pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.tokens)))
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "gradient_norm")
     same(ours, others)
     assert max(held) <= 20
@@ -114,8 +114,8 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
     model = tiny_model("bert", "classification")
     model.budget = Budget(bytes=200_000)
     held = []
-    keep = pass_cache.Keeper.keep
-    monkeypatch.setattr(pass_cache.Keeper, "keep", lambda self, *run: (keep(self, *run), held.append(self.bytes)))
+    add = pass_cache.PassCache.add
+    monkeypatch.setattr(pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.bytes)))
     (ours, _), (others, _) = twice(monkeypatch, model, [" ".join(["good"] * size) for size in range(10, 30)], "gae")
     same(ours, others)
     assert held
@@ -125,6 +125,6 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
 def test_nothing_is_kept_afterwards_or_for_methods_that_do_not_look_inside():
     model = tiny_model("bert", "classification")
     raison.explain(model, example_texts(model), "gradient_norm")
-    assert pass_cache.current() is None
-    with pass_cache.keeping(methods.build("leave_one_out").watches):
-        assert pass_cache.current() is None
+    assert pass_cache.current_cache() is None
+    with pass_cache.caching_passes(methods.build("leave_one_out").watches):
+        assert pass_cache.current_cache() is None

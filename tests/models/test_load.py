@@ -228,17 +228,18 @@ def test_nothing_is_left_behind_after_a_failure_inside_a_call(monkeypatch):
     model = raison.load(*tiny_hf("llama", "causal"))  # its own: what fails here is switched off for it
     before = state_of(model)
     expected = raison.explain(model, "The old town").scores
-    real = type(model).columns
+    task = type(model.definition)
+    real = task.columns
 
     def broken(self, output, chunk):
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr(type(model), "columns", broken)
+    monkeypatch.setattr(task, "columns", broken)
     for name in fitting(model):
         if methods.build(name).needs:  # controls do not ask the model
             with pytest.raises(RaisonError, match=r"RuntimeError: on purpose"):
                 raison.explain(model, "The old town", method=name, target="hall")
-    monkeypatch.setattr(type(model), "columns", real)
+    monkeypatch.setattr(task, "columns", real)
     forget_failures(model)
     assert state_of(model) == before
     np.testing.assert_array_equal(raison.explain(model, "The old town").scores, expected)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import raison
-from raison.models.prefix import packed, score
+from raison.models.prefix import nodes, packed, score
 from raison.models.prefix.trie import Trie
 from raison.models.protocol import Budget, Question, TargetSpec
 from raison.models.runner.score_cache import Memory
@@ -142,7 +142,7 @@ def test_what_is_forgotten_is_computed_again(family, nodes, monkeypatch):
     memory, forgot = Memory(limit=0), []
     questions = questions_of(model, seed=3)[::2]
     model.score(pieces(questions[:1], 0, 1), memory=memory)  # now the size of a node is known
-    per_node = memory._trie.bytes // len(memory._trie)
+    per_node = memory.trie.bytes // len(memory.trie)
     memory.room = max(1, nodes * per_node)
     forget = Trie.forget
     monkeypatch.setattr(Trie, "forget", lambda trie, *args: (forgot.append(len(trie)), forget(trie, *args))[1])
@@ -164,17 +164,17 @@ def test_room_is_kept(family):
     memory = Memory(limit=0)
     ((encoding, target),) = model.resolve_targets(encoding, TargetSpec(target=[30]))
     model.score([asked(encoding, target, generator, sets=2)], memory=memory)
-    per_node = memory._trie.bytes // len(memory._trie)
+    per_node = memory.trie.bytes // len(memory.trie)
     memory.room = 60 * per_node
     for _ in range(4):
         model.score([asked(encoding, target, generator, sets=30)], memory=memory)
-        assert memory._trie.bytes <= memory.room + len(encoding) * per_node * 2
+        assert memory.trie.bytes <= memory.room + len(encoding) * per_node * 2
 
 
 @pytest.mark.parametrize("family", EVERY)
 def test_small_blocks_change_nothing(family, monkeypatch):
     """Nodes, keys and rows of the vocabulary in the smallest portions; chains from three nodes on."""
-    for home, name, size in ((score, "NODES", 5), (score, "HEAD", 3), (packed, "FLOATS", 90), (packed, "CHAIN", 3)):
+    for home, name, size in ((nodes, "NODES", 5), (score, "HEAD", 3), (packed, "FLOATS", 90), (packed, "CHAIN", 3)):
         monkeypatch.setattr(home, name, size)
     model = tiny(family)
     questions = questions_of(model, seed=5)
@@ -195,7 +195,7 @@ def test_long_chains_and_many_nodes(family):
     question = asked(encoding, target, generator, sets=16 if family in CAUSAL else 30, share=0.93)
     assert_same(model.score(pieces([question], 0, 2), memory=memory), literally(model, pieces([question], 0, 2)))
     assert_same(model.score([question], memory=memory), literally(model, [question]))
-    assert len(memory._trie) > score.NODES
+    assert len(memory.trie) > nodes.NODES
 
 
 @pytest.mark.parametrize("family", ["mistral", "gemma", "bart"])
@@ -318,8 +318,8 @@ def break_at(monkeypatch, home, name: str, turn: int, error: BaseException):
 BREAKS = [
     (packed.Packed, "attend", 1),  # the first layer
     (packed.Packed, "attend", 2),  # half-way
-    (score, "encode", 1),
-    (score, "tail", 1),  # behind the blocks: the nodes are there
+    (score, "encode_sources", 1),
+    (score, "logits_behind_blocks", 1),  # behind the blocks: the nodes are there
     (Trie, "write_hidden", 1),
     (Trie, "_add", 4),  # while the nodes are counted
 ]
@@ -352,7 +352,7 @@ def test_a_failing_embedding_leaves_no_poisoned_nodes(family):
         raise RuntimeError("no such word")
 
     for warm in (False, True):
-        handle = blocks_of(model.view).get_input_embeddings().register_forward_pre_hook(fail)
+        handle = blocks_of(model.runner.view).get_input_embeddings().register_forward_pre_hook(fail)
         with pytest.raises(RuntimeError, match="no such word"):
             model.score(questions, memory=memory)
         handle.remove()

@@ -17,8 +17,8 @@ from raison.models.attention import hook
 from raison.models.attention.call import Seen, current
 from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question
-from raison.models.runner.adapter import Adapter
 from raison.models.runner.view_settings import Settings
+from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.tiny import tokenizer_of
 
@@ -124,11 +124,11 @@ PLAIN_TAP = hook.attention
 
 def test_the_probe_notices_a_mask_that_forgets_what_comes_behind_the_weights(monkeypatch):
     hf, tokenizer = model_of("granite_swa")
-    assert raison.load(hf, tokenizer).switches_heads
+    assert raison.load(hf, tokenizer).runner.switches_heads
     monkeypatch.setattr(hook, "attention", recomputed)
     model = raison.load(hf, tokenizer)
     assert "mask" not in model.removals and "delete" not in model.removals
-    assert not model.switches_heads
+    assert not model.runner.switches_heads
     with pytest.raises(Unsupported, match="can be looked at, but not switched off"):
         model.score([], heads=np.ones((2, 4)))
 
@@ -156,7 +156,7 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
     after = dict(model.predict([long])[0].top)
     expected = {hf.config.id2label[i]: float(plain[i]) for i in range(len(plain))}
     assert before == after == pytest.approx(expected, abs=1e-5)
-    assert model.restless and "delete" not in model.removals
+    assert model.runner.restless and "delete" not in model.removals
     assert hf.bert.encoder.attention_type == "block_sparse"  # the user's own model too is as it was
 
 
@@ -236,7 +236,7 @@ def test_each_attention_is_recorded_once_by_the_function_mode(monkeypatch):
     (encoding,) = model.encode([Example("A plain text.")])
     target = model.predict([encoding])[0].target
     ((_, tapped),) = model.trace([encoding], [target], want=frozenset({"attention"}))
-    monkeypatch.setattr(model, "bypasses_tap", True)
+    monkeypatch.setattr(model.runner, "bypasses_tap", True)
     ((_, watched),) = model.trace([encoding], [target], want=frozenset({"attention"}))
     assert [seen.block for seen in tapped.maps] == [seen.block for seen in watched.maps] == [0, 1]
     for one, other in zip(tapped.maps, watched.maps, strict=True):
@@ -298,7 +298,7 @@ def test_what_deletion_and_masking_say_behind_a_chunk_differs():
     model = raison.load(hf, tokenizer)
     encoding, target, (masked,) = ask(model, [behind(20)], "mask")
     assert masked == pytest.approx(with_masks(hf, encoding, target, np.arange(len(encoding)) >= 20), abs=1e-4)
-    model.removals = ("delete", "mask")
+    model.runner.removals = ("delete", "mask")
     assert abs(ask(model, [behind(20)], "delete")[2][0] - masked) > 0.01
 
 
@@ -352,4 +352,5 @@ def test_gradients_are_offered_where_the_probe_is_certain_of_its_answer():
 
 def test_every_probe_attribute_is_of_an_ordinary_model():
     model = tiny_model("llama", "causal")
-    assert isinstance(model, Adapter) and model.budget.rows is None and not model.restless and model.switches_heads
+    assert isinstance(model, TransformersModel) and model.budget.rows is None
+    assert not model.runner.restless and model.runner.switches_heads

@@ -55,7 +55,7 @@ def test_a_model_that_was_made_in_inference_mode_is_explained_as_any_other(famil
     model = raison.load(other, tokenizer)
     np.testing.assert_array_equal(scores(model), expected)
     np.testing.assert_array_equal(scores(within), expected)
-    assert model.view.get_input_embeddings().weight.data_ptr() == other.get_input_embeddings().weight.data_ptr()
+    assert model.runner.view.get_input_embeddings().weight.data_ptr() == other.get_input_embeddings().weight.data_ptr()
 
 
 def test_a_model_without_values_is_told():
