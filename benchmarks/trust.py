@@ -23,7 +23,7 @@ from raison.models.protocol import Model
 from raison.studies.trust import trust_each
 from raison.studies.trust_verdict import VERDICTS, judge
 
-METHODS = ("random", "leave_one_out", "integrated_gradients", "kernel_shap", "attn_lrp", "attention_rollout")
+METHODS = ("random", "leave_one_out", "integrated_gradients", "attn_lrp", "attention_rollout")
 FIXED = "a random order that no seed changes"
 ALLOWED = 0.02
 

@@ -16,11 +16,11 @@ from raison.core.records import Example
 from raison.models.attention import hook
 from raison.models.attention.call import Seen, current
 from raison.models.families.big_bird import sparse_from
-from raison.models.protocol import Question
+from raison.models.protocol import Question, TargetSpec
 from raison.models.runner.view_settings import Settings
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.tiny import tokenizer_of
+from raison.testing.tiny import seq2seq, tokenizer_of
 
 WRITER = {
     "hidden_size": 32,
@@ -158,6 +158,34 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
     assert before == after == pytest.approx(expected, abs=1e-5)
     assert model.runner.restless and "delete" not in model.removals
     assert hf.bert.encoder.attention_type == "block_sparse"  # the user's own model too is as it was
+
+
+def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one():
+    words = tokenizer_of("bart", "seq2seq")
+    settings = {"block_size": 4, "num_random_blocks": 2, "attention_type": "block_sparse"}
+    config = transformers.BigBirdPegasusConfig(**(seq2seq(len(words)) | settings))
+    config.max_position_embeddings = 128
+    torch.manual_seed(0)
+    hf = transformers.BigBirdPegasusForConditionalGeneration(config).eval()
+    hf.generation_config.max_new_tokens = 3
+    model = raison.load(hf, words)
+    long, short = model.encode([Example(f"{LONG} {LONG}"), Example("A film.")])
+    ids = torch.tensor([words(f"{LONG} {LONG}")["input_ids"]])
+    assert ids.shape[1] > sparse_from(config) > len(short)
+    start = torch.tensor([[config.decoder_start_token_id]])
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = copy.deepcopy(hf)(input_ids=ids, decoder_input_ids=start).logits[0, -1].log_softmax(-1)
+
+    def said():
+        encoding, target = model.resolve_targets(long, TargetSpec(target=[7]))[0]
+        keep = np.ones((1, len(encoding)), bool)
+        return float(model.score([Question(encoding, target, keep)])[0].value[0, 0])
+
+    before = said()
+    model.predict([short])
+    assert said() == before == pytest.approx(float(plain[7]), abs=1e-5)
+    assert hf.model.encoder.attention_type == "block_sparse"
 
 
 def test_the_probe_notices_a_model_that_changes_itself(monkeypatch):

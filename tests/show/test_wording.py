@@ -7,7 +7,7 @@ import pytest
 import raison
 from raison.core.errors import InputError
 from raison.models.runner.whole_texts import outcomes_of
-from raison.show.certificate import verdict
+from raison.show.certificate import proof_in_words
 from raison.show.wording import headline, provenance, telling_diagnostics
 from raison.testing import tiny_hf, tiny_model
 from tests.helpers.rationales import (
@@ -60,7 +60,7 @@ def test_a_rationale_of_nothing_is_followed_by_advice_that_helps(sentiment):
     found = raison.rationalize(sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)")
     assert found.selected.any()
     whole = found.certificate.full_probability
-    assert f"enough from {90 * whole:.1f} % on" in verdict(found)
+    assert f"enough from {90 * whole:.1f} % on" in proof_in_words(found)
 
 
 def test_telling_diagnostics_are_shown_in_one_line():

@@ -51,7 +51,7 @@ def test_heads_that_stay_on_are_not_called_off():
         with pytest.raises(Unsupported, match="without some heads"):
             explain_without_heads(model, raison.core.registry.methods.build(name), found, every)
     other = tiny_model("deberta", "classification")
-    assert other.bypasses_tap
+    assert other.runner.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
         explained = raison.explain(other, "a good film")
         explain_without_heads(other, raison.core.registry.methods.build("gradient_norm"), explained, every)

@@ -44,6 +44,7 @@ def read_input() -> str:
 
 
 def read_file(path: Path, most: int = limits.TEXT) -> str:
+    """The text of a file in UTF-8, unless it is too large."""
     try:
         with path.open("rb") as file:
             return limits.read(file, most, repr(str(path))).decode("utf-8-sig")  # a byte order mark is no text

@@ -22,6 +22,7 @@ FILE = 2**29  # a JSON file, or one file in an archive
 
 
 def format_megabytes(most: int) -> str:
+    """A number of bytes in words, such as `4 MB`."""
     return f"{most >> 20} MB"
 
 

@@ -26,6 +26,7 @@ HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
 
 
 def checksum(body: bytes) -> bytes:
+    """Sixteen hexadecimal digits that a damaged line would not have."""
     return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
 
 

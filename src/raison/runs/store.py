@@ -65,6 +65,7 @@ def method_names(spec: RunSpec) -> list[str]:
 
 
 def is_shard_file(name: str) -> bool:
+    """Whether a file of a run holds results."""
     return NAME.fullmatch(name) is not None
 
 

@@ -40,10 +40,12 @@ LONGEST_REASON = 500  # characters
 
 
 def shard_file(number: int) -> str:
+    """Where the results of a shard lie in a run."""
     return f"shards/{number:06d}.jsonl"
 
 
 def cost_file(number: int) -> str:
+    """Where the cost of a shard lies in a run."""
     return f"costs/{number:06d}.jsonl"
 
 

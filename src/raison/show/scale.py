@@ -90,4 +90,5 @@ def linear_part(part: int) -> float:
 
 
 def hexadecimal(colour: RGB) -> str:
+    """A colour as in a style sheet, such as `#ff8800`."""
     return "#{:02x}{:02x}{:02x}".format(*colour)

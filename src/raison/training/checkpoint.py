@@ -75,6 +75,7 @@ def reason_of(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its name where it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

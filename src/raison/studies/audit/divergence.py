@@ -15,6 +15,7 @@ def jsd(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 
 
 def entropy(weights: torch.Tensor) -> torch.Tensor:
+    """[…] the entropy of weights [… t] that add up to 1, in nats."""
     return -(weights * weights.clamp(min=TINY).log()).sum(-1)
 
 
