@@ -27,7 +27,7 @@ MODEL_TYPE = "raison_attention"
 FILLED_IN = cast(torch.Tensor, None)  # transformers wants None as the default of all outputs; `forward` gives them all
 
 
-class StoredClassifierConfig(PretrainedConfig):  # type: ignore[misc]
+class StoredClassifierConfig(PretrainedConfig):
     """What config.json holds: a classifier's config, its vocabulary's size, tokens that nobody attends to, labels."""
 
     model_type = MODEL_TYPE
@@ -52,7 +52,7 @@ class StoredClassifierConfig(PretrainedConfig):  # type: ignore[misc]
 
 
 @dataclass
-class ClassifierOutput(ModelOutput):  # type: ignore[misc]
+class ClassifierOutput(ModelOutput):
     """The logits of a pass, and everything that diagnostics and regularizers read."""
 
     logits: torch.Tensor = FILLED_IN  # [b c]
@@ -136,7 +136,7 @@ class DotScorer(nn.Module):
         return scores[..., 0]
 
 
-class AttentionClassifier(PreTrainedModel):  # type: ignore[misc]
+class AttentionClassifier(PreTrainedModel):
     """The classifier of a config; see the file's first lines for the equation."""
 
     config_class = StoredClassifierConfig

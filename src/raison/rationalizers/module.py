@@ -40,7 +40,7 @@ __all__ = ["Rationalizer"]
 ROOM = 2  # tokens that the asked share gives a text; of fewer it is no failure that none stands out
 
 
-class Rationalizer(PreTrainedModel):  # type: ignore[misc]
+class Rationalizer(PreTrainedModel):
     """Generator and predictor of a config; see the file's first lines for the equations."""
 
     config_class = StoredRationalizerConfig

@@ -14,7 +14,7 @@ FILLED_IN = cast(torch.Tensor, None)  # transformers wants None as the default o
 
 
 @dataclass
-class RationalizerOutput(ModelOutput):  # type: ignore[misc]
+class RationalizerOutput(ModelOutput):
     """The answer from the rationale, and all that training and diagnostics read."""
 
     logits: torch.Tensor = FILLED_IN  # [b c]

@@ -14,7 +14,7 @@ MODEL_TYPE = "raison_rationalizer"
 OF_THE_ENCODER = ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention")
 
 
-class StoredRationalizerConfig(PretrainedConfig):  # type: ignore[misc]
+class StoredRationalizerConfig(PretrainedConfig):
     """A rationalizer's config, that of the encoder inside, the tokens that are no words, and the labels."""
 
     model_type = MODEL_TYPE

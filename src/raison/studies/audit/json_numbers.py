@@ -16,7 +16,7 @@ class AuditRecord(Record):
 
     def validate(self) -> None:
         """Read the null of a number that is never missing as NaN."""
-        for item in fields(self):  # type: ignore[arg-type]
+        for item in fields(self):
             if item.type == "float" and item.name in vars(self) and vars(self)[item.name] is None:
                 object.__setattr__(self, item.name, math.nan)
 
