@@ -16,6 +16,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from tests.helpers.paths import ROOT
+
 OFFLINE = {"HF_HUB_OFFLINE": "1"}  # whatever the user's own setting is: no test asks the hub
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 IMPORTED = "torch scipy.stats rich.console transformers.modeling_utils transformers.models.auto.modeling_auto".split()
@@ -52,8 +54,8 @@ def served(line: str) -> str:
 @cache
 def server_of(process: int) -> subprocess.Popen[str]:
     """One for each process that tests; it ends with the end of its input."""
-    command, pipe = [sys.executable, __file__], subprocess.PIPE
-    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, **OFFLINE})
+    command, pipe = [sys.executable, "-m", "tests.helpers.cli_server"], subprocess.PIPE
+    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env={**os.environ, **OFFLINE})
     atexit.register(server.communicate)
     return server
 

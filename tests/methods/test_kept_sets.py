@@ -23,12 +23,12 @@ def precise(request):
 
 @pytest.mark.parametrize("kind", ["causal", "windowed", "writer"])
 @pytest.mark.parametrize("method", [*REMOVERS, "kernel_shap(samples=300)"])
-def test_sharing_changes_cost_but_no_score(kind, method):
+def test_sharing_changes_cost_but_no_score(monkeypatch, kind, method):
     model = model_of(kind)
     assert model.shares_prefixes
     texts = [TEXT, "Nobody in town expected it."]
     shared = raison.explain(model, texts, method, units="token")
-    model.runner.shares_prefixes = False
+    monkeypatch.setattr(model.runner, "shares_prefixes", False)
     literal = raison.explain(model, texts, method, units="token")
     for one, other in zip(shared, literal, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)

@@ -184,14 +184,12 @@ def test_other_removals():
 
 
 @pytest.mark.registry
-def test_float32_scores_of_a_real_model_are_the_same_by_both_routes(smollm2):
+def test_float32_scores_of_a_real_model_are_the_same_by_both_routes(smollm2, monkeypatch):
     text = "The capital of France is Paris and the capital of Japan is"
     shared = raison.explain(smollm2, text, units="token")
-    smollm2.shares_prefixes = False
-    try:
+    with monkeypatch.context() as literally:
+        literally.setattr(smollm2.runner, "shares_prefixes", False)
         literal = raison.explain(smollm2, text, units="token")
-    finally:
-        smollm2.shares_prefixes = True
     np.testing.assert_allclose(shared.scores, literal.scores, atol=2e-4)
     assert shared.cost["tokens"] < 0.65 * literal.cost["tokens"]
     assert max(zip(shared.scores, shared.tokens, strict=True))[1].strip() == "Japan"

@@ -1,8 +1,8 @@
 """Everything runs on a device that is not the CPU, and says there what it says on the CPU.
 
 The device is one of our own (helpers/fake_device.py). It changes the whole process, so each part runs in one of its
-own: this file is also a command, `python -m tests.test_devices PART [few]`. `make test` takes a few cases of each, the
-long versions all of them.
+own: this file is also a command, `python -m tests.models.test_devices PART [few]`. `make test` takes a few cases of
+each, the long versions all of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def test_a_device_that_is_not_there(what, tmp_path):
 def in_its_own_process(*part: str) -> None:
     if "spread" in part:
         pytest.importorskip("accelerate")
-    done = subprocess.run([sys.executable, "-m", "tests.test_devices", *part], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.models.test_devices", *part], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import nn
 
+from raison.models.tasks.seq2seq import Seq2SeqTask
+from raison.models.transformers_model import TransformersWriter
 from raison.training.dropout import Keeps, Rule, Side, draw_keeps
 from raison.training.dropout_attention import keeping_only
 from raison.training.lm_data import Row
@@ -30,7 +32,7 @@ class PartialContexts:
     """How rows become a loss and perplexities, under any keeps."""
 
     learner: Any  # what runs: a model of transformers, plain or wrapped by peft
-    model: Any  # as raison has loaded it, a `TransformersWriter`: its tokens
+    model: TransformersWriter  # as raison has loaded it: its tokens
     rule: Rule
     setup: Setup
     heads: dict[str, int]  # of each kind of attention
@@ -39,24 +41,23 @@ class PartialContexts:
     @property
     def two_sides(self) -> bool:
         """The model is an encoder-decoder."""
-        task: str = self.model.task
-        return task == "seq2seq"
+        return self.model.task == "seq2seq"
 
     def inputs(self, rows: Sequence[Row]) -> tuple[Inputs, torch.Tensor]:
         """Arguments of the model, and what each of its rows should say [b s]."""
         device = next(self.learner.parameters()).device
-        if not self.two_sides:
+        task = self.model.definition
+        if not isinstance(task, Seq2SeqTask):
             ids = torch.tensor([row.target for row in rows], device=device)
             # all-ones on purpose: without a mask transformers may look for packed sequences
             return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[:, 1:]
 
         pad = self.model.codec.pad_id
-        begun = self.model.begun
-        unscored = [IGNORED] * (len(begun) - 1)
+        unscored = [IGNORED] * (len(task.prefix_ids) - 1)
         sources, targets, answers = [], [], []
         for row in rows:
             sources.append(row.source)
-            targets.append((*begun, *row.target[:-1]))
+            targets.append((*task.prefix_ids, *row.target[:-1]))
             answers.append((*unscored, *row.target))
         source, source_real = pad_right(sources, pad)
         target, target_real = pad_right(targets, pad)

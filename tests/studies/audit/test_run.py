@@ -167,7 +167,7 @@ def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
         audit(model, reviews(5), adversaries=["frozen"])
     with pytest.raises(Unsupported, match=r"does not explain itself, which own reads: train a model that does"):
         raison.explain(load(*tiny_hf("bert", "classification")), "a film", method="own")
-    with pytest.raises(Unsupported, match="no text classifier"):
+    with pytest.raises(Unsupported, match="not a text classifier"):
         audit(load(*tiny_hf("gpt2", "causal")), reviews(5))
     with pytest.raises(Unsupported, match="raison's own attention classifiers"):
         audit(load(*tiny_hf("bert", "classification")), reviews(5), adversaries=["frozen"])
