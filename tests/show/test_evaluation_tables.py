@@ -10,6 +10,7 @@ import pytest
 
 from raison.core.records import Example
 from raison.show.html.evaluation import evaluation_page
+from raison.show.scoreboard import summary
 from raison.show.scoreboard_files import markdown, spreadsheet
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
@@ -126,3 +127,9 @@ def test_numbers_that_a_method_lacks_are_told_whichever_it_is(result):
         for cell in result.cells
     ]
     assert "aopc: not defined for up to 1 text, left out there." in summary(replace(result, cells=tuple(cells)))
+
+
+def test_notes_are_sentences_and_names_of_files_stay_as_they_are(result):
+    noted = replace(result, notes=("2 texts were too long and were cut", "marks.csv: text is 'review'."))
+    _, *lines = summary(noted)
+    assert lines[-2:] == ["2 texts were too long and were cut.", "marks.csv: text is 'review'."]

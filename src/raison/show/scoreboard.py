@@ -95,9 +95,13 @@ def summary(evaluation: Evaluation) -> list[str]:
         *warning_of_few(texts),
         *describe_undefined(evaluation),
     ]
-    for note in evaluation.notes:
-        lines.append(f"{note[:1].upper()}{note[1:]}.")
+    lines += [note_as_sentence(note) for note in evaluation.notes]
     return [clean(line) for line in lines]
+
+
+def note_as_sentence(note: str) -> str:
+    """A note with a capital and a full stop; one that is a sentence already, such as `a.csv: …`, stays as it is."""
+    return note if note.endswith(".") else f"{note[:1].upper()}{note[1:]}."
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
