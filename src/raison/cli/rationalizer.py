@@ -97,9 +97,11 @@ def rationalizer(
         from raison.rationalizers.training_config import LossWeights, RationalizerTraining
         from raison.training.data_names import named
 
+        if lr is None:  # adapters have few weights, which may take larger steps
+            lr = 2e-4 if lora else 5e-5
         weights = LossWeights(sparsity=sparsity_weight, coherence=coherence, human=human)
         training = RationalizerTraining(
-            weights=weights, lr=lr if lr is not None else 2e-4 if lora else 5e-5, head_lr=head_lr, lora=lora,
+            weights=weights, lr=lr, head_lr=head_lr, lora=lora,
             batch=batch, epochs=epochs, patience=patience, warm=warm, longest=longest, bfloat16=bfloat16, half=half,
         )  # fmt: skip
         wait("training")

@@ -97,11 +97,10 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
     done = [outcome for outcome in outcomes if outcome.evaluation is not None]
     if not suite.figures or not done:
         return {}
-    pictures = [
-        (f"{suite.name}.{each.run.name}", each.run.name, each.evaluation)
-        for each in done
-        if all(each.evaluation.has_key(key) for key in suite.figures)
-    ]
+    pictures = []
+    for each in done:
+        if all(each.evaluation.has_key(key) for key in suite.figures):
+            pictures.append((f"{suite.name}.{each.run.name}", each.run.name, each.evaluation))
     if suite.together:
         pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]
     (page.parent / "figures").mkdir(exist_ok=True)

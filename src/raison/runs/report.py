@@ -106,7 +106,10 @@ class Measured:
 
     def complete_keys(self) -> list[TextKey]:
         """The texts that every method has explained."""
-        return sorted(key for key in self.texts if all(key in self.numbers[method] for method in self.methods))
+        keys = set(self.texts)
+        for method in self.methods:
+            keys &= self.numbers[method].keys()
+        return sorted(keys)
 
     def mean_curves(self, metrics: list[Metric], keys: list[TextKey]) -> dict[str, dict[str, list[float]]]:
         """The mean of each curve over texts, method by method."""

@@ -202,7 +202,10 @@ def join_materials(parts: Sequence[Material]) -> Material:
     held: list[Row] = []
     for turn in zip_longest(*(part.held for part in parts)):
         held += [row for row in turn if row is not None]
-    counts = {name: sum(part.counts[name] for part in parts) for name in first.counts}
+    counts = dict.fromkeys(first.counts, 0)
+    for part in parts:
+        for name in counts:
+            counts[name] += part.counts[name]
     return Material(train, held, first.lead, counts)
 
 
