@@ -25,7 +25,7 @@ from raison.models.load import load
 from raison.studies.audit.run import Audit, audit
 from raison.studies.evaluate import evaluate
 from raison.studies.reproduce.audit_lines import line_of_audit
-from raison.studies.reproduce.recipe_lines import add_line, read_lines
+from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
 from raison.training.fit import saved
 
 DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
@@ -177,7 +177,7 @@ def judged_attention(job: Job, seed: int, arguments: argparse.Namespace) -> dict
 
 def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
-    if seed in read_lines(arguments.out).get((job.data, job.name), {}):
+    if seed in read_recipe_lines(arguments.out).get((job.data, job.name), {}):
         return
     if getattr(arguments, job.vectors) is None:
         print(f"{job.data} {job.name} {seed}: left out, since it wants --{job.vectors}", flush=True)

@@ -35,7 +35,7 @@ from raison.rationalizers.config import VARIANTS
 from raison.rationalizers.train import train_rationalizer
 from raison.rationalizers.training_config import LossWeights, RationalizerTraining
 from raison.studies.reproduce.rationalizer_lines import OWN, OtherAnswers, RationalizerLine, TokenCounts, pooled_f1
-from raison.studies.reproduce.recipe_lines import add_line, read_lines
+from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
 from raison.training.class_data import marked
 
 BASE = "minilm"
@@ -314,7 +314,7 @@ def short(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
 
 def lengths_of(place: Path, data: str, seed: int) -> list[int]:
     """How many tokens the whole-encoder rationalizer of the same seed keeps of each text."""
-    beside = read_lines(place).get((data, "whole"), {}).get(seed)
+    beside = read_recipe_lines(place).get((data, "whole"), {}).get(seed)
     if beside is None:
         raise InputError("Rationales of equal length need those of the part main: run that first.")
     kept: list[int] = beside["picked"]["own"]["kept"]
@@ -342,7 +342,7 @@ def best(encoding: Any, explanation: Any, count: int, gradients: np.ndarray) -> 
 
 def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
-    if seed in read_lines(arguments.out).get((job.data, job.name), {}):
+    if seed in read_recipe_lines(arguments.out).get((job.data, job.name), {}):
         return
     judgement = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(job, seed, arguments)
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"

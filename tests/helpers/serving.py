@@ -13,7 +13,7 @@ import uvicorn
 from raison.web.runs import RunFolders
 from raison.web.server import application
 from raison.web.settings import Settings
-from raison.web.timeouts import protocol
+from raison.web.timeouts import http_protocol
 
 __all__ = ["served"]
 
@@ -27,7 +27,7 @@ def served(models, runs=None, **changes):
     listening.listen(128)
     app = application(models, settings, runs or RunFolders())
     config = uvicorn.Config(
-        app, http=protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
+        app, http=http_protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

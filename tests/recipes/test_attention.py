@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raison.studies.reproduce.recipe_lines import LINES, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
 from raison.studies.reproduce.suite import suites
 from tests.helpers.paths import ROOT
 from tests.helpers.small_classifiers import reviews
@@ -31,7 +31,7 @@ def test_every_model_of_a_suite_is_made_by_the_recipe(open_recipe):
 def test_the_lines_that_are_kept_are_those_of_the_recipe(open_recipe):
     open_recipe("parts")
     known = {(job.data, job.name) for jobs in open_recipe("attention").parts().values() for job in jobs}
-    kept = read_lines(ROOT / "benchmarks" / "results" / "attention.jsonl")
+    kept = read_recipe_lines(ROOT / "benchmarks" / "results" / "attention.jsonl")
     assert len(kept["sst", "additive-base"]) == 8 and set(kept) <= known
     assert all(line["texts"] > 100 and 0 < line["numbers"]["f1"] <= 1 for by in kept.values() for line in by.values())
 
@@ -61,10 +61,10 @@ def test_the_recipe_trains_audits_and_judges_and_goes_on(tmp_path, monkeypatch, 
     before = lines.read_bytes()
     (folder / "audit.json").unlink()
     assert recipe.main() == 0 and lines.read_bytes() == before and not (folder / "audit.json").exists()
-    assert read_lines(lines)["ag", "additive-tying"][0]["numbers"]["f1"] == pytest.approx(found["f1"], abs=1e-6)
+    assert read_recipe_lines(lines)["ag", "additive-tying"][0]["numbers"]["f1"] == pytest.approx(found["f1"], abs=1e-6)
     deep = {"tau_gradient_words", "entropy_influence", "instance_jsd"}
-    shallow = read_lines(lines)["ag", "quick"][0]["numbers"]
-    assert deep <= set(read_lines(lines)["ag", "additive-tying"][0]["numbers"]) and not deep & set(shallow)
-    assert {"f1", "permuted", "information_frequent"} <= set(shallow) and ("ag", "wide") not in read_lines(lines)
+    shallow = read_recipe_lines(lines)["ag", "quick"][0]["numbers"]
+    assert deep <= set(read_recipe_lines(lines)["ag", "additive-tying"][0]["numbers"]) and not deep & set(shallow)
+    assert {"f1", "permuted", "information_frequent"} <= set(shallow) and ("ag", "wide") not in read_recipe_lines(lines)
     said = capsys.readouterr().out
     assert "F1" in said and "ag wide 0: left out, since it wants --wider" in said

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from raison.core.records import Example, Span
 from raison.models.load import load
 from raison.studies.reproduce.experiments import homogeneity as study
-from raison.studies.reproduce.recipe_lines import LINES, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
 from raison.studies.reproduce.run import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
@@ -69,7 +69,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
     monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"])
     assert recipe.main() == 0
-    lines = read_lines(tmp_path / "out")
+    lines = read_recipe_lines(tmp_path / "out")
     told = lines["sst", "whole"][1]
     assert len(told["said"]) == 20 and len(told["more"]["front"]) == 20 == len(told["more"]["every_token"])
     row = {key: values[0] for key, values in told["picked"]["own"].items()}

@@ -35,7 +35,7 @@ def glove_vectors(
     """[v, d] vectors of a GloVe file (a word and its numbers in each line, or a folder with glove.npy and words.txt),
     and how many words it has; the others are drawn with the spread of the file's."""
     words = vocabulary_of(tokenizer)
-    known = read_folder(path, set(words)) if path.is_dir() else read_lines(path, set(words), width)
+    known = read_folder(path, set(words)) if path.is_dir() else read_wanted_vectors(path, set(words), width)
     if not known:
         raise InputError(f"None of the words of the texts is in {path.name}: is it a file of word vectors?")
     size = len(next(iter(known.values())))
@@ -68,7 +68,7 @@ def read_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
     return {word: np.array(vectors[number]) for number, word in enumerate(words[: len(vectors)]) if word in wanted}
 
 
-def read_lines(path: Path, wanted: set[str], width: int | None) -> dict[str, np.ndarray]:
+def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict[str, np.ndarray]:
     """The vectors of the wanted words in a file of lines."""
     if not path.is_file():
         raise InputError(f"There is no file of word vectors {str(path)!r}: check the path.")

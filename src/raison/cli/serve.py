@@ -49,7 +49,7 @@ def serve(
         import uvicorn
 
         from raison.web.server import application
-        from raison.web.timeouts import protocol
+        from raison.web.timeouts import http_protocol
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "The page") from None
     from raison import load
@@ -76,7 +76,7 @@ def serve(
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/"
     typer.echo(f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True)
     config = uvicorn.Config(
-        application(models, settings, runs), http=protocol(settings.patience, settings.connections), ws="none",
+        application(models, settings, runs), http=http_protocol(settings.patience, settings.connections), ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip

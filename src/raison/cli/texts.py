@@ -38,7 +38,7 @@ def read_input() -> str:
     if sys.stdin is None:
         raise InputError("Standard input is closed: pipe a text into it, or give the text as an argument.")
     try:
-        return limits.read(sys.stdin.buffer, limits.TEXT, "Standard input").decode("utf-8")
+        return limits.read_at_most(sys.stdin.buffer, limits.TEXT, "Standard input").decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("Standard input is not UTF-8 text: re-encode it.") from None
 
@@ -47,7 +47,7 @@ def read_file(path: Path, most: int = limits.TEXT) -> str:
     """The text of a file in UTF-8, unless it is too large."""
     try:
         with path.open("rb") as file:
-            return limits.read(file, most, repr(str(path))).decode("utf-8-sig")  # a byte order mark is no text
+            return limits.read_at_most(file, most, repr(str(path))).decode("utf-8-sig")  # a byte order mark is no text
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:

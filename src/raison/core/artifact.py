@@ -43,7 +43,7 @@ class Artifact(Record):
         """Read a file that must hold an artifact of this kind."""
         try:
             with Path(path).open("rb") as file:
-                text = limits.read(file, limits.FILE, repr(str(path))).decode("utf-8")
+                text = limits.read_at_most(file, limits.FILE, repr(str(path))).decode("utf-8")
         except FileNotFoundError:
             raise InputError(f"There is no file {str(path)!r}: make it with `raison {kind}`.") from None
         except (OSError, ValueError) as error:  # UnicodeDecodeError, or a name that no file can have

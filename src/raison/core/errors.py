@@ -17,6 +17,7 @@ __all__ = [
     "TooLong",
     "UnknownName",
     "Unsupported",
+    "first_line_of",
     "out_of_memory",
 ]
 
@@ -75,3 +76,8 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory was too small, in whatever words."""
     message = str(error)
     return isinstance(error, MemoryError) or any(words in message for words in MEMORY_ERRORS)
+
+
+def first_line_of(error: BaseException) -> str:
+    """The first line of an error's message, or its name where it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from raison.core.errors import InputError, TooLong
 
-__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "format_megabytes", "from_json", "read"]
+__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "format_megabytes", "from_json", "read_at_most"]
 
 SPEC = 2**20  # a TOML file that says what to do
 CUT = 2**22  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
@@ -42,7 +42,7 @@ def from_json(text: str | bytes) -> Any:
         raise json.JSONDecodeError(str(error), "", 0) from None
 
 
-def read(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
+def read_at_most(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
     """All that is in a stream, unless it is too much."""
     content: bytes = stream.read(most + 1)
     if len(content) > most:

@@ -190,14 +190,14 @@ def whole_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
     """The numbers of a list of nothing but whole numbers, else None."""
     numbers = []
     for item in items:
-        number = whole_number(item)
+        number = number_from_notation(item)
         if number is None:
             return None
         numbers.append(number)
     return tuple(numbers)
 
 
-def whole_number(value: object) -> int | None:
+def number_from_notation(value: object) -> int | None:
     """A number, also as 1.0 or "1"."""
     if isinstance(value, (bool, int)):
         return int(value)

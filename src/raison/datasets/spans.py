@@ -73,8 +73,8 @@ def checked_span(
     stated: object = None,
 ) -> Span:
     """A span of `text`, which must hold what it is said to hold (None: nothing is said)."""
-    first = whole_number(start)
-    behind = whole_number(end)
+    first = end_of_span(start)
+    behind = end_of_span(end)
     span = f"the span {start}..{end}"
     if not 0 <= first < behind <= len(text):
         raise InputError(f"{span} is not in the text, which has {len(text)} characters.")
@@ -86,7 +86,7 @@ def checked_span(
     return Span(first, behind, segment)
 
 
-def whole_number(value: object) -> int:
+def end_of_span(value: object) -> int:
     """An end of a span, which must be a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"a span has two whole numbers, not {value!r}.")

@@ -26,7 +26,7 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
         raise ValueError("only a rationale has a grounding")
     encoding, target, units = explanation.encoding, explanation.target, explanation.units
     slots = group(encoding, "slot", target.free(encoding))
-    kept = kept_tokens(explanation)
+    kept = tokens_of_rationale(explanation)
     selected = [bool(kept[slots.of == number].any()) for number in range(len(slots))]
 
     # a sentence outside the passages that the answer rests on can't be what it rests on
@@ -56,7 +56,7 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     )
 
 
-def kept_tokens(explanation: Explanation) -> np.ndarray:
+def tokens_of_rationale(explanation: Explanation) -> np.ndarray:
     units = np.zeros(len(explanation.units), bool)
     units[selected_units(explanation)] = True
     return explanation.units.keep(units)

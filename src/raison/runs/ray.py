@@ -84,7 +84,7 @@ class RayExecutor:
                     configure_logging=False,
                 )
         except Exception as error:  # Ray has no one error for a cluster that can't be reached
-            raise ModelError(f"Ray can't be reached at {self.means.ray!r} ({first_line(error)}).") from None
+            raise ModelError(f"Ray can't be reached at {self.means.ray!r} ({ray_error_in_one_line(error)}).") from None
         gpus = self.ray.cluster_resources().get("GPU", 0)
         if address is None and gpus < self.means.gpus * self.means.workers:
             raise ModelError("This machine has too few GPUs, and Ray would wait for more: leave --gpus away.")
@@ -156,7 +156,7 @@ class RayExecutor:
             self.check_error(error)
             self.ray.kill(actor)  # where it is not dead, its place is another's now
             self.died_in_a_row += 1
-            self.replace(first_line(error))
+            self.replace(ray_error_in_one_line(error))
             return
         if isinstance(message, Refusal):
             raise ModelError(message.reason)
@@ -175,8 +175,8 @@ class RayExecutor:
             self.ray.kill(errand.actor)
             position = self.positions().get(errand.number, Position())
             self.died_in_a_row = self.died_in_a_row + 1 if position.chunk < 0 else 0
-            self.replace(first_line(error))
-            return Death(errand.shard, position.chunk, position.text, first_line(error), outside=True)
+            self.replace(ray_error_in_one_line(error))
+            return Death(errand.shard, position.chunk, position.text, ray_error_in_one_line(error), outside=True)
         finally:
             self.marks.drop.remote(errand.number)
         if isinstance(message, Refusal):
@@ -188,7 +188,7 @@ class RayExecutor:
     def check_error(self, error: Exception) -> None:
         """Raise what no other worker can mend: a mistake in the code, or the loss of the driver's own node."""
         if isinstance(error, self.ray.exceptions.RayTaskError):
-            raise ModelError(f"Ray failed ({first_line(error)}).") from None
+            raise ModelError(f"Ray failed ({ray_error_in_one_line(error)}).") from None
         self.check_node(now=True)
 
     def check_node(self, *, now: bool = False) -> None:
@@ -232,7 +232,7 @@ def import_ray() -> ModuleType:
     return ray
 
 
-def first_line(error: Exception) -> str:
+def ray_error_in_one_line(error: Exception) -> str:
     """What Ray says, in a line without the colours of its terminal."""
     plain = COLOURS.sub("", str(error)).strip()
     return (plain.splitlines() or [type(error).__name__])[0].rstrip(".")

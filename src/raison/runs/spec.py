@@ -156,7 +156,7 @@ def read_spec(path: Path, **changes: object) -> RunSpec:
         import tomli as tomllib
     try:
         with path.open("rb") as file:
-            text = limits.read(file, limits.SPEC, repr(str(path))).decode("utf-8")
+            text = limits.read_at_most(file, limits.SPEC, repr(str(path))).decode("utf-8")
         check_keys(text)
         settings = tomllib.loads(text)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from raison.core.errors import InputError, MissingExtra, RaisonError
+from raison.core.errors import InputError, MissingExtra, RaisonError, first_line_of
 from raison.core.files import remove_half_written, write_whole
 
 __all__ = ["Local", "Place", "Unwritten", "place_of"]
@@ -124,7 +124,9 @@ class Remote(Place):
         try:
             self.fs, self.root = fsspec.core.url_to_fs(url)
         except Exception as error:  # every file system has its own
-            raise InputError(f"{url!r} can't be opened ({first_line(error)}): name a folder or another URL.") from None
+            raise InputError(
+                f"{url!r} can't be opened ({first_line_of(error)}): name a folder or another URL."
+            ) from None
         self.url = url
 
     def __str__(self) -> str:
@@ -141,7 +143,7 @@ class Remote(Place):
             raise
         except Exception as error:  # every file system has its own
             raise Unwritten(
-                f"{self.url!r} can't be reached ({first_line(error)}): mend that, and resume the run."
+                f"{self.url!r} can't be reached ({first_line_of(error)}): mend that, and resume the run."
             ) from None
 
     def put(self, name: str, data: bytes) -> None:
@@ -200,7 +202,3 @@ def place_of(where: str | os.PathLike[str]) -> Place:
         return Local(Path(name).expanduser())
     except RuntimeError:
         raise InputError(f"{name!r} names a user that is not here: name a folder.") from None
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

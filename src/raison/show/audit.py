@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["AdversaryResult", "AuditReport", "AuditRow", "AuditedText", "SpreadOfTexts", "rows_of"]
+__all__ = ["AdversaryResult", "AuditReport", "AuditRow", "AuditedText", "SpreadOfTexts", "audit_rows"]
 
 PartT = TypeVar("PartT", covariant=True)
 
@@ -149,7 +149,7 @@ class AuditRow:
         return cls(name, mean_and_deviation(spread), interval_and_texts(spread))
 
 
-def rows_of(audit: AuditReport) -> Iterator[AuditRow]:
+def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
     """All that was measured."""
     yield from rows_of_accuracy(audit)
     for name, spread in audit.agreement.by_title().items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["CompatibilityReport", "MarginalisedToken", "RepeatedAtPosition", "SubsetPerplexity", "kept_tokens"]
+__all__ = ["CompatibilityReport", "MarginalisedToken", "RepeatedAtPosition", "SubsetPerplexity", "size_in_words"]
 
 
 class SubsetPerplexity(Protocol):
@@ -67,6 +67,6 @@ class CompatibilityReport(Protocol):
     def truth(self) -> Sequence[MarginalisedToken]: ...
 
 
-def kept_tokens(subset: SubsetPerplexity) -> str:
+def size_in_words(subset: SubsetPerplexity) -> str:
     """How many tokens are kept, as it is printed."""
     return "all" if subset.size is None else str(subset.size)

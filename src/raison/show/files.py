@@ -46,7 +46,7 @@ def read_saved(path: Path) -> Saved:
 def read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return limits.read(file, limits.FILE, repr(str(path))).decode("utf-8-sig")
+            return limits.read_at_most(file, limits.FILE, repr(str(path))).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:

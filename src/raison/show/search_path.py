@@ -69,7 +69,7 @@ def path(explanation: Explanation, dots: str = "…") -> list[Step]:
             added=unit_names(explanation, step.added, dots),
             removed=unit_names(explanation, step.removed, dots),
             size=step.size,
-            figure=figure(step.value, step.probability),
+            figure=value_of_step_in_words(step.value, step.probability),
             weight=bar_length(step.probability, highest),
             enough=step.sufficient,
             rivals=rivals_of(explanation, step, to_probability, dots),
@@ -83,7 +83,7 @@ def path(explanation: Explanation, dots: str = "…") -> list[Step]:
             added="",
             removed="",
             size=len(explanation.units),
-            figure=figure(certificate.full_value, certificate.full_probability),
+            figure=value_of_step_in_words(certificate.full_value, certificate.full_probability),
             weight=bar_length(certificate.full_probability, highest),
             enough=certificate.status != "impossible",
         )
@@ -107,7 +107,7 @@ def rivals_of(
     for unit, value in step.candidates:
         if unit not in moved:
             probability = None if to_probability is None else to_probability(value)
-            rivals.append((unit_names(explanation, [unit], dots), figure(value, probability)))
+            rivals.append((unit_names(explanation, [unit], dots), value_of_step_in_words(value, probability)))
     return tuple(rivals)
 
 
@@ -118,7 +118,7 @@ def bar_length(probability: float | None, highest: float) -> float | None:
     return probability / highest
 
 
-def figure(value: float | None, probability: float | None) -> str:
+def value_of_step_in_words(value: float | None, probability: float | None) -> str:
     """A step's number: its probability where there is one."""
     if probability is not None:
         return percent(probability)

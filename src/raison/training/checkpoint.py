@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from raison.core.errors import InputError, RaisonError
+from raison.core.errors import InputError, RaisonError, first_line_of
 from raison.core.files import remove_half_written, write_whole
 from raison.core.outputs import check_folder
 from raison.training.course import Course, Fitted
@@ -20,7 +20,6 @@ __all__ = [
     "OWN",
     "Unsaved",
     "check_free",
-    "first_line",
     "on_cpu",
     "other_setting",
     "prepared",
@@ -71,12 +70,7 @@ def reason_of(error: Exception) -> str:
     """What the system says about a failed write, or else the first line of what the library says."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return first_line(error)
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its name where it has none."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return first_line_of(error)
 
 
 # -- the folder -----------------------------------------------------------------------------------------------
@@ -147,7 +141,7 @@ def restore_checkpoint(
         settings, done, values = state["settings"], Fitted(**state["done"]), state["trained"]
         same_frozen = state["frozen"] == frozen
     except Exception as error:  # torch has no one error for a file that it can't read
-        raise InputError(f"{path} can't be read ({first_line(error)}): delete it to start anew.") from error
+        raise InputError(f"{path} can't be read ({first_line_of(error)}): delete it to start anew.") from error
     other = other_setting(course.settings, settings)
     if other is not None:
         raise InputError(f"{path} was made with another {other}: delete it, or give its settings to go on with it.")

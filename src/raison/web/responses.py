@@ -83,7 +83,7 @@ def line_of_event(event: Event) -> bytes:
     if isinstance(event, Progress):
         return json_bytes({"progress": vars(event)}) + b"\n"
     if isinstance(event, Failure):
-        status = status_of(event.error)
+        status = http_status_of(event.error)
         return json_bytes({"error": sentence_of(event.error), "status": status}) + b"\n"
     if isinstance(event.value, Response):
         return json_bytes({"file": file_in_json(event.value)}) + b"\n"
@@ -98,7 +98,7 @@ def file_in_json(response: Response) -> dict[str, str]:
 def failure_response(error: BaseException) -> JSONResponse:
     """A sentence with the status that fits."""
     headers = {"retry-after": str(error.seconds)} if isinstance(error, Busy) else None
-    return JSONResponse({"error": sentence_of(error)}, status_of(error), headers)
+    return JSONResponse({"error": sentence_of(error)}, http_status_of(error), headers)
 
 
 def sentence_of(error: BaseException) -> str:
@@ -108,7 +108,7 @@ def sentence_of(error: BaseException) -> str:
     return f"raison made a mistake of its own ({type(error).__name__}): report it."
 
 
-def status_of(error: BaseException) -> int:
+def http_status_of(error: BaseException) -> int:
     """The HTTP status of an error."""
     if isinstance(error, Busy):
         return 429

@@ -14,13 +14,13 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["protocol"]
+__all__ = ["http_protocol"]
 
 SLOWEST = 1024  # bytes a second of an answer that a client has to read
 BUFFER = 2**16  # bytes of an answer in the kernel, where nobody sees whether they are read
 
 
-def protocol(patience: float, connections: int) -> type[H11Protocol]:
+def http_protocol(patience: float, connections: int) -> type[H11Protocol]:
     """uvicorn's HTTP with a deadline for the head of every request, a slowest pace of reading the answer, and a limit
     on connections."""
 

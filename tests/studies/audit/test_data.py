@@ -7,7 +7,7 @@ import pytest
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.load import load
-from raison.show.audit import rows_of
+from raison.show.audit import audit_rows
 from raison.studies.audit.run import audit
 from tests.helpers.small_classifiers import SMALL, reviews
 
@@ -47,5 +47,5 @@ def test_labels_are_known_in_any_case_and_broken_records_can_be_left_out(taught,
     plain = audit(model, reviews(20), deep=2, show=0)
     assert (found.accuracy, found.count, found.f1_of) == (plain.accuracy, 20, "positive")
     assert "1 broken records were left out." in found.notes
-    told = {row.name: row.about for row in rows_of(found)}
+    told = {row.name: row.about for row in audit_rows(found)}
     assert told["F1"] == "of positive"

@@ -21,7 +21,7 @@ from raison.metrics.attention import (
     permuted_attention,
 )
 from raison.models.load import load
-from raison.show.audit import rows_of
+from raison.show.audit import audit_rows
 from raison.show.html.audit import audit_page
 from raison.studies.audit.importance import state_gradients, state_removals
 from raison.studies.audit.run import audit
@@ -135,7 +135,7 @@ def test_texts_of_one_class_and_texts_without_words(taught):
     negative = [e for e in reviews(40) if e.label == "negative"]
     found = audit(model, negative, deep=4, show=0)
     assert np.isnan(found.f1) and found.accuracy == 1 and json.loads(found.to_json())["f1"] is None
-    rows = {row.name: (row.value, row.about) for row in rows_of(found)}
+    rows = {row.name: (row.value, row.about) for row in audit_rows(found)}
     assert rows["F1"] == ("–", "not defined: no text is positive") and "F1 with uniform attention" not in rows
     assert "accuracy with uniform attention" in rows and "nan" not in " ".join(found.verdict())
     empty = [Example("[SEP] [CLS]", label="negative"), Example("[PAD]", label="positive")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from raison.core.errors import InputError
-from raison.studies.reproduce.recipe_lines import LINES, add_line, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, add_line, read_recipe_lines
 from raison.studies.reproduce.run import reproduce
 
 
@@ -24,7 +24,7 @@ def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
     with (tmp_path / LINES).open("a") as file:
         file.write('{"data": "sst"')
     add_line(tmp_path, {**line, "seed": 1})
-    assert read_lines(tmp_path) == {("sst", "plmr"): {0: line, 1: {**line, "seed": 1}}}
+    assert read_recipe_lines(tmp_path) == {("sst", "plmr"): {0: line, 1: {**line, "seed": 1}}}
     with pytest.raises(InputError, match="are not what recipes/rationalizers.py writes"):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
     with pytest.raises(InputError, match="is no folder, and states are read from models"):
@@ -57,4 +57,4 @@ def test_a_full_disk_is_told_and_costs_one_line(tmp_path, monkeypatch):
         add_line(tmp_path, {**line, "seed": 1})
     monkeypatch.undo()
     add_line(tmp_path, {**line, "seed": 2})
-    assert sorted(read_lines(tmp_path)["sst", "plmr"]) == [0, 2]
+    assert sorted(read_recipe_lines(tmp_path)["sst", "plmr"]) == [0, 2]

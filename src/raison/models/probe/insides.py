@@ -15,7 +15,7 @@ from raison.core.records import Encoding, Target
 from raison.models.attention.products import name_of
 from raison.models.probe.views import (
     chunk_of_whole_texts,
-    first_line,
+    error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
     relative_gap,
@@ -45,7 +45,7 @@ def insides(model: TransformersModel, encoding: Encoding, target: Target) -> set
         if attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1) and "hidden" in offers:
             offers.add("attention")
     except Exception as error:  # the code of any model runs here, and what can't be recorded is not offered
-        log.info("%s: not everything can be recorded (%s)", model.name, first_line(error))
+        log.info("%s: not everything can be recorded (%s)", model.name, error_in_one_line(error))
     return offers
 
 
@@ -116,6 +116,6 @@ def heads_hold(model: TransformersModel, encoding: Encoding, target: Target) -> 
         viewed = outcomes_of_view(runner, chunk, every_second_head)
         literal = outcomes_of_plain_model(runner, chunk, watch=HeadsOff(every_second_head)).logits
     except Exception as error:  # the code of any model runs here
-        log.info("%s: heads can't be switched off (%s)", model.name, first_line(error))
+        log.info("%s: heads can't be switched off (%s)", model.name, error_in_one_line(error))
         return False
     return relative_gap(literal, viewed) <= tolerance(runner.loaded.dtype)

@@ -15,7 +15,7 @@ from raison.models.probe.removals import prefixes_can_be_shared, working_removal
 from raison.models.probe.subject import disguised, subject
 from raison.models.probe.views import (
     chunk_of_whole_texts,
-    first_line,
+    error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
     relative_gap,
@@ -45,7 +45,7 @@ def probe(model: TransformersModel) -> TransformersModel:
     except RaisonError:
         raise
     except Exception as error:  # the code of any model runs here
-        raise ModelError(f"{model.name} can't run a plain sentence ({first_line(error)}).") from error
+        raise ModelError(f"{model.name} can't run a plain sentence ({error_in_one_line(error)}).") from error
     check_answers(runner, plain.logits, viewed, users)
 
     if not batches_hold(runner, encoding, target, viewed):

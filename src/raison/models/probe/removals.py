@@ -10,7 +10,7 @@ import torch
 
 from raison.core.records import Encoding, Example, Target
 from raison.models.probe.subject import attention_spans, disguised, first_target
-from raison.models.probe.views import first_line, tolerance
+from raison.models.probe.views import error_in_one_line, tolerance
 from raison.models.protocol import REMOVALS, Question
 from raison.models.runner.score_cache import Memory
 from raison.models.transformers_model import TransformersModel
@@ -68,7 +68,7 @@ def values_if_hidden(
         (found,) = model.score([question], removal=removal)
         others = [scored.value for scored in model.score(disguises, removal=removal)]
     except Exception as error:  # the code of any model runs here
-        log.info("%s: can't remove by %s (%s)", model.name, removal, first_line(error))
+        log.info("%s: can't remove by %s (%s)", model.name, removal, error_in_one_line(error))
         return None
     if not np.isfinite(found.value).all():
         return None
@@ -105,7 +105,7 @@ def wide_spans_hold(model: TransformersModel, length: int) -> bool:
     try:
         return all(border_holds(model, span) for span in wide)
     except Exception as error:  # the code of any model runs here
-        log.info("%s: can't look beyond its windows (%s)", model.name, first_line(error))
+        log.info("%s: can't look beyond its windows (%s)", model.name, error_in_one_line(error))
         return False
 
 
@@ -152,7 +152,7 @@ def prefixes_can_be_shared(model: TransformersModel, encoding: Encoding, target:
         model.score([replace(question, keep=question.keep[:2])], memory=memory)
         (packed,) = model.score([question], memory=memory)
     except Exception as error:  # the code of any model runs here
-        log.info("%s: prefixes can't be shared (%s)", model.name, first_line(error))
+        log.info("%s: prefixes can't be shared (%s)", model.name, error_in_one_line(error))
         return False
     (literal,) = model.score([question], removal="delete")
     return same(model, literal.value, packed.value)

@@ -17,9 +17,14 @@ from raison.models.runner.batching import Chunk, pieces_of_whole_texts
 from raison.models.runner.runner import Runner
 
 __all__ = [
-    "chunk_of_whole_texts", "difference", "first_line", "outcomes_of_plain_model", "outcomes_of_view", "relative_gap",
+    "chunk_of_whole_texts",
+    "difference",
+    "error_in_one_line",
+    "outcomes_of_plain_model",
+    "outcomes_of_view",
+    "relative_gap",
     "tolerance",
-]  # fmt: skip
+]
 
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4}
 COARSE_TOLERANCE = 5e-2
@@ -30,7 +35,7 @@ def tolerance(dtype: torch.dtype) -> float:
     return TOLERANCES.get(dtype, COARSE_TOLERANCE)
 
 
-def first_line(error: BaseException) -> str:
+def error_in_one_line(error: BaseException) -> str:
     """The first words of an error, on one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from raison.show.compatibility import CompatibilityReport, kept_tokens
+from raison.show.compatibility import CompatibilityReport, size_in_words
 from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_frame
 from raison.show.figure.savefig import save_figure
 from raison.show.scale import HUES
@@ -56,7 +56,7 @@ def draw_subsets(axes: Axes, report: CompatibilityReport) -> None:
     axes.annotate("frequencies alone", end, ha="right", va="bottom", color=QUIET, fontsize="small")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")  # powers would be typeset as formulas
-    axes.set_xticks(places, [kept_tokens(subset) for subset in subsets])
+    axes.set_xticks(places, [size_in_words(subset) for subset in subsets])
     axes.set_xlabel("kept tokens")
     axes.set_title("perplexity", loc="left", fontsize="medium")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from raison.show.audit import AuditedText, AuditReport, SpreadOfTexts, rows_of
+from raison.show.audit import AuditedText, AuditReport, SpreadOfTexts, audit_rows
 from raison.show.html.audit_plots import adversaries_plot, histogram, words_plot
 from raison.show.html.document import STYLE, colour_rules, page_without_script, safe_text
 from raison.show.scale import HUES
@@ -60,7 +60,7 @@ def verdict_section(audit: AuditReport, title: str) -> Iterator[str]:
 def table_section(audit: AuditReport) -> Iterator[str]:
     """All numbers."""
     yield TABLE_HEAD
-    for row in rows_of(audit):
+    for row in audit_rows(audit):
         yield f"<tr><td>{safe_text(row.name)}</td><td>{safe_text(row.value)}</td><td>{safe_text(row.about)}</td></tr>"
     yield "</table></div>"
 

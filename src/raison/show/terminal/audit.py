@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.audit import AuditReport, rows_of
+from raison.show.audit import AuditReport, audit_rows
 from raison.show.scoreboard import warning_of_few
 from raison.show.wording import clean
 
@@ -24,7 +24,7 @@ def render_audit(audit: AuditReport, console: Console) -> None:
     table.add_column(clean(f"{audit.model} on {audit.data}"))
     table.add_column("", justify="right")
     table.add_column("")
-    for row in rows_of(audit):
+    for row in audit_rows(audit):
         table.add_row(clean(row.name), row.value, Text(clean(row.about), style="dim"))
     console.print()
     console.print(table)

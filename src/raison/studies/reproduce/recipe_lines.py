@@ -14,7 +14,7 @@ from typing import Any
 from raison.core import limits
 from raison.core.errors import InputError
 
-__all__ = ["LINES", "add_line", "read_lines"]
+__all__ = ["LINES", "add_line", "read_recipe_lines"]
 
 LINES = "numbers.jsonl"  # in the folder that a recipe fills
 
@@ -39,7 +39,7 @@ def add_line(folder: Path, line: Line) -> None:
             raise InputError(f"A line can't be written to {file.name!r}: make room, and give the command again.")
 
 
-def read_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
+def read_recipe_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
     """(data, kind of model) -> seed -> its line; `place` is the file, which may be packed (.xz), or its folder."""
     file = place / LINES if place.is_dir() else place
     if not file.is_file():

@@ -20,7 +20,7 @@ from raison.studies.audit.word_by_word import ShownText
 from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
 from raison.studies.reproduce.experiments.audits import AuditRow, correlation_with_lambda, row_of_line
 from raison.studies.reproduce.page import section
-from raison.studies.reproduce.recipe_lines import LINES, read_lines
+from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
 from raison.studies.reproduce.run import reproduce
 
 
@@ -145,7 +145,7 @@ def test_a_suite_reads_what_there_is(tmp_path):
     assert "Not made yet: concat, residual, mlm." in first.notes
     verdict = outcomes[0].verdicts[0][1]
     assert verdict.difference == pytest.approx(0.15) and verdict.count == 2
-    assert read_lines(tmp_path) == read_lines(tmp_path / LINES)
+    assert read_recipe_lines(tmp_path) == read_recipe_lines(tmp_path / LINES)
     (tmp_path / "some.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[3:]))
     suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path / "some.jsonl")})
     assert [outcome.evaluation is not None for outcome in outcomes] == [True, False, False, False]

@@ -20,7 +20,7 @@ from raison.studies.reproduce.experiment import (
     column_field,
     experiment,
 )
-from raison.studies.reproduce.recipe_lines import read_lines
+from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
 __all__ = ["AuditRow", "audit_tables", "audited_kinds", "correlation_with_lambda", "row_of_line"]
 
@@ -116,7 +116,7 @@ def audit_tables(trial: Trial) -> Evaluation:
 
 def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
     """The kind of model of each method, which is a folder, or folder:kind of adversary."""
-    lines = read_lines(Path(str(trial.model)))
+    lines = read_recipe_lines(Path(str(trial.model)))
     kinds = {}
     for title, method in trial.methods.items():
         name, _, adversary = method.partition(":")

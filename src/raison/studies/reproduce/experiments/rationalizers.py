@@ -30,7 +30,7 @@ from raison.studies.reproduce.rationalizer_lines import (
     TokenCounts,
     pooled_f1,
 )
-from raison.studies.reproduce.recipe_lines import read_lines
+from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
 __all__ = ["RationalizerRow", "rationalizer_tables"]
 
@@ -129,7 +129,7 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
 
 def judged_seeds(trial: Trial) -> dict[str, list[JudgedSeed]]:
     """All seeds of each method: a kind of model, or kind:method for rationales that a method finds in it."""
-    lines = read_lines(Path(str(trial.model)))
+    lines = read_recipe_lines(Path(str(trial.model)))
     seeds: dict[str, list[JudgedSeed]] = {}
     for title, spec in trial.methods.items():
         kind, _, method = spec.partition(":")

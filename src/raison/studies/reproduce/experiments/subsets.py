@@ -57,14 +57,16 @@ def random_subsets(trial: Trial) -> Evaluation:
         rows.append(LossBySize({size: mean_loss(losses, size) for size in (*sizes, None)}))
         evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
 
-    columns = [Column(column_key(size), f"mean −log f given {kept_tokens(size)}", False) for size in (*sizes, None)]
+    columns = [
+        Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False) for size in (*sizes, None)
+    ]
     (title,) = trial.methods
     evaluation = build_evaluation(trial, columns, {title: rows}, data=run.data)
     perplexities = []
     for size in (*sizes, None):
         mean = evaluation.cell(title, column_key(size)).value
         if mean is not None:
-            perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens(size)}")
+            perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens_in_words(size)}")
     return replace(evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",))
 
 
@@ -72,7 +74,7 @@ def column_key(size: Size) -> str:
     return "all" if size is None else f"of_{size}"
 
 
-def kept_tokens(size: Size) -> str:
+def kept_tokens_in_words(size: Size) -> str:
     """What is kept, in words."""
     if size is None:
         return "the whole context"
