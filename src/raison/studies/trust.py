@@ -15,7 +15,7 @@ from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.records import Explanation
-from raison.core.registry import methods, metrics, searches
+from raison.core.registry import methods, metrics
 from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
@@ -23,6 +23,7 @@ from raison.metrics.base import Metric, Numbers, Subject
 from raison.metrics.rank_correlation import spearman
 from raison.metrics.runner import measure
 from raison.models.protocol import Model
+from raison.studies.method_lists import build_method_or_search
 from raison.studies.trust_verdict import judge
 
 __all__ = ["Trust", "trust", "trust_each"]
@@ -80,7 +81,7 @@ def trust_each(
     size = len(subjects) // len(explanations)
     for place, explanation in enumerate(explanations):
         numbers, curves = compare_with_random(built, rows[place * size : (place + 1) * size])
-        stability = stability_of(model, method_of(explanation), explanation)
+        stability = stability_of(model, build_method_or_search(explanation.method), explanation)
         verdict, sentences = judge(explanation, numbers, stability)
         results.append(Trust(verdict, tuple(sentences), numbers, curves, stability))
     return results
@@ -139,12 +140,6 @@ def with_band(lines: np.ndarray) -> dict[str, list[float]]:
         "random_low": low.tolist(),
         "random_high": high.tolist(),
     }
-
-
-def method_of(explanation: Explanation) -> Method:
-    name = Spec.parse(explanation.method).name
-    found: Method = (searches if name in searches and name not in methods else methods).build(explanation.method)
-    return found
 
 
 def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
