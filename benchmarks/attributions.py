@@ -27,9 +27,15 @@ ABOUT = "on the `sentiment` and `smollm2` models; one thread, CPU seconds, sides
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sections", type=int, nargs="*", choices=SECTIONS, default=tuple(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="a few sentences of each; prints and writes no file")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sections", type=int, nargs="*", choices=SECTIONS, default=tuple(SECTIONS)
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few sentences of each; prints and writes no file"
+    )
     given, rest = parser.parse_known_args()
     torch.set_num_threads(1)
     for number in given.sections:

@@ -42,7 +42,9 @@ def subject(length: int, config: dict[str, Any]) -> tuple[AttentionModel, Encodi
     tokenizer = words_tokenizer([text])
     made = ClassifierConfig(width=WIDTH, **config)
     model = attention_model(
-        new_classifier(made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0),
+        new_classifier(
+            made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0
+        ),
         tokenizer,
         "m",
     )
@@ -53,7 +55,9 @@ def bare(model: AttentionModel, encoding: Encoding) -> None:
     """n backward passes of the plain module."""
     ids = torch.tensor(encoding.ids)[None]
     leaf = model.hf.words(ids).detach().requires_grad_()
-    states = model.hf.encoder(leaf, torch.ones_like(ids, dtype=torch.bool), torch.arange(ids.shape[1])[None])[0]
+    states = model.hf.encoder(
+        leaf, torch.ones_like(ids, dtype=torch.bool), torch.arange(ids.shape[1])[None]
+    )[0]
     for p in range(1, len(encoding) - 1):
         torch.autograd.grad(states[p].norm(), leaf, retain_graph=True)
 
@@ -65,11 +69,15 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     length, rounds, limit = (30, 2, 20) if arguments.quick else (200, 5, None)
-    for number, part in enumerate((influences(length, rounds), whole_audit(arguments.data, limit)), 1):
+    for number, part in enumerate(
+        (influences(length, rounds), whole_audit(arguments.data, limit)), 1
+    ):
         for line in part:
             print(line)
         if not arguments.quick:
-            write("audit", "Audit: what asking whether attention explains costs", ABOUT, number, part)
+            write(
+                "audit", "Audit: what asking whether attention explains costs", ABOUT, number, part
+            )
 
 
 def influences(length: int, rounds: int) -> list[str]:
@@ -77,7 +85,10 @@ def influences(length: int, rounds: int) -> list[str]:
     for name, config in ENCODERS.items():
         model, encoding = subject(length, config)
         model.hf.requires_grad_(False)
-        sides = {"bare": partial(bare, model, encoding), "ours": partial(influence, model, encoding)}
+        sides = {
+            "bare": partial(bare, model, encoding),
+            "ours": partial(influence, model, encoding),
+        }
         spent: dict[str, list[float]] = {side: [] for side in sides}
         for action in sides.values():
             action()
@@ -86,22 +97,42 @@ def influences(length: int, rounds: int) -> list[str]:
                 spent[side].append(cpu(action))
         plain, mine = (statistics.median(spent[side]) for side in ("bare", "ours"))
         rows.append([name, f"{plain:.3f}", f"{mine:.3f}", f"{mine / plain:.2f}"])
-        held.append((f"{name}: at most 1.3 x the bare backward passes", f"{mine / plain:.2f} x", mine / plain <= 1.3))
+        held.append(
+            (
+                f"{name}: at most 1.3 x the bare backward passes",
+                f"{mine / plain:.2f} x",
+                mine / plain <= 1.3,
+            )
+        )
         log(*rows[-1])
     head = f"## 1. The influence of {length} words on {length} hidden states of {WIDTH} numbers"
-    return [head, "", *table(("encoder", "bare, CPU s", "ours, CPU s", "ratio"), rows), *verdicts(held)]
+    return [
+        head,
+        "",
+        *table(("encoder", "bare, CPU s", "ours, CPU s", "ratio"), rows),
+        *verdicts(held),
+    ]
 
 
 def whole_audit(data: Path, limit: int | None) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "m"
-        train_classifier("sst2", out=out, config={"width": WIDTH}, training={"epochs": 3}, data_dir=data)
+        train_classifier(
+            "sst2", out=out, config={"width": WIDTH}, training={"epochs": 3}, data_dir=data
+        )
         start = time.process_time()
         found = audit(str(out), "sst2", limit=limit, data_dir=data)
         spent = time.process_time() - start
     told = f"{spent:.0f} CPU s, {1000 * spent / found.count:.0f} ms for each sentence"
-    check = (f"{found.count} sentences in under 10 minutes on two cores", f"{told}, one thread", spent < 600)
-    return ["## 2. An audit of a BiLSTM on the test part of SST, no trained adversaries", *verdicts([check])]
+    check = (
+        f"{found.count} sentences in under 10 minutes on two cores",
+        f"{told}, one thread",
+        spent < 600,
+    )
+    return [
+        "## 2. An audit of a BiLSTM on the test part of SST, no trained adversaries",
+        *verdicts([check]),
+    ]
 
 
 if __name__ == "__main__":

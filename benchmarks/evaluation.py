@@ -32,7 +32,14 @@ import raison
 from raison.core.records import Example
 from raison.studies.evaluate import evaluate
 
-METHODS = ("leave_one_out", "input_x_gradient", "integrated_gradients", "attention_rollout", "gae", "random")
+METHODS = (
+    "leave_one_out",
+    "input_x_gradient",
+    "integrated_gradients",
+    "attention_rollout",
+    "gae",
+    "random",
+)
 METRICS = ("comprehensiveness", "sufficiency", "aopc", "deletion", "loo_correlation")
 STEPS = 20
 
@@ -93,7 +100,9 @@ def share(args: argparse.Namespace) -> tuple[list[str], tuple[str, str, bool]]:
     out = io.StringIO()
     pstats.Stats(profile, stream=out).sort_stats("tottime").print_stats(12)
     told = [line.split(None, 5) for line in out.getvalue().splitlines()]
-    told = [row for row in told if len(row) == 6 and row[1].replace(".", "").isdigit()]  # not its headings
+    told = [
+        row for row in told if len(row) == 6 and row[1].replace(".", "").isdigit()
+    ]  # not its headings
     rows = [(row[1], row[0], f"`{Path(row[5]).name}`") for row in told]
     lines = [
         "## 1. Whose time it is",
@@ -114,7 +123,13 @@ def six_methods(model: Any, texts: Sequence[str]) -> list[dict[str, Any]]:
         for number, one in enumerate(raison.explain(model, list(texts), method, units="token")):
             tokens, scores = list(one.units.names), np.asarray(one.scores).tolist()
             found.append(
-                {"id": str(number), "text": texts[number], "method": method, "tokens": tokens, "scores": scores}
+                {
+                    "id": str(number),
+                    "text": texts[number],
+                    "method": method,
+                    "tokens": tokens,
+                    "scores": scores,
+                }
             )
     return found
 
@@ -125,7 +140,9 @@ def written(folder: str, records: Sequence[dict[str, Any]]) -> Path:
     return file
 
 
-def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[str], tuple[str, str, bool]] | None:
+def interpreto_side(
+    args: argparse.Namespace, texts: Sequence[str]
+) -> tuple[list[str], tuple[str, str, bool]] | None:
     """Deletion and insertion of the same scores: by Interpreto, and by ours."""
     try:
         import interpreto
@@ -136,8 +153,12 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
         return None
     model = raison.load("sentiment")
     hf = named_as_classifier(model.hf)
-    explainer = interpreto.Occlusion(hf, model.tokenizer, granularity=interpreto.Granularity.TOKEN, batch_size=32)
-    empty = explainer.explain(list(texts))  # its own records, into which the scores of every method are put
+    explainer = interpreto.Occlusion(
+        hf, model.tokenizer, granularity=interpreto.Granularity.TOKEN, batch_size=32
+    )
+    empty = explainer.explain(
+        list(texts)
+    )  # its own records, into which the scores of every method are put
     records, made = six_methods(model, texts), []
     for record in records:
         one = copy.copy(empty[int(record["id"])])
@@ -152,7 +173,10 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
         ours = lambda how: evaluate(  # noqa: E731
             model, examples, metrics=specs, explanations=file, removal=how, units="token"
         )
-        best = min((4, 32, 128), key=lambda n: cpu(lambda: both(Deletion, Insertion, hf, model, made[:4], n, STEPS)))
+        best = min(
+            (4, 32, 128),
+            key=lambda n: cpu(lambda: both(Deletion, Insertion, hf, model, made[:4], n, STEPS)),
+        )
         sides = {
             "raison": lambda: ours("delete"),
             "raison, removed words become [MASK]": lambda: ours("mask_token"),
@@ -170,7 +194,11 @@ def interpreto_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[lis
         "",
         *table(("side", "CPU s", "by ours"), rows_of(times)),
     ]
-    return lines, ("at least 1.5 × faster than Interpreto's metrics", f"{ratio:.2f} ×", ratio >= 1.5)
+    return lines, (
+        "at least 1.5 × faster than Interpreto's metrics",
+        f"{ratio:.2f} ×",
+        ratio >= 1.5,
+    )
 
 
 def interleaved(sides: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
@@ -186,21 +214,28 @@ def interleaved(sides: dict[str, Callable[[], Any]], repeats: int) -> dict[str, 
 
 def ratio_of(times: dict[str, list[float]], name: str) -> float:
     """How much longer a side takes than the first one."""
-    return statistics.median(a / b for a, b in zip(times[name], next(iter(times.values())), strict=True))
+    return statistics.median(
+        a / b for a, b in zip(times[name], next(iter(times.values())), strict=True)
+    )
 
 
 def rows_of(times: dict[str, list[float]]) -> list[tuple[str, str, str]]:
     return [
-        (name, f"{statistics.median(spent):.1f}", f"{ratio_of(times, name):.2f} ×") for name, spent in times.items()
+        (name, f"{statistics.median(spent):.1f}", f"{ratio_of(times, name):.2f} ×")
+        for name, spent in times.items()
     ]
 
 
-def both(deletion: Any, insertion: Any, hf: Any, model: Any, made: Any, size: int, steps: int) -> None:
+def both(
+    deletion: Any, insertion: Any, hf: Any, model: Any, made: Any, size: int, steps: int
+) -> None:
     for kind in (deletion, insertion):
         kind(hf, model.tokenizer, batch_size=size, n_perturbations=steps).evaluate(made)
 
 
-def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[str], tuple[str, str, bool]] | None:
+def ferret_side(
+    args: argparse.Namespace, texts: Sequence[str]
+) -> tuple[list[str], tuple[str, str, bool]] | None:
     """Comprehensiveness, sufficiency and τ with leave-one-out of the same scores: by ferret, and by ours."""
     if args.ferret is None:
         log("ferret is left out: name the Python of an environment that has it with --ferret")
@@ -250,19 +285,29 @@ def ferret_side(args: argparse.Namespace, texts: Sequence[str]) -> tuple[list[st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     parser.add_argument("--sentences", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--sections", type=int, nargs="*", choices=(1, 2, 3), default=(1, 2, 3))
-    parser.add_argument("--ferret", type=Path, help="the Python of an environment with ferret-xai, for section 3")
-    parser.add_argument("--quick", action="store_true", help="a few sentences; prints and writes no file")
+    parser.add_argument(
+        "--ferret", type=Path, help="the Python of an environment with ferret-xai, for section 3"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few sentences; prints and writes no file"
+    )
     args = parser.parse_args()
     if args.quick:
         args.sentences, args.repeats = 8, 1
     torch.set_num_threads(1)
     texts = sentences(args.data, args.sentences)
-    sides = {1: lambda: share(args), 2: lambda: interpreto_side(args, texts), 3: lambda: ferret_side(args, texts)}
+    sides = {
+        1: lambda: share(args),
+        2: lambda: interpreto_side(args, texts),
+        3: lambda: ferret_side(args, texts),
+    }
     for number in args.sections:
         found = sides[number]()
         if found is None:

@@ -39,7 +39,9 @@ def bare(model, work) -> None:
 
 def shapes(model, questions) -> list[tuple[int, int]]:
     """The batches that score will run, as shapes: the bare model does the same amount of work in the same batches."""
-    plan = [p for n, q in enumerate(questions) for p in pieces(n, q.encoding, q.target, q.keep, True)]
+    plan = [
+        p for n, q in enumerate(questions) for p in pieces(n, q.encoding, q.target, q.keep, True)
+    ]
     return [(c.rows, c.lengths[0]) for c in chunks(plan, model.budget, model.runner.row_cost)]
 
 
@@ -55,7 +57,9 @@ def compare(name, model, ours, work, repeats):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
@@ -72,7 +76,15 @@ def main() -> None:
         full = [(68, len(encoding))] * (2000 // 68) + [(2000 % 68, len(encoding))]
         work = shapes(model, questions) if removal == "delete" else full
         name = f"score, 2,000 keep-masks of {len(encoding)} tokens, removal {removal}"
-        rows.append(compare(name, model, lambda r=removal, q=questions: model.score(q, removal=r), work, args.repeats))
+        rows.append(
+            compare(
+                name,
+                model,
+                lambda r=removal, q=questions: model.score(q, removal=r),
+                work,
+                args.repeats,
+            )
+        )
 
     writer = raison.load("smollm2")
     long = writer.encode([raison.Example(" ".join([TEXT] * 16))])[0]
@@ -81,7 +93,15 @@ def main() -> None:
     keep[np.arange(3), [5, 50, 500]] = False
     questions = [Question(long, goal, keep)]
     name = f"score, 3 keep-masks of {len(long)} tokens, smollm2, removal delete"
-    rows.append(compare(name, writer, lambda q=questions: writer.score(q), shapes(writer, questions), args.repeats))
+    rows.append(
+        compare(
+            name,
+            writer,
+            lambda q=questions: writer.score(q),
+            shapes(writer, questions),
+            args.repeats,
+        )
+    )
 
     texts = sentences(args.data, 100)
     found = raison.explain(model, texts, method="leave_one_out")
@@ -92,7 +112,15 @@ def main() -> None:
         questions.append(Question(one.encoding, one.target, one.units.keep(chosen)))
     work = shapes(model, questions)
     name = "leave_one_out by words, 100 SST-2 sentences, whole explain() call"
-    rows.append(compare(name, model, lambda: raison.explain(model, texts, method="leave_one_out"), work, args.repeats))
+    rows.append(
+        compare(
+            name,
+            model,
+            lambda: raison.explain(model, texts, method="leave_one_out"),
+            work,
+            args.repeats,
+        )
+    )
 
     table = [
         "# score and leave_one_out against the bare model",

@@ -108,7 +108,11 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         for place, part in enumerate(value):
             yield from leaves(part, f"{path}/{place}")
-    elif isinstance(value, bool) or value is None or (isinstance(value, str) and value.startswith("sha256:")):
+    elif (
+        isinstance(value, bool)
+        or value is None
+        or (isinstance(value, str) and value.startswith("sha256:"))
+    ):
         yield path, value
     elif isinstance(value, (int, float)):
         yield path, value if math.isfinite(value) else str(value)
@@ -133,9 +137,15 @@ def tiny_models() -> Iterator[tuple[str, Any]]:
         request = {"target": "the old town"} if task == "seq2seq" else {}
         for name in methods:
             if name not in searches:
-                yield f"tiny/{family}/{task}/{name}", outcome(raison.explain, model, text, name, **request)
+                yield (
+                    f"tiny/{family}/{task}/{name}",
+                    outcome(raison.explain, model, text, name, **request),
+                )
         for name in searches:
-            yield f"tiny/{family}/{task}/{name}", outcome(raison.rationalize, model, text, name, **request)
+            yield (
+                f"tiny/{family}/{task}/{name}",
+                outcome(raison.rationalize, model, text, name, **request),
+            )
 
 
 def reviews(count: int) -> list[Any]:
@@ -160,14 +170,20 @@ def real_models() -> Iterator[tuple[str, Any]]:
         yield f"sentiment/{name}", outcome(raison.explain, sentiment, texts, name)
     for name in ("refined", "exact"):
         request = {"sufficient": "probability(tau=0.6)"}
-        yield f"sentiment/{name}", outcome(raison.rationalize, sentiment, texts[:8], name, **request)
+        yield (
+            f"sentiment/{name}",
+            outcome(raison.rationalize, sentiment, texts[:8], name, **request),
+        )
     short = [" ".join(text.split()[:14]) for text in texts]
     for name in ("leave_one_out", "input_x_gradient", "cp_lrp"):
         yield f"smollm2/{name}", outcome(raison.explain, writer, short, name)
     for name in ("greedy", "refined"):
         yield f"smollm2/{name}", outcome(raison.rationalize, writer, short, name)
     passages = {str(place): text for place, text in enumerate(texts[:4])}
-    yield "smollm2/ground", outcome(raison.ground, writer, "Is the film good?", passages, generate=6)
+    yield (
+        "smollm2/ground",
+        outcome(raison.ground, writer, "Is the film good?", passages, generate=6),
+    )
 
 
 def table(path: Path, count: int, seed: int) -> str:
@@ -178,14 +194,19 @@ def table(path: Path, count: int, seed: int) -> str:
         out.writerow(["text", "label"])
         for _ in range(count):
             label = ("negative", "positive")[int(rng.integers(2))]
-            words = [str(rng.choice(LABELLED[label])), *rng.choice("the film a story and of it was".split(), 7)]
+            words = [
+                str(rng.choice(LABELLED[label])),
+                *rng.choice("the film a story and of it was".split(), 7),
+            ]
             out.writerow([" ".join(map(str, rng.permutation(words))), label])
     return f"{path}(text=text, label=label)"
 
 
 def command(*arguments: str) -> str:
     """What `raison ARGUMENTS` prints."""
-    found = subprocess.run([sys.executable, "-m", "raison", *arguments], capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-m", "raison", *arguments], capture_output=True, text=True
+    )
     if found.returncode:
         raise SystemExit(f"raison {' '.join(arguments)}: {found.stderr[-2000:]}")
     return found.stdout
@@ -215,29 +236,88 @@ def long_work_in(folder: Path) -> Iterator[tuple[str, Any]]:
     train, test = table(folder / "train.csv", 160, 1), table(folder / "test.csv", 24, 2)
     classifier, tied = folder / "classifier", folder / "tied"
     common = ("--epochs", "2", "--width", "16", "--data-dir", str(folder))
-    command("train", "classifier", "-d", train, "--out", str(classifier), "--normalizer", "entmax(alpha=1.5)", *common)
-    command("train", "classifier", "-d", train, "--out", str(tied), "--tying", "1", "--encoder", "transformer", *common)
+    command(
+        "train",
+        "classifier",
+        "-d",
+        train,
+        "--out",
+        str(classifier),
+        "--normalizer",
+        "entmax(alpha=1.5)",
+        *common,
+    )
+    command(
+        "train",
+        "classifier",
+        "-d",
+        train,
+        "--out",
+        str(tied),
+        "--tying",
+        "1",
+        "--encoder",
+        "transformer",
+        *common,
+    )
     yield "train/classifier", weights(classifier)
     yield "train/tied", weights(tied)
 
     chooser = folder / "chooser"
-    command("train", "rationalizer", "-d", train, "--out", str(chooser), "--epochs", "2", "--sparsity", "0.3")
+    command(
+        "train",
+        "rationalizer",
+        "-d",
+        train,
+        "--out",
+        str(chooser),
+        "--epochs",
+        "2",
+        "--sparsity",
+        "0.3",
+    )
     yield "train/rationalizer", weights(chooser)
-    own = [json.loads(line) for line in command("explain", TEXT, "-m", str(chooser), "--json").splitlines()]
+    own = [
+        json.loads(line)
+        for line in command("explain", TEXT, "-m", str(chooser), "--json").splitlines()
+    ]
     yield "train/rationalizer/own", own
 
     text = folder / "text.txt"
     text.write_text("\n\n".join(example.text for example in reviews(60)))
     settings = ("--steps", "4", "--lora", "2", "--length", "32", "--batch", "2")
-    command("train", "compatibility", "-d", str(text), "--out", str(folder / "able"), "-m", "stories15m", *settings)
+    command(
+        "train",
+        "compatibility",
+        "-d",
+        str(text),
+        "--out",
+        str(folder / "able"),
+        "-m",
+        "stories15m",
+        *settings,
+    )
     yield "train/compatibility", weights(folder / "able")
 
     settings = ("--permutations", "2", "--adversary", "frozen", "--epochs", "2", "--show", "2")
-    audited = command("audit", "-m", str(classifier), "-d", test, "--train", train, "--json", *settings)
+    audited = command(
+        "audit", "-m", str(classifier), "-d", test, "--train", train, "--json", *settings
+    )
     yield "audit", json.loads(audited)
 
     run = folder / "run"
-    wanted = ("-M", "leave_one_out", "-M", "gae", "-M", "refined", "--metric", "comprehensiveness", "--metric", "aopc")
+    wanted = (
+        "-M",
+        "leave_one_out",
+        "-M",
+        "gae",
+        "-M",
+        "refined",
+        "--metric",
+        "comprehensiveness",
+        "--metric",
+        "aopc",
+    )
     command("run", "--out", str(run), "-m", "sentiment", "-d", "reviews", "--limit", "12", *wanted)
     command("store", "export", str(run), str(folder / "run.parquet"))
     rows = pyarrow.parquet.read_table(folder / "run.parquet").to_pylist()
@@ -281,17 +361,25 @@ def differences(old: dict[str, Leaves], new: dict[str, Leaves]) -> list[str]:
     for name in old.keys() & new.keys():
         before = {renamed(path): value for path, value in old[name].items() if not is_timed(path)}
         after = {path: value for path, value in new[name].items() if not is_timed(path)}
-        changed = sorted(path for path in before.keys() & after.keys() if before[path] != after[path])
+        changed = sorted(
+            path for path in before.keys() & after.keys() if before[path] != after[path]
+        )
         gone, come = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
         for path in changed[:3]:
-            found.append(f"{name}{path}: {before[path]} became {after[path]} ({len(changed)} differ)")
+            found.append(
+                f"{name}{path}: {before[path]} became {after[path]} ({len(changed)} differ)"
+            )
         if gone or come:
-            found.append(f"{name}: {len(gone)} numbers are gone {gone[:3]}, {len(come)} are new {come[:3]}")
+            found.append(
+                f"{name}: {len(gone)} numbers are gone {gone[:3]}, {len(come)} are new {come[:3]}"
+            )
     return sorted(found)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("do", choices=("write", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))

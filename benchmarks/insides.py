@@ -77,14 +77,28 @@ def section(args: argparse.Namespace) -> list[str]:
     rows: list[tuple[str, Callable[[], Any], float]] = []
     for limit, names in METHODS.items():
         for name in names:
-            rows.append((f"raison {name}", lambda name=name: raison.explain(model, texts, name), limit))
-    named = [raison.Example(text, target=target) for text, target in zip(texts, targets, strict=True)]
+            rows.append(
+                (f"raison {name}", lambda name=name: raison.explain(model, texts, name), limit)
+            )
+    named = [
+        raison.Example(text, target=target) for text, target in zip(texts, targets, strict=True)
+    ]
     rows.append(
-        ("raison input_x_gradient, target given", lambda: raison.explain(model, named, "input_x_gradient"), 1.2)
+        (
+            "raison input_x_gradient, target given",
+            lambda: raison.explain(model, named, "input_x_gradient"),
+            1.2,
+        )
     )
     for name, action in (
-        ("Captum LayerGradientXActivation, equal lengths", lambda: captum_input_x_gradient(model, work)),
-        ("Interpreto Saliency (input x gradient), batches of 16", lambda: interpreto_input_x_gradient(model, texts)),
+        (
+            "Captum LayerGradientXActivation, equal lengths",
+            lambda: captum_input_x_gradient(model, work),
+        ),
+        (
+            "Interpreto Saliency (input x gradient), batches of 16",
+            lambda: interpreto_input_x_gradient(model, texts),
+        ),
     ):
         try:
             action()
@@ -102,7 +116,14 @@ def section(args: argparse.Namespace) -> list[str]:
         seconds = statistics.median(a for a, _ in pairs)
         found.append((name, f"{seconds:.2f}", f"{ratio:.2f} ×", f"{peak():,.0f}", needed, met))
         log(found[-1])
-    head = ("what", "CPU s", "of one forward and backward pass", "peak memory so far, MB", "required", "met")
+    head = (
+        "what",
+        "CPU s",
+        "of one forward and backward pass",
+        "peak memory so far, MB",
+        "required",
+        "met",
+    )
     return [
         "## 1. Looking inside: one forward and backward pass",
         "",
@@ -113,7 +134,9 @@ def section(args: argparse.Namespace) -> list[str]:
 
 
 def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     parser.add_argument("--sentences", type=int, default=10 if quick else 100)
     parser.add_argument("--repeats", type=int, default=1 if quick else 5)

@@ -24,7 +24,18 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-__all__ = ["HERE", "cpu", "data_option", "grown", "log", "peak_of", "sentences", "table", "verdicts", "write"]
+__all__ = [
+    "HERE",
+    "cpu",
+    "data_option",
+    "grown",
+    "log",
+    "peak_of",
+    "sentences",
+    "table",
+    "verdicts",
+    "write",
+]
 
 HERE = Path(__file__).resolve().parent
 
@@ -63,7 +74,9 @@ def grown(warm: Callable[[], Any], action: Callable[[], Any]) -> float:
 def give_back() -> None:
     """Ask the allocator for what the warm-up freed, or the action would seem to need nothing."""
     gc.collect()
-    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc keeps what it keeps
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # another C library than glibc keeps what it keeps
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
@@ -102,7 +115,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def verdicts(checks: Sequence[tuple[str, str, bool]]) -> list[str]:
     """What was required, what was measured, and whether it is met."""
-    return ["", *table(("required", "measured", "met"), [(a, b, "yes" if c else "**NO**") for a, b, c in checks])]
+    return [
+        "",
+        *table(
+            ("required", "measured", "met"),
+            [(a, b, "yes" if c else "**NO**") for a, b, c in checks],
+        ),
+    ]
 
 
 def machine() -> str:
@@ -121,4 +140,6 @@ def write(name: str, title: str, about: str, number: int, lines: Sequence[str]) 
     sections[number] = "\n".join(lines).strip()
     versions = " ".join(f"{package} {version(package)}," for package in ("torch", "transformers"))
     head = f"# {title}\n\n`python benchmarks/{name}.py` {about}\n{machine()}, {versions[:-1]}."
-    results.write_text("\n\n".join([head, *(sections[n] for n in sorted(sections))]) + "\n", encoding="utf-8")
+    results.write_text(
+        "\n\n".join([head, *(sections[n] for n in sorted(sections))]) + "\n", encoding="utf-8"
+    )

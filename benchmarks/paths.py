@@ -90,7 +90,9 @@ def bare(model: Any, texts: Sequence[str]) -> None:
                 own, absent = (table(ids[0]).detach() for ids in pairs[number])
                 rows.append(torch.lerp(absent, own, place))
             batch = torch.stack(rows).requires_grad_(True)
-            logits = hf(inputs_embeds=batch, attention_mask=torch.ones(batch.shape[:2], dtype=torch.long)).logits
+            logits = hf(
+                inputs_embeds=batch, attention_mask=torch.ones(batch.shape[:2], dtype=torch.long)
+            ).logits
             torch.autograd.grad(logits[:, 0].sum(), batch)
 
 
@@ -110,7 +112,12 @@ def captum(model: Any, together: bool, size: int | None, texts: Sequence[str]) -
             best = forward(ids, mask).argmax(-1)
         how = {} if size is None else {"internal_batch_size": max(size, len(group))}
         found = method.attribute(
-            ids, baselines=absent, target=best, additional_forward_args=(mask,), n_steps=STEPS, **how
+            ids,
+            baselines=absent,
+            target=best,
+            additional_forward_args=(mask,),
+            n_steps=STEPS,
+            **how,
         )
         for number, row in zip(group, found.sum(-1).detach().double().numpy(), strict=True):
             scores[number] = row
@@ -131,14 +138,23 @@ def candidates(model: Any) -> dict[str, list[Side]]:
     return {
         "": [
             Side("raison, adaptive", partial(ours, model, "integrated_gradients")),
-            Side(f"raison, {STEPS} midpoints", partial(ours, model, f"integrated_gradients(steps={STEPS})")),
+            Side(
+                f"raison, {STEPS} midpoints",
+                partial(ours, model, f"integrated_gradients(steps={STEPS})"),
+            ),
             Side(f"bare model, {STEPS} points", partial(bare, model)),
         ],
         "captum": [
             Side(f"Captum, {STEPS} steps", partial(captum, model, False, None)),
-            *(Side(f"Captum, internal batches of {n}", partial(captum, model, False, n)) for n in BATCHES),
+            *(
+                Side(f"Captum, internal batches of {n}", partial(captum, model, False, n))
+                for n in BATCHES
+            ),
             Side("Captum, equal lengths together", partial(captum, model, True, None)),
-            *(Side(f"Captum, equal lengths, batches of {n}", partial(captum, model, True, n)) for n in BATCHES),
+            *(
+                Side(f"Captum, equal lengths, batches of {n}", partial(captum, model, True, n))
+                for n in BATCHES
+            ),
         ],
         "interpreto": [
             Side(f"Interpreto, {STEPS} points", partial(interpreto, model, 4)),
@@ -159,7 +175,10 @@ def sides_of(model: Any, few: Sequence[str]) -> list[Side]:
         except Exception as error:  # not installed, or not for this model
             log(f"{library} is left out: {type(error).__name__}: {error}")
             continue
-        times = {side.name: min(cpu(lambda side=side: side.run(few)) for _ in range(2)) for side in made[1:]}
+        times = {
+            side.name: min(cpu(lambda side=side: side.run(few)) for _ in range(2))
+            for side in made[1:]
+        }
         log(times)
         best = min(made[1:], key=lambda side: times[side.name])
         found += [made[0], Side(best.name + BEST, best.run)]
@@ -174,16 +193,24 @@ def ends(model: Any, texts: Sequence[str]) -> np.ndarray:
     found = []
     with torch.no_grad():
         for text in texts:
-            own, absent = (model.hf(input_ids=ids).logits[0] for ids in ids_of(model.tokenizer, text))
+            own, absent = (
+                model.hf(input_ids=ids).logits[0] for ids in ids_of(model.tokenizer, text)
+            )
             best = int(own.argmax())
             found.append(float(own[best] - absent[best]))
     return np.array(found)
 
 
-def quality(scores: Sequence[np.ndarray], fine: Sequence[np.ndarray], totals: np.ndarray) -> list[str]:
+def quality(
+    scores: Sequence[np.ndarray], fine: Sequence[np.ndarray], totals: np.ndarray
+) -> list[str]:
     """Gaps, mean and largest, and how far the scores are from the fine ones, in per cent."""
-    gaps = np.array([abs(s.sum() - total) / abs(total) for s, total in zip(scores, totals, strict=True)])
-    apart = np.array([np.linalg.norm(s - f) / np.linalg.norm(f) for s, f in zip(scores, fine, strict=True)])
+    gaps = np.array(
+        [abs(s.sum() - total) / abs(total) for s, total in zip(scores, totals, strict=True)]
+    )
+    apart = np.array(
+        [np.linalg.norm(s - f) / np.linalg.norm(f) for s, f in zip(scores, fine, strict=True)]
+    )
     return [f"{100 * x:.2f}" for x in (gaps.mean(), gaps.max(), apart.mean(), apart.max())]
 
 
@@ -195,7 +222,12 @@ def peak(args: argparse.Namespace) -> float:
     """By how many MB the largest resident size grows when one side runs by itself."""
     model = raison.load("sentiment")
     texts = sentences(args.data, args.sentences)
-    run = next(s.run for made in candidates(model).values() for s in made if s.name == args.peak.removesuffix(BEST))
+    run = next(
+        s.run
+        for made in candidates(model).values()
+        for s in made
+        if s.name == args.peak.removesuffix(BEST)
+    )
     return grown(lambda: run(texts[:1]), lambda: run(texts))
 
 
@@ -226,9 +258,25 @@ def section(args: argparse.Namespace) -> list[str]:
         told = ["-"] * 4 if side.found is None else quality(side.found, fine, totals)
         ratio = statistics.median(a / b for a, b in zip(side.seconds, first.seconds, strict=True))
         points = "-" if side.points is None else f"{side.points:.1f}"
-        told_too = ("--peak", side.name, "--data", str(args.data), "--sentences", str(min(20, args.sentences)))
+        told_too = (
+            "--peak",
+            side.name,
+            "--data",
+            str(args.data),
+            "--sentences",
+            str(min(20, args.sentences)),
+        )
         memory = peak_of(__file__, *told_too) if args.memory else "-"
-        rows.append((side.name, points, f"{statistics.median(side.seconds):.1f}", f"{ratio:.2f} ×", memory, *told))
+        rows.append(
+            (
+                side.name,
+                points,
+                f"{statistics.median(side.seconds):.1f}",
+                f"{ratio:.2f} ×",
+                memory,
+                *told,
+            )
+        )
     head = (
         "side",
         "points",
@@ -258,7 +306,10 @@ def section(args: argparse.Namespace) -> list[str]:
 
 def required(sides: Sequence[Side], rows: Sequence[Sequence[str]]) -> list[str]:
     """What was asked of this release, and whether it is so."""
-    at = {side.name.partition(",")[0] + ("*" if side.name.endswith(BEST) else ""): side for side in sides[2:]}
+    at = {
+        side.name.partition(",")[0] + ("*" if side.name.endswith(BEST) else ""): side
+        for side in sides[2:]
+    }
     first, equal, plain = sides[0], sides[1], sides[2]
     # the two more points are the ends of the path, for the gap
     over = statistics.median(a / b for a, b in zip(equal.seconds, plain.seconds, strict=True))
@@ -266,11 +317,19 @@ def required(sides: Sequence[Side], rows: Sequence[Sequence[str]]) -> list[str]:
     checks = [("at most 1.1 × the bare model per step", f"{over:.2f} ×", over <= 1.1)]
     for name, side in at.items():
         if name.startswith("Captum"):
-            ratio = statistics.median(a / b for a, b in zip(side.seconds, first.seconds, strict=True))
-            checks.append((f"adaptive at least 1.8 × as fast as {side.name}", f"{ratio:.2f} ×", ratio >= 1.8))
+            ratio = statistics.median(
+                a / b for a, b in zip(side.seconds, first.seconds, strict=True)
+            )
+            checks.append(
+                (f"adaptive at least 1.8 × as fast as {side.name}", f"{ratio:.2f} ×", ratio >= 1.8)
+            )
     mean, largest, _, apart = map(float, rows[0][5:])
     checks.append(
-        ("adaptive: every gap below 1 %, mean at most 0.3 %", f"{largest} %, {mean} %", largest < 1 and mean <= 0.3)
+        (
+            "adaptive: every gap below 1 %, mean at most 0.3 %",
+            f"{largest} %, {mean} %",
+            largest < 1 and mean <= 0.3,
+        )
     )
     checks.append((f"adaptive: scores within 1 % of {FINE} steps", f"{apart} %", apart < 1))
     return verdicts(checks)
@@ -279,7 +338,9 @@ def required(sides: Sequence[Side], rows: Sequence[Sequence[str]]) -> list[str]:
 def rules(model: Any, args: argparse.Namespace) -> list[str]:
     """Equal steps, equal steps tripled until they settle, and the adaptive rule, on sentences of their own."""
     texts = sentences(args.data, 400 + args.rules)[400:]
-    found = {n: ours(model, f"integrated_gradients(steps={n})", texts) for n in (9, 27, 50, 81, 243)}
+    found = {
+        n: ours(model, f"integrated_gradients(steps={n})", texts) for n in (9, 27, 50, 81, 243)
+    }
     fine, totals = token_scores(found[243]), ends(model, texts)
     rows = []
     for n in (27, 50, 81):
@@ -339,7 +400,13 @@ def baselines(args: argparse.Namespace) -> list[str]:
                 row.append(told)
             rows.append(row)
             log(row)
-    head = ("model", "baseline", f"{args.coarse} midpoints", f"{3 * args.coarse} midpoints", "adaptive (points)")
+    head = (
+        "model",
+        "baseline",
+        f"{args.coarse} midpoints",
+        f"{3 * args.coarse} midpoints",
+        "adaptive (points)",
+    )
     return [
         "### Which baseline, where norms are RMS",
         "",
@@ -350,14 +417,25 @@ def baselines(args: argparse.Namespace) -> list[str]:
 
 
 def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     parser.add_argument("--sentences", type=int, default=8 if quick else 100)
     parser.add_argument("--repeats", type=int, default=1 if quick else 3)
-    parser.add_argument("--few", type=int, default=2 if quick else 8, help="sentences on which batch sizes are tried")
-    parser.add_argument("--rules", type=int, default=3 if quick else 20, help="sentences of the comparison of rules")
+    parser.add_argument(
+        "--few",
+        type=int,
+        default=2 if quick else 8,
+        help="sentences on which batch sizes are tried",
+    )
+    parser.add_argument(
+        "--rules", type=int, default=3 if quick else 20, help="sentences of the comparison of rules"
+    )
     parser.add_argument("--prompts", type=int, default=1 if quick else 4)
-    parser.add_argument("--coarse", type=int, default=27, help="equal steps of the comparison of baselines")
+    parser.add_argument(
+        "--coarse", type=int, default=27, help="equal steps of the comparison of baselines"
+    )
     parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=not quick)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     return parser.parse_args(given)

@@ -84,7 +84,9 @@ class Work:
 
 def works(model: Any, texts: Sequence[str], level: str) -> list[Work]:
     found = []
-    for text, encoding in zip(texts, model.encode([raison.Example(text) for text in texts]), strict=True):
+    for text, encoding in zip(
+        texts, model.encode([raison.Example(text) for text in texts]), strict=True
+    ):
         target = model.resolve_targets(encoding)[0][1]
         units = group(encoding, level, target.free(encoding))
         ids, of = (torch.from_numpy(a.copy()) for a in (encoding.ids, units.of))
@@ -124,7 +126,9 @@ def masked(hf: Any, one: Work, absent: int, writes: bool) -> Callable[[torch.Ten
     return forward
 
 
-def captum_side(attr: Any, kind: str, how: dict[str, Any], hf: Any, absent: int, writes: bool, work: Any) -> None:
+def captum_side(
+    attr: Any, kind: str, how: dict[str, Any], hf: Any, absent: int, writes: bool, work: Any
+) -> None:
     for one in work:
         explainer = getattr(attr, kind)(masked(hf, one, absent, writes))
         settings = {key: value(one) if callable(value) else value for key, value in how.items()}
@@ -156,13 +160,21 @@ def kernel_side(shap: Any, hf: Any, absent: int, samples: int, work: Sequence[Wo
     for one in work:
         forward = masked(hf, one, absent, False)
         explainer = shap.KernelExplainer(
-            lambda z, f=forward: f(torch.from_numpy(z)).numpy(), np.zeros((1, one.size)), silent=True
+            lambda z, f=forward: f(torch.from_numpy(z)).numpy(),
+            np.zeros((1, one.size)),
+            silent=True,
         )
         explainer.shap_values(np.ones((1, one.size)), nsamples=samples, silent=True, l1_reg=False)
 
 
 def text_side(
-    shap: Any, algorithm: str, hf: Any, tokenizer: Any, samples: Callable[[Work], int], wide: int, work: Sequence[Work]
+    shap: Any,
+    algorithm: str,
+    hf: Any,
+    tokenizer: Any,
+    samples: Callable[[Work], int],
+    wide: int,
+    work: Sequence[Work],
 ) -> float:
     """SHAP's explainers of texts: they cut the text up and call the model with strings.
 
@@ -177,9 +189,16 @@ def text_side(
         with torch.inference_mode():
             return hf(**batch).logits.numpy()
 
-    explainer = shap.Explainer(forward, shap.maskers.Text(tokenizer), algorithm=algorithm, silent=True)
+    explainer = shap.Explainer(
+        forward, shap.maskers.Text(tokenizer), algorithm=algorithm, silent=True
+    )
     for one in work:
-        explainer([one.text], max_evals=max(samples(one), 2 * (one.size + 8) + 1), batch_size=wide, silent=True)
+        explainer(
+            [one.text],
+            max_evals=max(samples(one), 2 * (one.size + 8) + 1),
+            batch_size=wide,
+            silent=True,
+        )
     return made / sum(map(samples, work))
 
 
@@ -202,7 +221,9 @@ def best(sides: Sequence[Side], work: Sequence[Any], named: str | None = None) -
     return min(sides, key=lambda side: cpu(lambda: side.run(work)))
 
 
-def compared(title: str, sides: Sequence[Side], work: Sequence[Any], few: int, repeats: int) -> tuple[list, dict]:
+def compared(
+    title: str, sides: Sequence[Side], work: Sequence[Any], few: int, repeats: int
+) -> tuple[list, dict]:
     """A row for each side; ratios are medians over the repeats of this side's time by ours on the same texts.
 
     The time of a side that says which share of the evaluations it made is divided by that share for the ratio.
@@ -227,7 +248,9 @@ def compared(title: str, sides: Sequence[Side], work: Sequence[Any], few: int, r
         ratios[side.name] = statistics.median(a / b / side.share for a, b in pairs)
         count = min(few, len(work)) if side.slow else len(work)
         seconds = statistics.median(spent[side.name])
-        name = side.name if side.share == 1 else f"{side.name} ({side.share:.0%} of the evaluations)"
+        name = (
+            side.name if side.share == 1 else f"{side.name} ({side.share:.0%} of the evaluations)"
+        )
         rows.append((title if side is sides[0] else "", name, str(count), f"{seconds:.2f}",
                      "" if side is sides[0] else f"{ratios[side.name]:.2f} ×"))  # fmt: skip
     return rows, ratios
@@ -257,12 +280,17 @@ def prepared(model: Any, args: argparse.Namespace, count: int) -> tuple[list[Wor
     writes = model.generates
     if writes:
         ids = model.encode([raison.Example(PASSAGE)])[0].ids
-        texts = [model.codec.text(ids[: args.length]), model.codec.text(ids[-args.length :]).strip()][:count]
+        texts = [
+            model.codec.text(ids[: args.length]),
+            model.codec.text(ids[-args.length :]).strip(),
+        ][:count]
     else:
         texts = sentences(args.data, count)
     work = works(model, texts, "token")
     tokenizer = model.tokenizer
-    absent = tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.eos_token_id
+    absent = (
+        tokenizer.mask_token_id if tokenizer.mask_token_id is not None else tokenizer.eos_token_id
+    )
     sides = [
         Side("raison", partial(ours, model, "leave_one_out", "token"), peer=False),
         Side("bare model", partial(bare, model.hf, writes), peer=False),
@@ -270,38 +298,74 @@ def prepared(model: Any, args: argparse.Namespace, count: int) -> tuple[list[Wor
     if (attr := library("captum.attr")) is not None:
         ablation = partial(captum_side, attr, "FeatureAblation")
         at_once = {"perturbations_per_eval": lambda one: one.size}
-        sides.append(Side("Captum FeatureAblation, all at once", partial(ablation, at_once, model.hf, absent, writes)))
-        sides.append(Side("Captum FeatureAblation", partial(ablation, {}, model.hf, absent, writes), slow=not writes))
+        sides.append(
+            Side(
+                "Captum FeatureAblation, all at once",
+                partial(ablation, at_once, model.hf, absent, writes),
+            )
+        )
+        sides.append(
+            Side(
+                "Captum FeatureAblation",
+                partial(ablation, {}, model.hf, absent, writes),
+                slow=not writes,
+            )
+        )
         if writes:
-            sides.append(Side("Captum LLMAttribution", partial(llm_side, attr, model.hf, tokenizer)))
+            sides.append(
+                Side("Captum LLMAttribution", partial(llm_side, attr, model.hf, tokenizer))
+            )
         else:
             wide = [Side(f"Captum LayerFeatureAblation, {n} at once", partial(layer_side, attr, model.hf, absent, n))
                     for n in WIDE]  # fmt: skip
             sides.append(best(wide, work[:3], args.peak))
-            sides.append(Side("Captum LayerFeatureAblation", partial(layer_side, attr, model.hf, absent, 1), slow=True))
+            sides.append(
+                Side(
+                    "Captum LayerFeatureAblation",
+                    partial(layer_side, attr, model.hf, absent, 1),
+                    slow=True,
+                )
+            )
     if (interpreto := library("interpreto")) is not None:
         hf = model.hf if writes else named_as_classifier(model.hf)
         token = interpreto.Granularity.TOKEN
         run = partial(interpreto_next, tokenizer=tokenizer) if writes else interpreto_side
         call = lambda explainer: lambda work: run(explainer, work=work)  # noqa: E731
-        made = {n: interpreto.Occlusion(hf, tokenizer, granularity=token, batch_size=n) for n in (4, *WIDE)}
+        made = {
+            n: interpreto.Occlusion(hf, tokenizer, granularity=token, batch_size=n)
+            for n in (4, *WIDE)
+        }
         wide = [Side(f"Interpreto Occlusion, batches of {n}", call(made[n])) for n in WIDE]
         sides.append(best(wide, work[:1] if writes else work[:3], args.peak))
         sides.append(Side("Interpreto Occlusion", call(made[4]), slow=not writes))
     return work, sides
 
 
-def sampled(model: Any, texts: Sequence[str], samples: int) -> list[tuple[str, list[Work], list[Side]]]:
+def sampled(
+    model: Any, texts: Sequence[str], samples: int
+) -> list[tuple[str, list[Work], list[Side]]]:
     """Texts and sides of the sampling methods, word by word, at equal numbers of evaluations."""
     work = works(model, texts, "word")
     hf, tokenizer = model.hf, model.tokenizer
     absent = tokenizer.mask_token_id
     orders = 8  # of shapley_sampling, each also backwards; Captum gets as many single orders
     compare = {
-        "KernelSHAP": [Side("raison", partial(ours, model, f"kernel_shap(samples={samples})", "word"), peer=False)],
-        "LIME": [Side("raison", partial(ours, model, f"lime(samples={samples})", "word"), peer=False)],
+        "KernelSHAP": [
+            Side(
+                "raison",
+                partial(ours, model, f"kernel_shap(samples={samples})", "word"),
+                peer=False,
+            )
+        ],
+        "LIME": [
+            Side("raison", partial(ours, model, f"lime(samples={samples})", "word"), peer=False)
+        ],
         "Shapley sampling": [
-            Side("raison", partial(ours, model, f"shapley_sampling(permutations={orders})", "word"), peer=False)
+            Side(
+                "raison",
+                partial(ours, model, f"shapley_sampling(permutations={orders})", "word"),
+                peer=False,
+            )
         ],
     }
     if (attr := library("captum.attr")) is not None and library("sklearn") is not None:
@@ -309,19 +373,33 @@ def sampled(model: Any, texts: Sequence[str], samples: int) -> list[tuple[str, l
                                    ("Shapley sampling", "ShapleyValueSampling", 2 * orders)):  # fmt: skip
             how = {"n_samples": count}
             run = lambda kind=kind, **how: partial(captum_side, attr, kind, how, hf, absent, False)  # noqa: E731
-            wide = [Side(f"Captum {kind}, {n} at once", run(**how, perturbations_per_eval=n)) for n in WIDE]
+            wide = [
+                Side(f"Captum {kind}, {n} at once", run(**how, perturbations_per_eval=n))
+                for n in WIDE
+            ]
             compare[title].append(best(wide, work[:2]))
             compare[title].append(Side(f"Captum {kind}", run(**how), slow=True))
     if (interpreto := library("interpreto")) is not None:
         classifier = named_as_classifier(hf)
         for title, kind in (("KernelSHAP", "KernelShap"), ("LIME", "Lime")):
-            make = partial(getattr(interpreto, kind), classifier, tokenizer, n_perturbations=samples)
-            made = {n: make(batch_size=n, granularity=interpreto.Granularity.WORD) for n in (4, *WIDE)}
-            wide = [Side(f"Interpreto {kind}, batches of {n}", partial(interpreto_side, made[n])) for n in WIDE]
+            make = partial(
+                getattr(interpreto, kind), classifier, tokenizer, n_perturbations=samples
+            )
+            made = {
+                n: make(batch_size=n, granularity=interpreto.Granularity.WORD) for n in (4, *WIDE)
+            }
+            wide = [
+                Side(f"Interpreto {kind}, batches of {n}", partial(interpreto_side, made[n]))
+                for n in WIDE
+            ]
             compare[title].append(best(wide, work[:2]))
-            compare[title].append(Side(f"Interpreto {kind}", partial(interpreto_side, made[4]), slow=True))
+            compare[title].append(
+                Side(f"Interpreto {kind}", partial(interpreto_side, made[4]), slow=True)
+            )
     if (shap := library("shap")) is not None:
-        compare["KernelSHAP"].append(Side("SHAP Kernel", partial(kernel_side, shap, hf, absent, samples)))
+        compare["KernelSHAP"].append(
+            Side("SHAP Kernel", partial(kernel_side, shap, hf, absent, samples))
+        )
         for name, title, made in (
             ("permutation", "Shapley sampling", lambda one: 2 * orders * one.size),
             ("partition", "KernelSHAP", lambda one: samples),
@@ -341,7 +419,9 @@ def section(args: argparse.Namespace) -> list[str]:
     work, sides = prepared(model, args, args.sentences)
     rows, ratios = compared("leave_one_out", sides, work, args.few, args.repeats)
     against_bare = 1 / ratios["bare model"]
-    checks.append(("leave_one_out at most 1.1 × the bare model", f"{against_bare:.2f} ×", against_bare <= 1.1))
+    checks.append(
+        ("leave_one_out at most 1.1 × the bare model", f"{against_bare:.2f} ×", against_bare <= 1.1)
+    )
     checks.append(ahead("leave_one_out never behind a library", sides, ratios, 1.0))
     for title, some, others in sampled(model, sentences(args.data, args.sampled), SAMPLES):
         found, ratios = compared(title, others, some, args.few, max(1, args.repeats - 1))
@@ -358,7 +438,9 @@ def section(args: argparse.Namespace) -> list[str]:
     writer = raison.load("smollm2")
     work, sides = prepared(writer, args, 2)
     rows, ratios = compared("leave_one_out", sides, work, args.few, args.repeats)
-    checks.append(ahead("smollm2: leave_one_out at least 1.5 × faster than any library", sides, ratios, 1.5))
+    checks.append(
+        ahead("smollm2: leave_one_out at least 1.5 × faster than any library", sides, ratios, 1.5)
+    )
     lines += ["### From the context of a language model", "", *table(head, rows), ""]
     lines += [f"The next token after {args.length} tokens, `smollm2`, {len(work)} texts.", ""]
 
@@ -376,7 +458,9 @@ def section(args: argparse.Namespace) -> list[str]:
     return lines
 
 
-def ahead(what: str, sides: Sequence[Side], ratios: dict[str, float], least: float) -> tuple[str, str, bool]:
+def ahead(
+    what: str, sides: Sequence[Side], ratios: dict[str, float], least: float
+) -> tuple[str, str, bool]:
     """Whether the fastest library takes at least so many times as long as ours."""
     peers = [side.name for side in sides if side.peer]
     if not peers:
@@ -386,14 +470,22 @@ def ahead(what: str, sides: Sequence[Side], ratios: dict[str, float], least: flo
 
 
 def options(given: Sequence[str] | None = None, quick: bool = False) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     few = "sentences on which slow defaults run"
     parser.add_argument("--repeats", type=int, default=1 if quick else 3)
-    parser.add_argument("--sentences", type=int, default=10 if quick else 100, help="for leave_one_out")
-    parser.add_argument("--sampled", type=int, default=3 if quick else 20, help="sentences for the sampling methods")
+    parser.add_argument(
+        "--sentences", type=int, default=10 if quick else 100, help="for leave_one_out"
+    )
+    parser.add_argument(
+        "--sampled", type=int, default=3 if quick else 20, help="sentences for the sampling methods"
+    )
     parser.add_argument("--few", type=int, default=1 if quick else 5, help=few)
-    parser.add_argument("--length", type=int, default=60, help="tokens of the language model's context")
+    parser.add_argument(
+        "--length", type=int, default=60, help="tokens of the language model's context"
+    )
     parser.add_argument("--memory", action=argparse.BooleanOptionalAction, default=not quick)
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     return parser.parse_args(given)

@@ -155,7 +155,9 @@ def continued(model: Any, text: str, length: int) -> list[int]:
     settings = {"max_new_tokens": length - len(ids), "do_sample": False, "pad_token_id": 0}
     with torch.inference_mode():
         ids = torch.from_numpy(ids.copy())[None]
-        written = model.hf.generate(ids, attention_mask=torch.ones_like(ids), **settings)[0].tolist()
+        written = model.hf.generate(ids, attention_mask=torch.ones_like(ids), **settings)[
+            0
+        ].tolist()
     return written
 
 

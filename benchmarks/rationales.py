@@ -44,7 +44,10 @@ from prompts import OPENINGS, PASSAGES, continued, prompts
 SPELLED = 12  # prompts on which the literal algorithm, which is slow, runs in section 2
 QUESTIONS = 2  # asked in section 4: context-cite takes minutes for each
 AT_MOST = 4  # tokens of a rationale in section 1, the previous one included
-EVERY, FIRST = 3_011, 1_000  # windows of real text: a stride and a start that no structure of the text shares
+EVERY, FIRST = (
+    3_011,
+    1_000,
+)  # windows of real text: a stride and a start that no structure of the text shares
 ABLATIONS = 64  # context-cite's own default
 
 
@@ -69,7 +72,9 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float]:
 def ours(model: Any, text: str, search: str) -> Run:
     found, seconds = timed(lambda: raison.rationalize(model, text, search))
     told = found.certificate
-    return Run(told.kept_tokens, told.sufficient, told.search_tokens, seconds, found, told.check_tokens)
+    return Run(
+        told.kept_tokens, told.sufficient, told.search_tokens, seconds, found, told.check_tokens
+    )
 
 
 def literally(model: Any, ids: list[int]) -> Run:
@@ -185,7 +190,10 @@ def whole_text(model: Any, ids: list[int]) -> dict[str, Any] | None:
         "length": [len(other.order) for other in literal],
         "our_length": [1 + len(chosen_by(one)) for one in found],
         "reached": [other.reached for other in literal],
-        "our_reached": [c["sufficient"] and one.selected.sum() < AT_MOST for one, c in zip(found, told, strict=True)],
+        "our_reached": [
+            c["sufficient"] and one.selected.sum() < AT_MOST
+            for one, c in zip(found, told, strict=True)
+        ],
         "tokens": sum(c["tokens"] for c in told),
         "check_tokens": sum(c["check_tokens"] for c in told),
         "literal_tokens": sum(other.token_forwards for other in literal),
@@ -197,11 +205,21 @@ def whole_text(model: Any, ids: list[int]) -> dict[str, Any] | None:
 
 
 def section_1(model: Any, args: argparse.Namespace) -> list[str]:
-    head = ("text", "algorithm", "mean length", "sufficient %", "token-forwards", "CPU s", "literal / ours")
+    head = (
+        "text",
+        "algorithm",
+        "mean length",
+        "sufficient %",
+        "token-forwards",
+        "CPU s",
+        "literal / ours",
+    )
     rows, told, checks = [], [], []
     kinds = [(length, words) for words in (4, None) for length in (32, 48)]
     for length, words in kinds[:1] if args.quick else kinds:
-        begun = [" ".join(opening.split()[:words]) for opening in OPENINGS[: 1 if args.quick else 6]]
+        begun = [
+            " ".join(opening.split()[:words]) for opening in OPENINGS[: 1 if args.quick else 6]
+        ]
         texts = [continued(model, beginning, length) for beginning in begun]
         what = f"{length} tokens, {'openings' if words is None else 'four words'} continued"
         runs = []
@@ -251,8 +269,16 @@ def section_1(model: Any, args: argparse.Namespace) -> list[str]:
             f"the model's own predictions; {targets - len(gaps)} rationales are the same as the literal ones, "
             f"{len(gaps)} differ{wide}. CPU ratios from {min(ratios):.1f} to {max(ratios):.1f}."
         )
-        if length == 32:  # the published algorithm certifies nothing, so search is compared with search
-            checks.append((f"the search takes at least 3 × less CPU time, {what}", f"{alone:.2f} ×", alone >= 3))
+        if (
+            length == 32
+        ):  # the published algorithm certifies nothing, so search is compared with search
+            checks.append(
+                (
+                    f"the search takes at least 3 × less CPU time, {what}",
+                    f"{alone:.2f} ×",
+                    alone >= 3,
+                )
+            )
     return [
         "## 1. Every token of a text, greedily, at most 4 tokens each",
         "",
@@ -274,7 +300,9 @@ def section_1(model: Any, args: argparse.Namespace) -> list[str]:
 
 # -- 2. one target ---------------------------------------------------------------------------------------------
 
-SHORT: list[tuple[list[int], str, Run, Run]] = []  # prompts of 30 to 42 tokens with their greedy and refined runs
+SHORT: list[
+    tuple[list[int], str, Run, Run]
+] = []  # prompts of 30 to 42 tokens with their greedy and refined runs
 
 
 def short_prompts(model: Any, args: argparse.Namespace) -> list[tuple[list[int], str, Run, Run]]:
@@ -306,7 +334,10 @@ def windows(model: Any, data: Path, length: int, count: int) -> list[str]:
 
 def agreement(pairs: Sequence[tuple[Run, Run]]) -> str:
     """How many literal rationales greedy finds too."""
-    same = sum(set(positions_of(a.found, np.flatnonzero(a.found.selected))) == set(b.found.order[1:]) for a, b in pairs)
+    same = sum(
+        set(positions_of(a.found, np.flatnonzero(a.found.selected))) == set(b.found.order[1:])
+        for a, b in pairs
+    )
     return f"{same} of {len(pairs)}"
 
 
@@ -327,23 +358,31 @@ def section_2(model: Any, args: argparse.Namespace) -> list[str]:
     literal = [literally(model, ids) for ids, *_ in short[:SPELLED]]
     log(f"2. literal, {len(literal)} prompts")
     rows = [
-        row_of(f"30 to 42 tokens, first {len(literal)} prompts", "literal", literal, greedy[:SPELLED]),
+        row_of(
+            f"30 to 42 tokens, first {len(literal)} prompts", "literal", literal, greedy[:SPELLED]
+        ),
         row_of("", "greedy", greedy[:SPELLED], greedy[:SPELLED]),
         row_of(f"30 to 42 tokens, {len(short)} prompts", "greedy", greedy, greedy),
         row_of("", "refined", refined, greedy),
     ]
     shorter = mean([run.length for run in refined]) / mean([run.length for run in greedy])
     price = sum(run.tokens for run in refined) / sum(run.tokens for run in greedy)
-    told = [f"- 30 to 42 tokens: greedy and literal agree on {agreement(list(zip(greedy, literal, strict=False)))}."]
+    told = [
+        f"- 30 to 42 tokens: greedy and literal agree on {agreement(list(zip(greedy, literal, strict=False)))}."
+    ]
     checks = [
         ("at least 60 prompts of 30 to 42 tokens", str(len(short)), len(short) >= 60),
         ("refined's mean length at most 0.68 of greedy's", f"{shorter:.3f}", shorter <= 0.68),
         ("at no more than 1.25 × its token-forwards", f"{price:.3f} ×", price <= 1.25),
     ]
     if not (args.data / "wikitext2" / "valid.txt.gz").is_file():
-        told.append("- 128 and 512 tokens are left out: the data folder with wikitext2 is not there.")
+        told.append(
+            "- 128 and 512 tokens are left out: the data folder with wikitext2 is not there."
+        )
         return section_2_text(head, rows, told, checks)
-    for length, count, spelled in ((128, 4, 1), (512, 2, 0)) if args.quick else ((128, 20, 3), (512, 24, 0)):
+    for length, count, spelled in (
+        ((128, 4, 1), (512, 2, 0)) if args.quick else ((128, 20, 3), (512, 24, 0))
+    ):
         runs: list[tuple[Run, Run]] = []
         for text in windows(model, args.data, length, count):
             runs.append((ours(model, text, "greedy"), ours(model, text, "refined")))
@@ -356,10 +395,17 @@ def section_2(model: Any, args: argparse.Namespace) -> list[str]:
         if spelled:
             literal = []
             for run in greedy[:spelled]:
-                literal.append(literally(model, [*run.found.encoding.ids.tolist(), *run.found.target.ids]))
+                literal.append(
+                    literally(model, [*run.found.encoding.ids.tolist(), *run.found.target.ids])
+                )
                 log(f"2. literal {literal[-1].length} tokens in {literal[-1].seconds:.1f} s")
             rows += [
-                row_of(f"{length} tokens, first {spelled} prompts", "literal", literal, greedy[:spelled]),
+                row_of(
+                    f"{length} tokens, first {spelled} prompts",
+                    "literal",
+                    literal,
+                    greedy[:spelled],
+                ),
                 row_of("", "greedy", greedy[:spelled], greedy[:spelled]),
             ]
             pairs = list(zip(greedy[:spelled], literal, strict=True))
@@ -380,13 +426,31 @@ def section_2(model: Any, args: argparse.Namespace) -> list[str]:
                 row_of("", "refined", [b for _, b in hard], [a for a, _ in hard]),
             ]
         if length == 512:
-            less = lambda pairs: sum(a.tokens for a, _ in pairs) / max(1, sum(b.tokens for _, b in pairs))  # noqa: E731
-            long, brief = mean([run.length for run in greedy]), mean([run.length for run in refined])
+
+            def less(pairs):
+                return sum(a.tokens for a, _ in pairs) / max(1, sum(b.tokens for _, b in pairs))
+
+            long, brief = (
+                mean([run.length for run in greedy]),
+                mean([run.length for run in refined]),
+            )
             checks += [
                 ("at least 20 prompts of 512 tokens", str(len(runs)), len(runs) >= 20),
-                ("512: refined needs at least 4 × fewer token-forwards", f"{less(runs):.1f} ×", less(runs) >= 4),
-                ("512, where greedy needs ≥ 9 tokens: at least 10 × fewer", f"{less(hard):.1f} ×", less(hard) >= 10),
-                ("512: refined's mean length is at most greedy's", f"{brief:.2f} against {long:.2f}", brief <= long),
+                (
+                    "512: refined needs at least 4 × fewer token-forwards",
+                    f"{less(runs):.1f} ×",
+                    less(runs) >= 4,
+                ),
+                (
+                    "512, where greedy needs ≥ 9 tokens: at least 10 × fewer",
+                    f"{less(hard):.1f} ×",
+                    less(hard) >= 10,
+                ),
+                (
+                    "512: refined's mean length is at most greedy's",
+                    f"{brief:.2f} against {long:.2f}",
+                    brief <= long,
+                ),
             ]
     return section_2_text(head, rows, told, checks)
 
@@ -421,7 +485,9 @@ def section_3(model: Any, args: argparse.Namespace) -> list[str]:
     for number, (_, text, greedy, refined) in enumerate(some[: 5 if args.quick else None]):
         exact = ours(model, text, "exact(evaluations=20000)")
         proved = exact.found.certificate.optimal
-        log(f"3. {number + 1} of {len(some)}: {greedy.length} {refined.length} {exact.length} proved {proved}")
+        log(
+            f"3. {number + 1} of {len(some)}: {greedy.length} {refined.length} {exact.length} proved {proved}"
+        )
         runs.append((greedy, refined, exact))
     proved = [run for run in runs if run[-1].found.certificate.optimal]
     rows = []
@@ -443,7 +509,16 @@ def section_3(model: Any, args: argparse.Namespace) -> list[str]:
         "## 3. Against the proved minimum",
         "",
         *table(
-            ("search", "mean length", "sufficient %", "token-forwards", "CPU s", "length / minimum", "minimal %"), rows
+            (
+                "search",
+                "mean length",
+                "sufficient %",
+                "token-forwards",
+                "CPU s",
+                "length / minimum",
+                "minimal %",
+            ),
+            rows,
         ),
         *notes(
             "Prompts of section 2 of 30 to 42 tokens whose refined rationale has at most 5 tokens, so that a proof is "
@@ -453,7 +528,11 @@ def section_3(model: Any, args: argparse.Namespace) -> list[str]:
         *verdicts(
             [
                 ("at least 40 proved", str(len(proved)), len(proved) >= 40),
-                ("refined's length at most 1.08 of the minimum, on average", f"{excess:.3f}", excess <= 1.08),
+                (
+                    "refined's length at most 1.08 of the minimum, on average",
+                    f"{excess:.3f}",
+                    excess <= 1.08,
+                ),
             ]
         ),
     ]
@@ -491,22 +570,30 @@ def counted(model: Any) -> Iterator[list[tuple[int, int]]]:
         del model.score
 
 
-def grounded(model: Any, question: str, passages: dict[str, str], units: str) -> tuple[Any, Grounded]:
+def grounded(
+    model: Any, question: str, passages: dict[str, str], units: str
+) -> tuple[Any, Grounded]:
     with counted(model) as spent:
         found, seconds = timed(lambda: raison.ground(model, question, passages, units=units))
     keep = found.units.keep(found.selected) | found.target.given(found.encoding)
     chosen = np.flatnonzero(found.selected).tolist()
-    return found, Grounded(keep, chosen, sum(r for r, _ in spent), sum(t for _, t in spent), seconds)
+    return found, Grounded(
+        keep, chosen, sum(r for r, _ in spent), sum(t for _, t in spent), seconds
+    )
 
 
-def cited(model: Any, question: str, found: Any, citer: Any, partitioner: Any) -> tuple[np.ndarray, int, int, float]:
+def cited(
+    model: Any, question: str, found: Any, citer: Any, partitioner: Any
+) -> tuple[np.ndarray, int, int, float]:
     """context-cite's attributions of the same answer to the same units, and what they cost."""
     text, units = found.encoding.texts[0], found.units
     first, last = units.spans[0][1], units.spans[-1][2]
     parts = partitioner(text[first:last])
     starts, ends = zip(*[span[1:] for span in units.spans], strict=True)
     between = [text[a:b] for a, b in zip(ends, starts[1:], strict=False)]
-    parts._cache.update(parts=[text[a:b] for a, b in zip(starts, ends, strict=True)], separators=["", *between])
+    parts._cache.update(
+        parts=[text[a:b] for a, b in zip(starts, ends, strict=True)], separators=["", *between]
+    )
     spent: list[int] = []
     words = copy.deepcopy(model.codec.own)
 
@@ -527,7 +614,9 @@ def cited(model: Any, question: str, found: Any, citer: Any, partitioner: Any) -
         answer = found.target.text
         if not cites.response.startswith(answer):
             raise ValueError(f"context-cite generates {cites.response!r}, not {answer!r}")
-        hook = model.hf.register_forward_pre_hook(count, with_kwargs=True)  # writing the answer is not counted
+        hook = model.hf.register_forward_pre_hook(
+            count, with_kwargs=True
+        )  # writing the answer is not counted
         try:
             return cites.get_attributions(0, len(answer), verbose=False)
         finally:
@@ -548,7 +637,9 @@ def holds(model: Any, found: Any, keep: np.ndarray) -> bool:
 def cut_out(model: Any, found: Any, units: Sequence[int], question: str) -> bool:
     """The model writes the same answer to a prompt that has nothing but these units."""
     text = found.encoding.texts[0]
-    body = " ".join(text[found.units.spans[unit][1] : found.units.spans[unit][2]] for unit in sorted(units))
+    body = " ".join(
+        text[found.units.spans[unit][1] : found.units.spans[unit][2]] for unit in sorted(units)
+    )
     prompt = model.codec.chat(f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question}")
     encoding = model.encode([raison.Example(prompt)])[0]
     return tuple(model.write(encoding, 48)) == found.target.ids
@@ -557,7 +648,12 @@ def cut_out(model: Any, found: Any, units: Sequence[int], question: str) -> bool
 def passages_of(found: Any, units: Sequence[int]) -> set[str]:
     """Names of the passages in which units stand."""
     spans = [found.units.spans[unit][1:] for unit in units]
-    return {slot.name for slot in found.encoding.slots for a, b in spans if slot.start < b and a < slot.end}
+    return {
+        slot.name
+        for slot in found.encoding.slots
+        for a, b in spans
+        if slot.start < b and a < slot.end
+    }
 
 
 def section_4(model: Any, args: argparse.Namespace) -> list[str]:
@@ -568,7 +664,11 @@ def section_4(model: Any, args: argparse.Namespace) -> list[str]:
         ContextCiter, why = None, f"context-cite is left out: it is not installed here ({error})."
     passages = {name: passage for name, (passage, _, _) in PASSAGES.items()}
     seen: dict[str, list[tuple[set[str], str, Grounded, bool, bool]]] = {}
-    right, sizes, lengths = set(), [], []  # right: the passages whose question the model answers well
+    right, sizes, lengths = (
+        set(),
+        [],
+        [],
+    )  # right: the passages whose question the model answers well
 
     def note(name: str, found: Any, one: Grounded, where: str, question: str) -> None:
         here = passages_of(found, one.units)
@@ -590,20 +690,24 @@ def section_4(model: Any, args: argparse.Namespace) -> list[str]:
                 sizes.append(len(found.units))
             if ContextCiter is None:
                 continue
-            scores, calls, tokens, seconds = cited(model, question, found, ContextCiter, SimpleContextPartitioner)
+            scores, calls, tokens, seconds = cited(
+                model, question, found, ContextCiter, SimpleContextPartitioner
+            )
             ranked = np.argsort(-scores, kind="stable")
             for name, chosen in (
                 ("all weights above 0", np.flatnonzero(scores > 0)),
                 ("as many as raison", ranked[: max(1, len(one.units))]),
             ):
-                keep = found.units.keep(np.isin(np.arange(len(found.units)), chosen)) | found.target.given(
-                    found.encoding
-                )
+                keep = found.units.keep(
+                    np.isin(np.arange(len(found.units)), chosen)
+                ) | found.target.given(found.encoding)
                 cost = Grounded(keep, chosen.tolist(), calls, tokens, seconds)
                 note(f"context-cite, {level}, {name}", found, cost, where, question)
     base = sum(one.seconds for _, _, one, *_ in seen["raison.ground, sentences"])
     rows = []
-    for name, all_of in sorted(seen.items(), key=lambda item: (" passages" in item[0], "raison" not in item[0])):
+    for name, all_of in sorted(
+        seen.items(), key=lambda item: (" passages" in item[0], "raison" not in item[0])
+    ):
         rows.append(
             (
                 name,
@@ -645,17 +749,28 @@ def section_4(model: Any, args: argparse.Namespace) -> list[str]:
         else f"context-cite {version('context-cite')}: {ABLATIONS} ablations, one at a time, its defaults; it gets our "
         "prompt and our sentences. It gives weights, not a set: all above 0, and the best as many as ours.",
     ]
-    return ["## 4. Ten passages, one of which holds the answer", "", *table(head, rows), *notes(*told)]
+    return [
+        "## 4. Ten passages, one of which holds the answer",
+        "",
+        *table(head, rows),
+        *notes(*told),
+    ]
 
 
 # -- all ---------------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
-    parser.add_argument("--sections", type=int, nargs="*", choices=(1, 2, 3, 4), default=(1, 2, 3, 4))
-    parser.add_argument("--quick", action="store_true", help="a few examples of each; prints and writes no file")
+    parser.add_argument(
+        "--sections", type=int, nargs="*", choices=(1, 2, 3, 4), default=(1, 2, 3, 4)
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few examples of each; prints and writes no file"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     model = raison.load("smollm2")

@@ -32,7 +32,11 @@ from raison.training.class_data import examples_by_part, labels_of, lines_of
 from raison.training.feed import Feed
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
-CONFIGS = {"literal split": {}, "whole-encoder predictor": VARIANTS["whole"], "RNP, two encoders": VARIANTS["rnp"]}
+CONFIGS = {
+    "literal split": {},
+    "whole-encoder predictor": VARIANTS["whole"],
+    "RNP, two encoders": VARIANTS["rnp"],
+}
 
 
 def ordinary(encoder: Any) -> Any:
@@ -73,7 +77,9 @@ def parts(data: Path, rounds: int) -> list[list[str]]:
     models = {"ordinary": plain}
     for name, settings in CONFIGS.items():
         blocks = settings.get("blocks", 4) or 6
-        config = RationalizerConfig.from_settings({**settings, "blocks": blocks, "sparsity": (0.25,)})
+        config = RationalizerConfig.from_settings(
+            {**settings, "blocks": blocks, "sparsity": (0.25,)}
+        )
         models[name] = build_rationalizer(copy.deepcopy(encoder), tokenizer, config, labels, 0)
     return [training(models, feed, rounds), inference(models, feed, rounds)]
 
@@ -87,11 +93,15 @@ def training(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
         if name == "ordinary":
             loss = partial(fine_tuning, model, feed)
         else:
-            batch_loss = BatchLoss(model, model.settings, RationalizerTraining(), pad=0, warm_steps=0, seed=0)
+            batch_loss = BatchLoss(
+                model, model.settings, RationalizerTraining(), pad=0, warm_steps=0, seed=0
+            )
             loss = partial(selecting, batch_loss, model, feed)
         sides[name] = partial(stepped, loss, optimizer)
     spent = in_turn(sides, rounds)
-    held = [("literal split: at most 1.6 x an ordinary epoch", *within(spent, "literal split", 1.6))]
+    held = [
+        ("literal split: at most 1.6 x an ordinary epoch", *within(spent, "literal split", 1.6))
+    ]
     held.append(("whole predictor: at most 1.6 x", *within(spent, "whole-encoder predictor", 1.6)))
     return ["## 1. A step of training", "", *rows(spent), *verdicts(held)]
 

@@ -80,7 +80,14 @@ def parts(place: Path, data: Path, quick: bool) -> list[Callable[[], list[str]]]
 
 def workers(place: Path, data: Path, limit: int) -> list[str]:
     """Tokens per second of the same run by one and two workers, of a pool and of Ray."""
-    spec = RunSpec("sentiment", "sst2", methods=("leave_one_out",), split="test", limit=limit, shard_tokens=limit)
+    spec = RunSpec(
+        "sentiment",
+        "sst2",
+        methods=("leave_one_out",),
+        split="test",
+        limit=limit,
+        shard_tokens=limit,
+    )
     found: dict[str, float] = {}
     ways = {"pool, 1 worker": {"timeout": 600.0}, "pool, 2 workers": {"workers": 2}}
     ways |= {"Ray, 1 worker": {"ray": "local"}, "Ray, 2 workers": {"ray": "local", "workers": 2}}
@@ -89,10 +96,14 @@ def workers(place: Path, data: Path, limit: int) -> list[str]:
         means = Means(data_dir=str(data), **way)
         run(out, spec, means)
         sizes = json.loads((out / "plan" / "header.json").read_text())["sizes"]
-        stamps = sorted((path.stat().st_mtime, sizes[int(path.stem)]) for path in (out / "shards").iterdir())
+        stamps = sorted(
+            (path.stat().st_mtime, sizes[int(path.stem)]) for path in (out / "shards").iterdir()
+        )
         # from each worker's first shard on: loading the model is paid once, whatever the corpus
         first = means.workers - 1
-        found[name] = sum(size for _, size in stamps[first + 1 :]) / (stamps[-1][0] - stamps[first][0])
+        found[name] = sum(size for _, size in stamps[first + 1 :]) / (
+            stamps[-1][0] - stamps[first][0]
+        )
     rows = [[name, f"{value:.0f}"] for name, value in found.items()]
     held = []
     for kind in ("pool", "Ray"):
@@ -127,8 +138,17 @@ def flat(place: Path, counts: tuple[int, int]) -> list[str]:
     rows, spent, memory = [], [], []
     for count in (10, *counts):
         data = corpus(place, count)
-        command = [sys.executable, __file__, "--flat", str(place / "tiny"), str(data), str(place / f"flat-{count}")]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
+        command = [
+            sys.executable,
+            __file__,
+            "--flat",
+            str(place / "tiny"),
+            str(data),
+            str(place / f"flat-{count}"),
+        ]
+        told = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=os.environ
+        ).stdout
         found = json.loads(told.splitlines()[-1])
         if count == 10:
             begin = found["cpu"]  # libraries and model
@@ -168,7 +188,9 @@ def store(data: Path, limit: int) -> list[str]:
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        whole = timed(lambda *given, **named: list(run_methods(*given, **named)))  # what anyone would call
+        whole = timed(
+            lambda *given, **named: list(run_methods(*given, **named))
+        )  # what anyone would call
         stack.enter_context(patch.object(run_worker, "run_methods", whole))
         for name in ("encode", "predict"):
             stack.enter_context(patch.object(model, name, timed(getattr(model, name))))
@@ -178,7 +200,11 @@ def store(data: Path, limit: int) -> list[str]:
         clock = time.process_time()
         work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
         spent = time.process_time() - clock
-    check = ("the store adds at most 3 %", f"{100 * (spent / inside - 1):+.1f} %", spent <= 1.03 * inside)
+    check = (
+        "the store adds at most 3 %",
+        f"{100 * (spent / inside - 1):+.1f} %",
+        spent <= 1.03 * inside,
+    )
     return [f"## 3. The store: leave_one_out of {limit} sentences of SST-2", *verdicts([check])]
 
 
@@ -191,32 +217,52 @@ def large(place: Path, count: int) -> list[str]:
     small = place / "small"
     run(
         small,
-        RunSpec(str(corpus(place, 200).parent / "tiny"), str(place / "texts-200.csv"), methods=("gradient_norm",)),
+        RunSpec(
+            str(corpus(place, 200).parent / "tiny"),
+            str(place / "texts-200.csv"),
+            methods=("gradient_norm",),
+        ),
     )
     big = place / "big"
     shutil.copytree(small, big, ignore=shutil.ignore_patterns("shards", "plan"))
     where, spec = place_of(big), spec_of(place_of(small))
     identity = json.loads((big / "environment.json").read_text())["model"]
     known = method_identity(methods.build("gradient_norm"))
-    rows = [json.loads(b) for p in sorted((small / "shards").iterdir()) for b in lines.read(p.read_bytes(), "x").bodies]
+    rows = [
+        json.loads(b)
+        for p in sorted((small / "shards").iterdir())
+        for b in lines.read(p.read_bytes(), "x").bodies
+    ]
     counts: list[int] = []
     for shard in range(0, count, 1000):
         made = []
         for index in range(shard, min(shard + 1000, count)):
             row = dict(rows[index % len(rows)])
             row["index"] = index
-            row["example"] = {**row["example"], "text": f"{row['example']['text']} {index}", "id": str(index)}
+            row["example"] = {
+                **row["example"],
+                "text": f"{row['example']['text']} {index}",
+                "id": str(index),
+            }
             row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
             made.append(row)
         number = shard // 1000
         where.put(f"shards/{number:06d}.jsonl", lines.pack(made, [number]))
         texts = [{"index": row["index"], "tokens": 10, "example": row["example"]} for row in made]
-        where.put(plan_file(number), lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number]))
+        where.put(
+            plan_file(number), lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number])
+        )
         counts.append(len(made))
     header = header_of(place_of(small))
     assert header is not None
     sizes = tuple(10 * each for each in counts)
-    many = {"shards": len(counts), "texts": count, "tokens": 10 * count, "sizes": sizes, "counts": tuple(counts)}
+    many = {
+        "shards": len(counts),
+        "texts": count,
+        "tokens": 10 * count,
+        "sizes": sizes,
+        "counts": tuple(counts),
+    }
     where.put(HEADER, header_bytes(asdict(replace(header, **many))))
     clock = time.perf_counter()
     found = verify(where)
@@ -231,7 +277,11 @@ def large(place: Path, count: int) -> list[str]:
     asked = time.perf_counter() - clock
     held = [
         (f"{count:,} explanations verified in under 60 s", f"{looked:.1f} s", looked < 60),
-        ("an aggregate query in under 2 s", f"{asked:.2f} s; {first:.1f} s with the export before it", asked < 2),
+        (
+            "an aggregate query in under 2 s",
+            f"{asked:.2f} s; {first:.1f} s with the export before it",
+            asked < 2,
+        ),
     ]
     return [f"## 4. A store of {count:,} explanations", *verdicts(held)]
 
@@ -246,7 +296,9 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
     rows, head = [], ["method", "tokens a second and core", "bytes a token", "core-hours"]
     model = load("sentiment")
     clock = time.process_time()
-    read = make_plan(place_of(place / "planned"), RunSpec("sentiment", "sst2", split="train"), model, data)
+    read = make_plan(
+        place_of(place / "planned"), RunSpec("sentiment", "sst2", split="train"), model, data
+    )
     planning = read.tokens / (time.process_time() - clock)
     for name in COSTED:
         out = place / f"cost-{name.partition('(')[0]}"
@@ -258,9 +310,17 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
         work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
         rate = header.tokens / (time.process_time() - clock)
         size = sum(path.stat().st_size for path in (out / "shards").iterdir()) / header.tokens
-        hours = [CORPUS / planning / 3600 + CORPUS / rate / 3600 / CORES / count for count in MACHINES]
+        hours = [
+            CORPUS / planning / 3600 + CORPUS / rate / 3600 / CORES / count for count in MACHINES
+        ]
         rows.append(
-            [name, f"{rate:,.0f}", f"{size:.0f}", f"{CORPUS / rate / 3600:,.0f}", *(f"{h:,.1f} h" for h in hours)]
+            [
+                name,
+                f"{rate:,.0f}",
+                f"{size:.0f}",
+                f"{CORPUS / rate / 3600:,.0f}",
+                *(f"{h:,.1f} h" for h in hours),
+            ]
         )
     head += [f"{count} machine{'s' * (count > 1)}" for count in MACHINES]
     return [

@@ -71,7 +71,11 @@ class Supported:
     def interval(self) -> tuple[float, float]:
         z = NormalDist().inv_cdf(0.975)
         middle = (self.count + z**2 / 2) / (self.size + z**2)
-        half = z / (self.size + z**2) * math.sqrt(self.count * (self.size - self.count) / self.size + z**2 / 4)
+        half = (
+            z
+            / (self.size + z**2)
+            * math.sqrt(self.count * (self.size - self.count) / self.size + z**2 / 4)
+        )
         return max(0.0, middle - half), min(1.0, middle + half)
 
     def __str__(self) -> str:
@@ -87,7 +91,9 @@ def report(found: Mapping[str, Sequence[str]], texts: int) -> list[str]:
     """The lines of the results: a table of verdicts, and what is required of them."""
     rows = []
     for name, each in found.items():
-        rows.append([name, str(len(each)), *map(str, counts_in_order(each)), str(supported_in(each))])
+        rows.append(
+            [name, str(len(each)), *map(str, counts_in_order(each)), str(supported_in(each))]
+        )
     lines = [
         "## 1. Verdicts",
         "",
@@ -99,7 +105,9 @@ def report(found: Mapping[str, Sequence[str]], texts: int) -> list[str]:
     checks = []
     if "random" in found:
         random = supported_in(found["random"])
-        checks.append((f"random: supported in at most {ALLOWED:.0%}", str(random), random.share <= ALLOWED))
+        checks.append(
+            (f"random: supported in at most {ALLOWED:.0%}", str(random), random.share <= ALLOWED)
+        )
         fixed = supported_in(found[FIXED])
         level_is_held = fixed.interval[0] <= ALLOWED
         checks.append((f"{FIXED}: no more than the level explains", str(fixed), level_is_held))
@@ -110,11 +118,15 @@ def report(found: Mapping[str, Sequence[str]], texts: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data_option(parser)
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--quick", action="store_true", help="a few sentences; prints and writes no file")
+    parser.add_argument(
+        "--quick", action="store_true", help="a few sentences; prints and writes no file"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     texts = sentences(args.data, 8 if args.quick else args.sentences)
@@ -125,7 +137,9 @@ def main() -> None:
     lines = report(found, len(texts))
     print("\n".join(lines), end="\n\n", flush=True)
     if not args.quick:
-        write("trust", "Trust: how often the verdict is wrong", "on the `sentiment` model.", 1, lines)
+        write(
+            "trust", "Trust: how often the verdict is wrong", "on the `sentiment` model.", 1, lines
+        )
 
 
 if __name__ == "__main__":

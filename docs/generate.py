@@ -26,14 +26,19 @@ MARK = {True: "yes", False: "no"}
 def methods_table() -> list[str]:
     from raison.core.registry import methods
 
-    rows = ["| method | what it says | needs | signed | words from tokens | source |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| method | what it says | needs | signed | words from tokens | source |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in methods:
         entry = methods[name]
         about = entry.__doc__.strip().splitlines()[0]
         made = methods.build(name)
         gather = "on units" if made.axis == "unit" else made.aggregation
         needs = ", ".join(sorted(made.needs)) or "nothing"
-        rows.append(f"| `{name}` | {about} | {needs} | {MARK[made.signed]} | {gather} | {entry.paper or '–'} |")
+        rows.append(
+            f"| `{name}` | {about} | {needs} | {MARK[made.signed]} | {gather} | {entry.paper or '–'} |"
+        )
     return rows
 
 
@@ -45,7 +50,9 @@ def searches_table() -> list[str]:
     rows = ["| search | what it does | parameters |", "|---|---|---|"]
     for name in searches:
         entry = searches[name]
-        params = ", ".join(f"`{f.name}={f.default}`" for f in fields(entry) if f.name != "sufficient")
+        params = ", ".join(
+            f"`{f.name}={f.default}`" for f in fields(entry) if f.name != "sufficient"
+        )
         rows.append(f"| `{name}` | {entry.__doc__.strip().splitlines()[0]} | {params} |")
     return rows
 
@@ -54,14 +61,20 @@ def rules_table() -> list[str]:
     from raison.core.registry import rules
 
     rows = ["| rule | a context is enough when |", "|---|---|"]
-    return rows + [f"| `{rules[name]().spec()}` | {rules[name].__doc__.strip().splitlines()[0]} |" for name in rules]
+    return rows + [
+        f"| `{rules[name]().spec()}` | {rules[name].__doc__.strip().splitlines()[0]} |"
+        for name in rules
+    ]
 
 
 def metrics_table() -> list[str]:
     from raison.core.registry import metrics
 
     better = {"higher": "more", "lower": "less", None: "–"}
-    rows = ["| metric | what it says | numbers | better | range | needs | source |", "|---|---|---|---|---|---|---|"]
+    rows = [
+        "| metric | what it says | numbers | better | range | needs | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name in metrics:
         entry = metrics[name]
         about = entry.__doc__.strip().splitlines()[0]
@@ -71,9 +84,13 @@ def metrics_table() -> list[str]:
         first = entry.keys[0]
         values = limits(first.range.low, first.range.high)
         if first.range_of_probabilities is not None:
-            of_probabilities = limits(first.range_of_probabilities.low, first.range_of_probabilities.high)
+            of_probabilities = limits(
+                first.range_of_probabilities.low, first.range_of_probabilities.high
+            )
             values = f"{of_probabilities} where the model gives probabilities, else {values}"
-        rows.append(f"| `{name}` | {about} | {keys} | {directions} | {values} | {needs} | {entry.paper or '–'} |")
+        rows.append(
+            f"| `{name}` | {about} | {keys} | {directions} | {values} | {needs} | {entry.paper or '–'} |"
+        )
     return rows
 
 
@@ -91,7 +108,9 @@ def datasets_table() -> list[str]:
     for name in datasets:
         made = datasets.build(name)
         about = type(made).__doc__.strip().splitlines()[0]
-        rows.append(f"| `{name}` | {about} | {made.task} | {', '.join(made.splits)} | {MARK[bool(made.gold)]} |")
+        rows.append(
+            f"| `{name}` | {about} | {made.task} | {', '.join(made.splits)} | {MARK[bool(made.gold)]} |"
+        )
     return rows
 
 
@@ -113,7 +132,9 @@ def suites_table() -> list[str]:
 
     rows = ["| suite | what | in the paper | models that a recipe makes |", "|---|---|---|---|"]
     for name, suite in suites().items():
-        made = ", ".join(dict.fromkeys(f"`{run.model}`" for run in suite.runs if run.recipe)) or "none"
+        made = (
+            ", ".join(dict.fromkeys(f"`{run.model}`" for run in suite.runs if run.recipe)) or "none"
+        )
         rows.append(f"| `{name}` | {suite.title} | {suite.paper} | {made} |")
     return rows
 
@@ -155,7 +176,10 @@ def works_table() -> list[str]:
 
     families = sorted(FAMILIES)
     letters = {"classification": "c", "tagging": "t", "qa": "q", "causal": "l", "seq2seq": "s"}
-    offers = {family: {task: probed(family, task).offers for task in FAMILIES[family]} for family in families}
+    offers = {
+        family: {task: probed(family, task).offers for task in FAMILIES[family]}
+        for family in families
+    }
     rows = [f"| method | {' | '.join(families)} |", "|---" * (1 + len(list(families))) + "|"]
     for name in methods:
         needs = methods.build(name).needs
@@ -187,13 +211,18 @@ def conservation_table() -> list[str]:
             for kind in range(2):
                 want = frozenset({"relevance", "attention", "cuts"})
                 with Float64():
-                    ((_, trace),) = model.trace([encoding], [target], want=want, rules=ALPHA_BETA.through(chosen))
+                    ((_, trace),) = model.trace(
+                        [encoding], [target], want=want, rules=ALPHA_BETA.through(chosen)
+                    )
                 totals = [*trace.cuts, float(trace.relevance.sum())]
                 worst[kind] = max(worst[kind], *(abs(total - 1) for total in totals))
                 borders = max(borders, len(totals))
                 first = np.tile([True, False], (len(trace.maps), 1))
                 chosen = Heads(first, np.zeros_like(first))
-        shown = [next(limit for limit in ("1e-9", "1e-6", "1e-4", "inf") if each < float(limit)) for each in worst]
+        shown = [
+            next(limit for limit in ("1e-9", "1e-6", "1e-4", "inf") if each < float(limit))
+            for each in worst
+        ]
         if "inf" not in shown:  # a family that fails is not listed
             rows.append(f"| {name} | {borders} | < {shown[0]} | < {shown[1]} |")
     return rows
@@ -207,27 +236,61 @@ def others_table() -> list[str]:
     import raison
     from raison.testing import tiny_hf
 
-    small = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, pad_token_id=0, vocab_size=400)
+    small = dict(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, pad_token_id=0, vocab_size=400
+    )
     long = dict(small, intermediate_size=24, max_position_embeddings=70)
     stack = dict(
         vocab_size=400, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
         decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=64, pad_token_id=0,
         eos_token_id=2, decoder_start_token_id=0,
     )  # fmt: skip
-    causal, label, seq = t.AutoModelForCausalLM, t.AutoModelForSequenceClassification, t.AutoModelForSeq2SeqLM
+    causal, label, seq = (
+        t.AutoModelForCausalLM,
+        t.AutoModelForSequenceClassification,
+        t.AutoModelForSeq2SeqLM,
+    )
     tried = [
-        ("opt", causal, t.OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16)),
+        (
+            "opt",
+            causal,
+            t.OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16),
+        ),
         ("bloom", causal, t.BloomConfig(**small, n_head=2)),
         ("falcon", causal, t.FalconConfig(**small)),
-        ("gptj", causal, t.GPTJConfig(vocab_size=400, n_embd=16, n_layer=2, n_head=2, rotary_dim=4, n_positions=64)),
+        (
+            "gptj",
+            causal,
+            t.GPTJConfig(
+                vocab_size=400, n_embd=16, n_layer=2, n_head=2, rotary_dim=4, n_positions=64
+            ),
+        ),
         ("phi3", causal, t.Phi3Config(**long, sliding_window=4, bos_token_id=1, eos_token_id=2)),
         ("olmo2", causal, t.Olmo2Config(**long, bos_token_id=1, eos_token_id=2)),
-        ("mamba", causal, t.MambaConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, pad_token_id=0)),
+        (
+            "mamba",
+            causal,
+            t.MambaConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, pad_token_id=0),
+        ),
         ("mpnet", label, t.MPNetConfig(**long)),
-        ("xlnet", label, t.XLNetConfig(vocab_size=400, d_model=16, n_layer=2, n_head=2, d_inner=24, pad_token_id=0)),
-        ("deberta (v1)", label, t.DebertaConfig(**long, relative_attention=True, pos_att_type=["c2p", "p2c"])),
+        (
+            "xlnet",
+            label,
+            t.XLNetConfig(
+                vocab_size=400, d_model=16, n_layer=2, n_head=2, d_inner=24, pad_token_id=0
+            ),
+        ),
+        (
+            "deberta (v1)",
+            label,
+            t.DebertaConfig(**long, relative_attention=True, pos_att_type=["c2p", "p2c"]),
+        ),
         ("longformer", label, t.LongformerConfig(**long, attention_window=4)),
-        ("fnet", label, t.FNetConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, intermediate_size=24)),
+        (
+            "fnet",
+            label,
+            t.FNetConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, intermediate_size=24),
+        ),
         ("bart", label, t.BartConfig(**stack)),
         ("pegasus", seq, t.PegasusConfig(**stack)),
         ("m2m_100", seq, t.M2M100Config(**stack)),
@@ -236,20 +299,30 @@ def others_table() -> list[str]:
         "| architecture | task | offers | removals (default first) | delete = mask | shares prefixes |",
         "|---|---|---|---|---|---|",
     ]
-    tokenizers = {causal: ("gpt2", "causal"), label: ("bert", "classification"), seq: ("bart", "seq2seq")}
+    tokenizers = {
+        causal: ("gpt2", "causal"),
+        label: ("bert", "classification"),
+        seq: ("bart", "seq2seq"),
+    }
     for name, auto, config in tried:
         torch.manual_seed(0)
         model = raison.load(auto.from_config(config).double(), tiny_hf(*tokenizers[auto])[1])
         exact = MARK["delete" in model.removals]
         offers, removals = ", ".join(sorted(model.offers)), ", ".join(model.removals)
-        rows.append(f"| {name} | {model.task} | {offers} | {removals} | {exact} | {MARK[model.shares_prefixes]} |")
+        rows.append(
+            f"| {name} | {model.task} | {offers} | {removals} | {exact} | {MARK[model.shares_prefixes]} |"
+        )
     return rows
 
 
 def removals_table() -> list[str]:
     from raison.models.protocol import REMOVALS
 
-    return ["| removal | meaning |", "|---|---|", *(f"| `{name}` | {about} |" for name, about in REMOVALS.items())]
+    return [
+        "| removal | meaning |",
+        "|---|---|",
+        *(f"| `{name}` | {about} |" for name, about in REMOVALS.items()),
+    ]
 
 
 def help_text() -> list[str]:
@@ -360,14 +433,18 @@ answer."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     import torch
 
-    torch.set_num_threads(1)  # tiny tensors: threads that wait for each other cost more than they bring
+    torch.set_num_threads(
+        1
+    )  # tiny tensors: threads that wait for each other cost more than they bring
     text = page()
     if not args.check:
         PAGE.write_text(text, encoding="utf-8")

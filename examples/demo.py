@@ -60,6 +60,8 @@ def demo(out: Path, force: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("."))
-    parser.add_argument("--force", action="store_true", help="replace the page that is there already")
+    parser.add_argument(
+        "--force", action="store_true", help="replace the page that is there already"
+    )
     arguments = parser.parse_args()
     demo(arguments.out, arguments.force)

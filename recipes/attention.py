@@ -28,14 +28,23 @@ from raison.studies.reproduce.audit_lines import line_of_audit
 from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
 from raison.training.fit import saved
 
-DATA = {"sst": "sst2", "imdb": "imdb", "20news": "news_sport", "ag": "ag_news(topics=(World, Business))"}
+DATA = {
+    "sst": "sst2",
+    "imdb": "imdb",
+    "20news": "news_sport",
+    "ag": "ag_news(topics=(World, Business))",
+}
 SEEDS = {"sst": 5, "imdb": 3, "20news": 3, "ag": 3}
 DECISIVE = 8  # seeds of what decides the papers' claims: of five the smallest p is 0.06
 DEEP = {"sst": 300, "imdb": 60, "20news": 60, "ag": 150}  # texts of an audit for what costs most
 LONGEST = 202  # two hundred words between [CLS] and [SEP]
 LAMBDAS = (-100, -30, -10, -3, -1, -0.3, 0, 0.3, 0.6, 0.9)
 ENDS = ("sparsegen-100", "sparsegen0.9")
-OF_FEW_TEXTS = ("tau_", "entropy_", "instance_")  # numbers of an audit that are measured on `DEEP` texts
+OF_FEW_TEXTS = (
+    "tau_",
+    "entropy_",
+    "instance_",
+)  # numbers of an audit that are measured on `DEEP` texts
 SWEPT = (0.1, 0.3, 1.0, 3.0, 10.0)  # λ of the adversaries of P3's Figure 1
 # tied and masked models learn slowly, and three epochs without gain end them too soon; so all of P3's have them all
 LONG = {"patience": 15}
@@ -80,7 +89,12 @@ def p2(data: str, kinds: Sequence[str], adversaries: tuple[float, ...] = ()) -> 
 def p3(data: str, attentions: Sequence[str] = ("additive", "dot")) -> Iterator[Job]:
     for attention in attentions:
         for name, (config, training) in P3.items():
-            yield Job(data, f"{attention}-{name}", {"attention": attention, **config}, {**LONG, **training})
+            yield Job(
+                data,
+                f"{attention}-{name}",
+                {"attention": attention, **config},
+                {**LONG, **training},
+            )
 
 
 def parts() -> dict[str, list[Job]]:
@@ -92,19 +106,42 @@ def parts() -> dict[str, list[Job]]:
         if name != "concat"
     ]
     layered = [
-        Job("sst", f"layers{count}-{name}", {"layers": count, **P3[name][0]}, {**LONG, **P3[name][1]})
+        Job(
+            "sst",
+            f"layers{count}-{name}",
+            {"layers": count, **P3[name][0]},
+            {**LONG, **P3[name][1]},
+        )
         for count in (2, 3)
         for name in ("base", "concat", "tying", "mlm")
     ]
-    ablated = [Job("sst", f"tying-{delta:g}", {}, {**LONG, "tying": delta}) for delta in (0.01, 0.1, 1.0, 20.0, 30.0)]
-    ablated += [Job("sst", f"mlm-{eta:g}", {}, {**LONG, "mlm": eta}) for eta in (0.1, 0.3, 3.0, 5.0)]
+    ablated = [
+        Job("sst", f"tying-{delta:g}", {}, {**LONG, "tying": delta})
+        for delta in (0.01, 0.1, 1.0, 20.0, 30.0)
+    ]
+    ablated += [
+        Job("sst", f"mlm-{eta:g}", {}, {**LONG, "mlm": eta}) for eta in (0.1, 0.3, 3.0, 5.0)
+    ]
     wide = [  # GloVe of more numbers, and the words of a pretrained encoder, 384 each
         *(
-            Job("sst", f"wide-glove-{name}", P3[name][0], {**LONG, **P3[name][1]}, seeds=DECISIVE, vectors="wider")
+            Job(
+                "sst",
+                f"wide-glove-{name}",
+                P3[name][0],
+                {**LONG, **P3[name][1]},
+                seeds=DECISIVE,
+                vectors="wider",
+            )
             for name in ("base", "tying", "mlm")
         ),
         Job("sst", "wide-base", {}, {**LONG, "embeddings": "minilm"}, seeds=3),
-        Job("sst", "wide-transformer", encoder("transformer")[0], {"embeddings": "minilm", "lr": 1e-4}, seeds=3),
+        Job(
+            "sst",
+            "wide-transformer",
+            encoder("transformer")[0],
+            {"embeddings": "minilm", "lr": 1e-4},
+            seeds=3,
+        ),
     ]
     swept_p2 = list(p2("sst", [f"sparsegen(lam={lam:g})" for lam in LAMBDAS if lam]))
     swept = [
@@ -112,7 +149,9 @@ def parts() -> dict[str, list[Job]]:
         for name in ("base", "tying", "mlm")
     ]
     return {
-        "p2-sst": [replace(job, seeds=DECISIVE) for job in p2("sst", ("softmax", "sparsemax"), (1.0,))],
+        "p2-sst": [
+            replace(job, seeds=DECISIVE) for job in p2("sst", ("softmax", "sparsemax"), (1.0,))
+        ],
         "p3-additive": [replace(job, seeds=DECISIVE) for job in p3("sst", ["additive"])],
         "p3-dot": [replace(job, seeds=DECISIVE) for job in p3("sst", ["dot"])],
         "wide": quick(wide),
@@ -141,11 +180,22 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     folder = arguments.out / job.data / job.name / f"seed-{seed}"
     if not (folder / "training.json").exists():
         place = getattr(arguments, job.vectors)
-        training = {"embeddings": str(place), "longest": LONGEST, "patience": 3, "epochs": 15, **job.training}
+        training = {
+            "embeddings": str(place),
+            "longest": LONGEST,
+            "patience": 3,
+            "epochs": 15,
+            **job.training,
+        }
         if "mlm" not in training:  # which tells words by the frozen table
             training.setdefault("freeze", False)
         train_classifier(
-            DATA[job.data], out=folder, config=job.config, training=training, seed=seed, data_dir=arguments.data
+            DATA[job.data],
+            out=folder,
+            config=job.config,
+            training=training,
+            seed=seed,
+            data_dir=arguments.data,
         )
     if not (folder / "audit.json").exists():
         found = audit(
@@ -189,7 +239,9 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         audited, data=job.data, name=job.name, seed=seed, **judged_attention(job, seed, arguments)
     ).to_dict()
     if job.deep:  # so few texts that no number of the line may come from them
-        line["numbers"] = {key: value for key, value in line["numbers"].items() if not key.startswith(OF_FEW_TEXTS)}
+        line["numbers"] = {
+            key: value for key, value in line["numbers"].items() if not key.startswith(OF_FEW_TEXTS)
+        }
     add_line(arguments.out, line)
 
 

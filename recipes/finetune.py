@@ -85,8 +85,17 @@ def reading(place: Path) -> Iterator[Path]:
         raise InputError(f"There is no file {place}: give the folder of the data sets as --data.")
     try:
         yield place
-    except (OSError, EOFError, zlib.error, tarfile.TarError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{place} can't be read ({error}): put the published file there.") from error
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        tarfile.TarError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+    ) as error:
+        raise InputError(
+            f"{place} can't be read ({error}): put the published file there."
+        ) from error
 
 
 def read_imdb(data: Path, part: str) -> list[Text]:
@@ -113,11 +122,18 @@ def read_yelp(data: Path, part: str) -> list[Text]:
 def read_qqp(data: Path, part: str) -> list[Text]:
     # The publisher's file has a few broken bytes.
     place = data / "qqp" / f"{part}.tsv.gz"
-    with reading(place), gzip.open(place, "rt", encoding="utf-8", errors="replace", newline="\n") as lines:
+    with (
+        reading(place),
+        gzip.open(place, "rt", encoding="utf-8", errors="replace", newline="\n") as lines,
+    ):
         rows = [line.rstrip("\n").split("\t") for line in lines]
-    wrong = next((i for i, row in enumerate(rows, 1) if len(row) != 4 or row[0] not in ("0", "1")), None)
+    wrong = next(
+        (i for i, row in enumerate(rows, 1) if len(row) != 4 or row[0] not in ("0", "1")), None
+    )
     if wrong is not None:
-        raise InputError(f"Line {wrong} of {place} is not label, question, question, id: use the published file.")
+        raise InputError(
+            f"Line {wrong} of {place} is not label, question, question, id: use the published file."
+        )
     return [Text(first, second, int(label)) for label, first, second, _ in rows]
 
 
@@ -140,7 +156,9 @@ def divide(
     tested = {keys(text) for text in test}
     questions = {key for both in tested for key in both}
     shared = [text for text in pool if keys(text) in tested]
-    halves = [text for text in pool if keys(text) not in tested and not questions.isdisjoint(keys(text))]
+    halves = [
+        text for text in pool if keys(text) not in tested and not questions.isdisjoint(keys(text))
+    ]
     gone = {keys(text) for text in shared + halves}
     fresh: dict[tuple[str, ...], Text] = {}
     for text in pool:
@@ -163,10 +181,16 @@ def divide(
         "left out, one question in dev": before - len(train),
     }
     limit = args.limit or task.limit
-    parts = {"train": train[:limit], "dev": dev, "test": shuffled(list(once.values()), args.seed)[: args.test]}
+    parts = {
+        "train": train[:limit],
+        "dev": dev,
+        "test": shuffled(list(once.values()), args.seed)[: args.test],
+    }
     empty = [name for name, texts in parts.items() if not texts]
     if empty:
-        raise InputError(f"No text is left for the {empty[0]} part of {len(pool)} texts: use the published files.")
+        raise InputError(
+            f"No text is left for the {empty[0]} part of {len(pool)} texts: use the published files."
+        )
     return parts, counts
 
 
@@ -275,7 +299,14 @@ def train(
         every=every,
     )
     with progress.listen(lines()):
-        done = fit(model, groups(model, args), feed, lambda model, batch, step: model(**batch).loss, course, look)
+        done = fit(
+            model,
+            groups(model, args),
+            feed,
+            lambda model, batch, step: model(**batch).loss,
+            course,
+            look,
+        )
     return done.seconds, done.history
 
 
@@ -303,8 +334,12 @@ def make_parser(description: str) -> argparse.ArgumentParser:
     """What every training command takes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write; the same command goes on there")
-    parser.add_argument("--base", type=Path, help="folder of the encoder (all-MiniLM-L6-v2, which is fetched)")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder to write; the same command goes on there"
+    )
+    parser.add_argument(
+        "--base", type=Path, help="folder of the encoder (all-MiniLM-L6-v2, which is fetched)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", type=positive, default=32)
     parser.add_argument("--lr", type=above_zero, default=1e-4, help="peak rate of the encoder")
@@ -341,7 +376,9 @@ def prepare(args: argparse.Namespace) -> Path:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     if not args.data.is_dir():
-        raise InputError(f"There is no folder {args.data}: give the folder of the data sets as --data.")
+        raise InputError(
+            f"There is no folder {args.data}: give the folder of the data sets as --data."
+        )
     prepared(args.out, REPORT)
     return args.base or minilm.base()
 
@@ -353,17 +390,25 @@ def started(base: Path, kind: Any, **config: Any) -> tuple[Any, Any]:
         model = kind.from_pretrained(base, attention_probs_dropout_prob=0.0, **config)
         return model, AutoTokenizer.from_pretrained(base)
     except (OSError, ValueError) as error:
-        raise InputError(f"{base} has no encoder to start from ({str(error).splitlines()[0]}).") from error
+        raise InputError(
+            f"{base} has no encoder to start from ({str(error).splitlines()[0]})."
+        ) from error
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """What makes two runs the same."""
-    return {name: value for name, value in vars(args).items() if name not in ("data", "out", "base")}
+    return {
+        name: value for name, value in vars(args).items() if name not in ("data", "out", "base")
+    }
 
 
 def command_line(script: str, parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
     """This run's command with generic paths."""
-    words = [f"python recipes/{script}", "--data DATA_DIR --out FOLDER", *["--base BASE_DIR"][: args.base is not None]]
+    words = [
+        f"python recipes/{script}",
+        "--data DATA_DIR --out FOLDER",
+        *["--base BASE_DIR"][: args.base is not None],
+    ]
     for name, value in settings(args).items():
         if value == parser.get_default(name) and name != "seed":
             continue
@@ -406,14 +451,24 @@ def finetune(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     base = prepare(args)
     pool, test = (task.read(args.data, part) for part in task.parts)
     parts, counts = divide(task, pool, test, args)
-    labels = {"id2label": dict(enumerate(task.labels)), "label2id": {label: i for i, label in enumerate(task.labels)}}
+    labels = {
+        "id2label": dict(enumerate(task.labels)),
+        "label2id": {label: i for i, label in enumerate(task.labels)},
+    }
     model, tokenizer = started(base, BertForSequenceClassification, num_labels=2, **labels)
     dev, tested = (encode(tokenizer, parts[name]) for name in ("dev", "test"))
-    feed = Feed(lambda epoch: encode(tokenizer, parts["train"], epoch), len(parts["train"]), args.batch, args.seed)
+    feed = Feed(
+        lambda epoch: encode(tokenizer, parts["train"], epoch),
+        len(parts["train"]),
+        args.batch,
+        args.seed,
+    )
     total = max(1, round((args.epochs or task.epochs) * feed.per_epoch))
     sizes = {name: len(texts) for name, texts in parts.items()}
     say(f"{args.task}: {sizes}, {total} steps; {counts}")
-    seconds, seen = train(model, feed, args, total, feed.per_epoch, lambda: {"accuracy": share(evaluate(model, dev))})
+    seconds, seen = train(
+        model, feed, args, total, feed.per_epoch, lambda: {"accuracy": share(evaluate(model, dev))}
+    )
     say("evaluating on test")
     cpu = time.process_time()
     right = evaluate(model, tested)
@@ -446,11 +501,17 @@ def fits(tokenizer, text: Text) -> bool:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = make_parser("Fine-tune all-MiniLM-L6-v2 to classify IMDB reviews, Yelp sentences or QQP pairs.")
+    parser = make_parser(
+        "Fine-tune all-MiniLM-L6-v2 to classify IMDB reviews, Yelp sentences or QQP pairs."
+    )
     parser.add_argument("--task", choices=list(TASKS), required=True)
-    parser.add_argument("--limit", type=positive, help="texts to train on (yelp: 10,000; others: all)")
+    parser.add_argument(
+        "--limit", type=positive, help="texts to train on (yelp: 10,000; others: all)"
+    )
     parser.add_argument("--epochs", type=above_zero, help="(imdb 4, yelp 3, qqp 5)")
-    parser.add_argument("--test", type=positive, default=2000, help="texts to test on, drawn by the seed")
+    parser.add_argument(
+        "--test", type=positive, default=2000, help="texts to test on, drawn by the seed"
+    )
     args = parser.parse_args(words)
     return run(lambda: finetune(parser, args))
 

@@ -32,7 +32,9 @@ WEIGHTS = {"sentiment": "minilm-1", "smollm2": "smollm2-1"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with ud_english_ewt/")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write MODEL/heads.json into")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder to write MODEL/heads.json into"
+    )
     parser.add_argument("--models", nargs="+", default=list(WEIGHTS), choices=list(WEIGHTS))
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -54,7 +56,9 @@ def main() -> None:
             "model": name,
             "syntactic": int(synt.sum()),
             "positional": int(pos.sum()),
-            "blocks without": [b for b, some in enumerate((synt | pos).any(1).tolist()) if not some],
+            "blocks without": [
+                b for b, some in enumerate((synt | pos).any(1).tolist()) if not some
+            ],
             "content": found.content()[:16],
         }
         print(json.dumps(told))

@@ -42,7 +42,10 @@ from raison.training.compatibility import train_compatibility
 from raison.training.fit import lines
 
 END = "<|endoftext|>"
-TRAIN = (("imdb", "train"), ("wikitext2", "valid"))  # the first partly repeated; of the second, the end is held out
+TRAIN = (
+    ("imdb", "train"),
+    ("wikitext2", "valid"),
+)  # the first partly repeated; of the second, the end is held out
 TEST = ("wikitext2", "test")
 FEWEST, MOST, TIMES = 2, 5, 8  # words that are said again, and how often they stand there then
 
@@ -80,7 +83,9 @@ def tokenizer(texts: Iterable[str], pieces: int, length: int) -> Any:
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     if pieces <= len(alphabet):
-        raise InputError(f"--pieces {pieces} has no room for all bytes: give at least {len(alphabet) + 1}.")
+        raise InputError(
+            f"--pieces {pieces} has no room for all bytes: give at least {len(alphabet) + 1}."
+        )
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -109,7 +114,9 @@ def teach(args: argparse.Namespace) -> None:
     between("again", args.again, 0, 1)
     whole("reviews", args.reviews, 1)
     if args.width % args.heads:
-        raise InputError(f"--width {args.width} can't be shared by {args.heads} heads: give a multiple.")
+        raise InputError(
+            f"--width {args.width} can't be shared by {args.heads} heads: give a multiple."
+        )
     examples, left_out = texts(args.data, args.reviews, args.again, args.seed)
     pieces = tokenizer((example.text for example in examples), args.pieces, args.length)
     model = raison.load(untrained(len(pieces), args), pieces)
@@ -128,16 +135,33 @@ def teach(args: argparse.Namespace) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Train a small GPT-2 with learned positions from scratch.")
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets imdb and wikitext2")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write; the same command goes on there")
-    parser.add_argument("--keep", default="none", help="word dropout: none, uniform_length, bernoulli(p=0.5)")
-    parser.add_argument("--mix", type=float, default=0.5, help="share of the steps with word dropout")
+    parser = argparse.ArgumentParser(
+        description="Train a small GPT-2 with learned positions from scratch."
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder of the data sets imdb and wikitext2"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder to write; the same command goes on there"
+    )
+    parser.add_argument(
+        "--keep", default="none", help="word dropout: none, uniform_length, bernoulli(p=0.5)"
+    )
+    parser.add_argument(
+        "--mix", type=float, default=0.5, help="share of the steps with word dropout"
+    )
     parser.add_argument("--reviews", type=int, default=1500, help="reviews that are read, at most")
-    parser.add_argument("--again", type=float, default=1.0, help="share of the reviews that say every few words again")
+    parser.add_argument(
+        "--again",
+        type=float,
+        default=1.0,
+        help="share of the reviews that say every few words again",
+    )
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=32, help="blocks of a step")
-    parser.add_argument("--length", type=int, default=64, help="tokens of a block, and positions of the model")
+    parser.add_argument(
+        "--length", type=int, default=64, help="tokens of a block, and positions of the model"
+    )
     parser.add_argument("--lr", type=float, default=5e-3)
     parser.add_argument("--pieces", type=int, default=2000, help="of the tokenizer")
     parser.add_argument("--layers", type=int, default=2)

@@ -33,7 +33,9 @@ PIECES = ("<s>", "</s>", "0", "1", "=")
 START, END, ZERO, ONE, EQUALS = range(len(PIECES))
 LENGTH = BITS + 3  # tokens that are read: <s>, the bits, =, the majority
 OPTIMUM = 2 ** (BITS / LENGTH)
-HELD = 7  # of the seed: batches of a run have numbers from 0 up, and the test has this one beside them
+HELD = (
+    7  # of the seed: batches of a run have numbers from 0 up, and the test has this one beside them
+)
 
 
 def tokenizer() -> Any:
@@ -41,12 +43,20 @@ def tokenizer() -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    made = Tokenizer(models.WordLevel({piece: number for number, piece in enumerate(PIECES)}, unk_token="</s>"))
+    made = Tokenizer(
+        models.WordLevel({piece: number for number, piece in enumerate(PIECES)}, unk_token="</s>")
+    )
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     made.decoder = decoders.WordPiece(prefix="##", cleanup=False)
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", START)])
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", START)]
+    )
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="</s>", model_max_length=LENGTH + 1
+        tokenizer_object=made,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="</s>",
+        model_max_length=LENGTH + 1,
     )
 
 
@@ -76,13 +86,19 @@ def texts(count: int, random: torch.Generator) -> torch.Tensor:
     bits = torch.randint(0, 2, (count, BITS), generator=random)
     majority = (bits.sum(1) > BITS // 2).long()
     column = lambda token: torch.full((count, 1), token)  # noqa: E731
-    return torch.cat([column(START), bits + ZERO, column(EQUALS), majority[:, None] + ZERO, column(END)], 1)
+    return torch.cat(
+        [column(START), bits + ZERO, column(EQUALS), majority[:, None] + ZERO, column(END)], 1
+    )
 
 
 def losses(net: Any, ids: torch.Tensor) -> torch.Tensor:
     """[n 20] of every prediction."""
-    logits = net(input_ids=ids[:, :-1], attention_mask=torch.ones_like(ids[:, :-1]), use_cache=False).logits
-    flat = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+    logits = net(
+        input_ids=ids[:, :-1], attention_mask=torch.ones_like(ids[:, :-1]), use_cache=False
+    ).logits
+    flat = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none"
+    )
     return flat.view(len(ids), -1)
 
 
@@ -105,9 +121,21 @@ def teach(args: argparse.Namespace) -> None:
         with keeping_only(keeps):
             return losses(net, ids).mean()
 
-    settings = {"keep": str(rule.spec()), "mix": args.mix, "batch": args.batch, "lr": args.lr, "seed": args.seed}
+    settings = {
+        "keep": str(rule.spec()),
+        "mix": args.mix,
+        "batch": args.batch,
+        "lr": args.lr,
+        "seed": args.seed,
+    }
     course = Course(
-        args.out, args.steps, settings, seed=args.seed, betas=(0.9, 0.98), warm=0.05, every=max(1, args.steps // 20)
+        args.out,
+        args.steps,
+        settings,
+        seed=args.seed,
+        betas=(0.9, 0.98),
+        warm=0.05,
+        every=max(1, args.steps // 20),
     )
     args.out.mkdir(parents=True, exist_ok=True)
     groups = [{"params": list(net.parameters()), "peak": args.lr}]
@@ -126,9 +154,15 @@ def teach(args: argparse.Namespace) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train the majority-class language from scratch.")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write; the same command goes on there")
-    parser.add_argument("--keep", default="none", help="word dropout: none, bernoulli(p=0.5), uniform_length")
-    parser.add_argument("--mix", type=float, default=1.0, help="share of the steps with word dropout")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder to write; the same command goes on there"
+    )
+    parser.add_argument(
+        "--keep", default="none", help="word dropout: none, bernoulli(p=0.5), uniform_length"
+    )
+    parser.add_argument(
+        "--mix", type=float, default=1.0, help="share of the steps with word dropout"
+    )
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--batch", type=int, default=256, help="texts of a step")
     parser.add_argument("--lr", type=float, default=2e-3)

@@ -47,16 +47,31 @@ def shaped(base: str, labels: Any, seed: int, skip: int = 0) -> tuple[Any, Any]:
 
 
 def train_ordinary(
-    base: str, data: Any, *, out: Path, training: RationalizerTraining, seed: int, data_dir: Any, skip: int = 0
+    base: str,
+    data: Any,
+    *,
+    out: Path,
+    training: RationalizerTraining,
+    seed: int,
+    data_dir: Any,
+    skip: int = 0,
 ) -> None:
     """Labels, rates, epochs and early stopping as a rationalizer has them."""
     prepared(out, REPORT)
-    parts, left = examples_by_part(data, data_dir=data_dir, limit=None, held=training.held_out, seed=seed)
+    parts, left = examples_by_part(
+        data, data_dir=data_dir, limit=None, held=training.held_out, seed=seed
+    )
     labels = labels_of(parts)
     model, tokenizer = shaped(base, labels, seed, skip)
     lines = lines_of(parts, tokenizer, labels, training.longest)
     each = len(lines.parts["train"]) // training.batch
-    settings = {"data": lines.content(), "seed": seed, "epochs": training.epochs, "lr": training.lr, "skip": skip}
+    settings = {
+        "data": lines.content(),
+        "seed": seed,
+        "epochs": training.epochs,
+        "lr": training.lr,
+        "skip": skip,
+    }
 
     def loss(model: Any, batch: Any, part: int) -> torch.Tensor:
         gold = torch.tensor([line.label for line in batch])
@@ -66,7 +81,11 @@ def train_ordinary(
         right = 0
         with torch.inference_mode():
             for rows, inputs in sorted_batches(lines.parts[part], 0):
-                right += int((model(**inputs).logits.argmax(-1) == torch.tensor([r.label for r in rows])).sum())
+                right += int(
+                    (
+                        model(**inputs).logits.argmax(-1) == torch.tensor([r.label for r in rows])
+                    ).sum()
+                )
         return {"accuracy": right / len(lines.parts[part])}
 
     best = Best(out, settings, "accuracy", training.patience)
@@ -77,12 +96,24 @@ def train_ordinary(
         {"params": [p for p in moving if id(p) in heads], "peak": training.head_lr},
     ]
     course = Course(
-        out=out, steps=training.epochs * each, settings=settings, seed=seed, every=each, bfloat16=training.bfloat16
+        out=out,
+        steps=training.epochs * each,
+        settings=settings,
+        seed=seed,
+        every=each,
+        bfloat16=training.bfloat16,
     )
     feed = Feed(lines.parts["train"], training.batch, seed)
     done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
-    report = {"what": "ordinary", "data": named(data), "seed": seed, "labels": labels, "skip": skip, "counts": left}
+    report = {
+        "what": "ordinary",
+        "data": named(data),
+        "seed": seed,
+        "labels": labels,
+        "skip": skip,
+        "counts": left,
+    }
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["cpu_minutes"] = round(done.seconds / 60, 2)
     with writing(out):

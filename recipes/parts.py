@@ -32,7 +32,9 @@ def run_parts(
     named = {"data": "folder of the data sets", "out": "folder of the models", **(options or {})}
     for name, said in {**named, **(optional or {})}.items():
         parser.add_argument(f"--{name}", type=Path, required=name in named, help=said)
-    parser.add_argument("--part", action="append", choices=list(known), help="default: all, in this order")
+    parser.add_argument(
+        "--part", action="append", choices=list(known), help="default: all, in this order"
+    )
     parser.add_argument("--seeds", type=int, help="at most so many")
     arguments = parser.parse_args()
     start = time.process_time()
@@ -42,7 +44,10 @@ def run_parts(
                 for job in known[part]:
                     for seed in range(min(seeds(job), arguments.seeds or seeds(job))):
                         work(job, seed, arguments)
-                print(f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far", flush=True)
+                print(
+                    f"{part}: {(time.process_time() - start) / 60:.0f} CPU minutes so far",
+                    flush=True,
+                )
     except RaisonError as error:
         print(error, file=sys.stderr)
         return error.exit_code

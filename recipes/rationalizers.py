@@ -34,7 +34,13 @@ from raison.models.load import load
 from raison.rationalizers.config import VARIANTS
 from raison.rationalizers.train import train_rationalizer
 from raison.rationalizers.training_config import LossWeights, RationalizerTraining
-from raison.studies.reproduce.rationalizer_lines import OWN, OtherAnswers, RationalizerLine, TokenCounts, pooled_f1
+from raison.studies.reproduce.rationalizer_lines import (
+    OWN,
+    OtherAnswers,
+    RationalizerLine,
+    TokenCounts,
+    pooled_f1,
+)
 from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
 from raison.training.class_data import marked
 
@@ -43,7 +49,9 @@ SHARE = 0.25
 SST, MOVIES, EDITED = "sst_trees(distance=1)", "eraser_movies", "imdb_counterfactual"
 GRADES = "sst_trees(distance=1, classes=5)"
 SEEDS = 3
-TURNING = set("not no never neither nor none without hardly barely too very so nothing nobody cannot only but".split())
+TURNING = set(
+    "not no never neither nor none without hardly barely too very so nothing nobody cannot only but".split()
+)
 DISTURBED = ("plmr", "whole", "rnp")  # judged on disturbed texts as well, beside the ordinary model
 FEW = 500  # test texts for methods that ask the model many times
 POST_HOC = {  # of the ordinary model; True: cheap enough for all test texts
@@ -84,7 +92,10 @@ def lengthy(data: str) -> list[Job]:
     """Of long reviews, cut at 256 tokens: PLMR, RNP, and what gives PLMR's predictor all blocks, as RNP's has."""
     long = {"longest": 256, "batch": 16, "epochs": 4}
     made = [Job(data, name, name, training=long, seeds=1) for name in ("plmr", "rnp", "whole")]
-    return [*made, Job(data, "whole_both", "whole", {"full_text": "predictor"}, training=long, seeds=1)]
+    return [
+        *made,
+        Job(data, "whole_both", "whole", {"full_text": "predictor"}, training=long, seeds=1),
+    ]
 
 
 def parts() -> dict[str, list[Job]]:
@@ -99,12 +110,19 @@ def parts() -> dict[str, list[Job]]:
         Job("sst", "supervised", "whole", weights={"human": 1.0}),
     ]
     splits = [
-        Job("sst", f"split-{count}", config={"blocks": count, "pruning": min(2, count), "full_text": "predictor"})
+        Job(
+            "sst",
+            f"split-{count}",
+            config={"blocks": count, "pruning": min(2, count), "full_text": "predictor"},
+        )
         for count in (1, 2, 3, 4, 5)
     ]
     return {
         "main": [Job("sst", "plmr"), Job("sst", "whole", "whole")],
-        "ordinary": [Job("sst", "ordinary", "ordinary"), Job("sst", "short", "short", {"blocks": 4})],
+        "ordinary": [
+            Job("sst", "ordinary", "ordinary"),
+            Job("sst", "short", "short", {"blocks": 4}),
+        ],
         "variants": variants,
         "training": shaped,
         "splits": splits,
@@ -126,7 +144,8 @@ def material(data: str, data_dir: Path) -> tuple[Any, list[Example], int]:
         return kept, test, len(read) - len(kept)
     if data == "scores":
         scored = lambda split: [  # noqa: E731
-            replace(e, label=str(e.meta["score"] / 4)) for e in open_dataset(GRADES, split, data=data_dir).examples
+            replace(e, label=str(e.meta["score"] / 4))
+            for e in open_dataset(GRADES, split, data=data_dir).examples
         ]
         train, test = scored("train"), scored("test")
         copies = set(overlap(train, test))
@@ -148,7 +167,9 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
         from ordinary import train_ordinary
 
         skip = job.config.get("blocks", 0)
-        train_ordinary(BASE, data, out=folder, training=training, seed=seed, data_dir=arguments.data, skip=skip)
+        train_ordinary(
+            BASE, data, out=folder, training=training, seed=seed, data_dir=arguments.data, skip=skip
+        )
         return folder
     train_rationalizer(
         BASE, data, out=folder, config={"sparsity": SHARE, **job.config}, variant=job.variant, training=training,
@@ -157,7 +178,9 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> Path:
     return folder
 
 
-def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]) -> TokenCounts:
+def kept_of(
+    model: Any, examples: Sequence[Example], chosen: Callable[[Any, int], np.ndarray]
+) -> TokenCounts:
     """Counts of every text: tokens, tokens kept, marked by people, and both."""
     encodings = model.encode([Example(e.text, e.pair) for e in examples], truncate=True)
     rows: list[dict[str, int]] = []
@@ -167,7 +190,12 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
         gold = np.zeros(len(encoding), bool)
         for span in example.gold:
             side = 1 if span.segment in ("second", "context") else 0
-            gold |= real & (encoding.segment == side) & (encoding.start < span.end) & (encoding.end > span.start)
+            gold |= (
+                real
+                & (encoding.segment == side)
+                & (encoding.start < span.end)
+                & (encoding.end > span.start)
+            )
         rows.append(
             {
                 "words": int(real.sum()),
@@ -175,7 +203,9 @@ def kept_of(model: Any, examples: Sequence[Example], chosen: Callable[[Any, int]
                 "marked": int(gold.sum()),
                 "both": int((own & gold).sum()),
                 "cut": int(encoding.truncated),
-                "lost": int(sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()),
+                "lost": int(
+                    sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()
+                ),
                 "second_words": int((real & (encoding.segment == 1)).sum()),  # of a pair
                 "second_kept": int((own & (encoding.segment == 1)).sum()),
             }
@@ -197,7 +227,10 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     if job.data == "scores":
         train = material(job.data, arguments.data)[0]
         mean = float(np.mean([float(e.label) for e in train]))
-        errors = [round((p.value - float(e.label)) ** 2, 6) for p, e in zip(answers, examples, strict=True)]
+        errors = [
+            round((p.value - float(e.label)) ** 2, 6)
+            for p, e in zip(answers, examples, strict=True)
+        ]
         of_mean = [round((mean - float(e.label)) ** 2, 6) for e in examples]
         return Judgement(errors, {OWN: picked}, OtherAnswers(of_mean=of_mean))
     more = OtherAnswers()
@@ -205,7 +238,10 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
         more = robust(model, examples, arguments.data, seed)
     more = replace(more, every_token=every_token(model, encodings, examples))
     said = right(answers, examples)
-    print(f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1(picked):.3f}", flush=True)
+    print(
+        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1(picked):.3f}",
+        flush=True,
+    )
     return Judgement(said, {OWN: picked}, more)
 
 
@@ -232,7 +268,9 @@ def disturbed(examples: Sequence[Example], data_dir: Path, seed: int) -> dict[st
     rng = np.random.default_rng(seed)
     prose = open_dataset("wikitext2", "test", 4000, data_dir).examples
     sentences = [" ".join(e.text.split()[:15]) for e in prose if len(e.text.split()) >= 15]
-    sentences = [text for text in sentences if "<unk>" not in text and "@" not in text and "=" not in text]
+    sentences = [
+        text for text in sentences if "<unk>" not in text and "@" not in text and "=" not in text
+    ]
     loaded = {w.lower() for e in examples for w, mark in words_of(e) if mark} | TURNING
     neutral = {w for e in examples for w, _ in words_of(e) if w.isalpha() and w.islower()}
     neutral = sorted(neutral - loaded)
@@ -281,7 +319,9 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     said = right(model.predict(model.encode(plain, truncate=True)), examples)
     print(f"ordinary {seed}: accuracy {np.mean(said):.3f}", flush=True)
     rng = np.random.default_rng(seed)
-    picked = {"random": kept_of(model, examples, lambda encoding, n: drawn(encoding, rng, lengths[n]))}
+    picked = {
+        "random": kept_of(model, examples, lambda encoding, n: drawn(encoding, rng, lengths[n]))
+    }
     sizes: list[np.ndarray] = []  # of gradients: what fills a search's rationale up
     for name, cheap in POST_HOC.items():
         chosen = examples if cheap else examples[:FEW]
@@ -294,7 +334,9 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
         if name == "gradient_norm":
             sizes = [np.asarray(each.scores, float) for each in found]
         picked[name] = kept_of(
-            model, chosen, lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n])
+            model,
+            chosen,
+            lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n]),
         )
         print(f"ordinary {name} {seed}: F1 {pooled_f1(picked[name]):.3f}", flush=True)
     return Judgement(said, picked, robust(model, examples, arguments.data, seed))
@@ -307,7 +349,9 @@ def short(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
 
     _, examples, _ = material(job.data, arguments.data)
     model = open_ordinary(folder)
-    said = right(model.predict(model.encode([Example(e.text) for e in examples], truncate=True)), examples)
+    said = right(
+        model.predict(model.encode([Example(e.text) for e in examples], truncate=True)), examples
+    )
     print(f"short {seed}: accuracy {np.mean(said):.3f}", flush=True)
     return Judgement(said)
 
@@ -344,10 +388,15 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
     """One model, as far as it is not there, and its line at the end."""
     if seed in read_recipe_lines(arguments.out).get((job.data, job.name), {}):
         return
-    judgement = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(job, seed, arguments)
+    judgement = {"ordinary": post_hoc, "short": short}.get(job.variant, judged)(
+        job, seed, arguments
+    )
     report = arguments.out / job.data / job.name / f"seed-{seed}" / "training.json"
     counts = json.loads(report.read_text(encoding="utf-8"))["counts"]
-    left = counts.get("train, left out: in dev or test as well", 0) + material(job.data, arguments.data)[2]
+    left = (
+        counts.get("train, left out: in dev or test as well", 0)
+        + material(job.data, arguments.data)[2]
+    )
     line = RationalizerLine(
         data=job.data,
         name=job.name,

@@ -89,7 +89,9 @@ def read_levels(data: Path) -> dict[str, tuple[str, int]]:
 
 def grade(examples: list[Example], levels: dict[str, tuple[str, int]]) -> list[Example]:
     """The examples with graded targets, where the trees and SST-2 agree on the side."""
-    graded = [(text, GRADES.get(levels.get(normal(text), ("", 2))[1], label)) for text, label in examples]
+    graded = [
+        (text, GRADES.get(levels.get(normal(text), ("", 2))[1], label)) for text, label in examples
+    ]
     return [
         (text, new if (new > 0.5) == (old > 0.5) else old)
         for (text, new), (_, old) in zip(graded, examples, strict=True)
@@ -107,9 +109,14 @@ def training_set(
     sentences = [row for row in splits["train"] if normal(row[0]) not in held_out]
     # A training sentence is itself a phrase of its tree, and already there.
     taken = held_out | seen["train"]
-    phrases = [(text, float(level > 2)) for key, (text, level) in levels.items() if args.phrases and key not in taken]
+    phrases = [
+        (text, float(level > 2))
+        for key, (text, level) in levels.items()
+        if args.phrases and key not in taken
+    ]
     overlap = {
-        f"train in {name}": sum(normal(text) in seen[name] for text, _ in splits["train"]) for name in ("dev", "test")
+        f"train in {name}": sum(normal(text) in seen[name] for text, _ in splits["train"])
+        for name in ("dev", "test")
     }
     overlap["dev in test"] = sum(normal(text) in seen["test"] for text, _ in splits["dev"])
     if args.phrases:
@@ -126,7 +133,9 @@ def make_batches(
     generator: torch.Generator | None = None,
 ) -> list[Batch]:
     """Batches of like length (little padding); with a generator, in random composition and order."""
-    ids = tokenizer([text for text, _ in examples], truncation=True, max_length=MAX_TOKENS)["input_ids"]
+    ids = tokenizer([text for text, _ in examples], truncation=True, max_length=MAX_TOKENS)[
+        "input_ids"
+    ]
     length = [len(row) for row in ids]
     if generator is None:
         order = sorted(range(len(ids)), key=length.__getitem__)
@@ -167,7 +176,9 @@ def wrap(base: Path, args: argparse.Namespace) -> peft.PeftModel:
 def evaluate(model: torch.nn.Module, batches: list[Batch]) -> tuple[float, float]:
     """Accuracy and mean loss."""
     model.eval()
-    logits = torch.cat([model(input_ids=ids, attention_mask=mask).logits for ids, mask, _ in batches])
+    logits = torch.cat(
+        [model(input_ids=ids, attention_mask=mask).logits for ids, mask, _ in batches]
+    )
     gold = torch.cat([gold for _, _, gold in batches]).long()
     return (logits.argmax(-1) == gold).double().mean().item(), cross_entropy(logits, gold).item()
 
@@ -219,7 +230,9 @@ def stream(
         while len(order) < share:
             order += torch.randperm(len(phrases), generator=generator).tolist()
         chosen, order = order[:share], order[share:]
-        yield from make_batches(tokenizer, sentences + [phrases[i] for i in chosen], args.batch, generator)
+        yield from make_batches(
+            tokenizer, sentences + [phrases[i] for i in chosen], args.batch, generator
+        )
 
 
 def train(
@@ -240,7 +253,9 @@ def train(
         model.train()
         ids, mask, gold = next(batches)
         logits = model(input_ids=ids, attention_mask=mask).logits
-        loss = cross_entropy(logits, torch.stack([1 - gold, gold], -1), label_smoothing=args.smoothing)
+        loss = cross_entropy(
+            logits, torch.stack([1 - gold, gold], -1), label_smoothing=args.smoothing
+        )
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         for group in optimizer.param_groups:
@@ -273,12 +288,18 @@ def train(
 def write_adapter(model: peft.PeftModel, out: Path) -> None:
     """The peft folder, written here rather than by peft: float16, no local path, lists in fixed order."""
     out.mkdir(parents=True, exist_ok=True)
-    tensors = {k: v.half().contiguous() for k, v in sorted(peft.get_peft_model_state_dict(model).items())}
+    tensors = {
+        k: v.half().contiguous() for k, v in sorted(peft.get_peft_model_state_dict(model).items())
+    }
     save_file(tensors, out / "adapter_model.safetensors", metadata={"format": "pt"})
-    (out / "adapter_model.safetensors").chmod(0o644)  # safetensors writes for the owner only; this one is shipped
+    (out / "adapter_model.safetensors").chmod(
+        0o644
+    )  # safetensors writes for the owner only; this one is shipped
     config = model.peft_config["default"].to_dict()
     config |= {"base_model_name_or_path": "all-MiniLM-L6-v2", "inference_mode": True}
-    config = {key: sorted(value) if isinstance(value, set) else value for key, value in config.items()}
+    config = {
+        key: sorted(value) if isinstance(value, set) else value for key, value in config.items()
+    }
     write_json(out / "adapter_config.json", dict(sorted(config.items())) | {"peft_type": "LORA"})
 
 
@@ -290,37 +311,59 @@ def command_line(parser: argparse.ArgumentParser, args: argparse.Namespace) -> s
     """This run's command with generic paths."""
     words = ["python recipes/sentiment.py --data DATA_DIR --base MINILM_DIR --out FOLDER"]
     for name, value in vars(args).items():
-        if name in ("data", "base", "out") or (value == parser.get_default(name) and name != "seed"):
+        if name in ("data", "base", "out") or (
+            value == parser.get_default(name) and name != "seed"
+        ):
             continue
         flag = name.replace("_", "-")
         words.append(
-            {True: f"--{flag}", False: f"--no-{flag}"}[value] if isinstance(value, bool) else f"--{flag} {value}"
+            {True: f"--{flag}", False: f"--no-{flag}"}[value]
+            if isinstance(value, bool)
+            else f"--{flag} {value}"
         )
     return " ".join(words)
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with sst2/ (and sst_trees/)")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder with sst2/ (and sst_trees/)"
+    )
     parser.add_argument("--base", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--seed", type=int, default=0)
     switch = argparse.BooleanOptionalAction
-    parser.add_argument("--phrases", action=switch, default=True, help="also train on phrases of train trees")
-    parser.add_argument("--graded", action=switch, default=True, help="soft targets from these trees' levels")
-    parser.add_argument("--phrase-share", type=float, default=0.4, help="share of the phrases per epoch")
-    parser.add_argument("--targets", default="query,key,value,dense", help="modules that get a LoRA")
+    parser.add_argument(
+        "--phrases", action=switch, default=True, help="also train on phrases of train trees"
+    )
+    parser.add_argument(
+        "--graded", action=switch, default=True, help="soft targets from these trees' levels"
+    )
+    parser.add_argument(
+        "--phrase-share", type=float, default=0.4, help="share of the phrases per epoch"
+    )
+    parser.add_argument(
+        "--targets", default="query,key,value,dense", help="modules that get a LoRA"
+    )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=int, default=32)
     parser.add_argument("--epochs", type=float, default=2.5)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=5e-4)
-    parser.add_argument("--dropout", type=float, default=0.0, help="before each LoRA, beside the base's")
+    parser.add_argument(
+        "--dropout", type=float, default=0.0, help="before each LoRA, beside the base's"
+    )
     parser.add_argument("--smoothing", type=float, default=0.0, help="label smoothing")
     parser.add_argument("--weight-decay", type=float, default=0.01)
-    parser.add_argument("--decay", type=float, default=0.995, help="of the running mean of the weights")
-    parser.add_argument("--part", type=float, default=0.25, help="evaluate on dev each such part of an epoch")
-    parser.add_argument("--dev-only", action="store_true", help="leave test alone: for choosing settings")
+    parser.add_argument(
+        "--decay", type=float, default=0.995, help="of the running mean of the weights"
+    )
+    parser.add_argument(
+        "--part", type=float, default=0.25, help="evaluate on dev each such part of an epoch"
+    )
+    parser.add_argument(
+        "--dev-only", action="store_true", help="leave test alone: for choosing settings"
+    )
     return parser
 
 
@@ -348,7 +391,9 @@ def main() -> None:
     shipped = merge(MeanPooledBert.from_pretrained(args.base, num_labels=len(LABELS)), args.out)
     result = {"dev accuracy": round(evaluate(shipped, dev)[0], 4)}
     if not args.dev_only:
-        result["test accuracy"] = round(evaluate(shipped, make_batches(tokenizer, splits["test"], 64))[0], 4)
+        result["test accuracy"] = round(
+            evaluate(shipped, make_batches(tokenizer, splits["test"], 64))[0], 4
+        )
     recipe = {
         "labels": LABELS,
         "base": "all-MiniLM-L6-v2",
@@ -362,7 +407,15 @@ def main() -> None:
         "versions": {m.__name__: m.__version__ for m in (torch, transformers, peft)},
     }
     write_json(args.out / "recipe.json", recipe)
-    print(json.dumps({**result, "overlap": overlap, "bytes": (args.out / "adapter_model.safetensors").stat().st_size}))
+    print(
+        json.dumps(
+            {
+                **result,
+                "overlap": overlap,
+                "bytes": (args.out / "adapter_model.safetensors").stat().st_size,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -82,7 +82,9 @@ def read_articles(data: Path) -> list[dict[str, Any]]:
     for question in questions(articles):
         for start, text in question.answers:
             if question.context[start : start + len(text)] != text:
-                raise InputError(f"An answer of {question.text!r} in {place} is not where it should be: load it anew.")
+                raise InputError(
+                    f"An answer of {question.text!r} in {place} is not where it should be: load it anew."
+                )
     return articles
 
 
@@ -99,7 +101,9 @@ def questions(articles: Sequence[dict[str, Any]]) -> list[Question]:
     ]
 
 
-def divide(articles: list[dict[str, Any]], seed: int) -> tuple[dict[str, list[dict[str, Any]]], dict[str, int]]:
+def divide(
+    articles: list[dict[str, Any]], seed: int
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, int]]:
     """Articles of each part, and counts. A paragraph of dev or test that stands in train as well is taken out there."""
     order = shuffled(articles, seed)
     dev, test = (max(1, round(part * len(order))) for part in (DEV, TEST))
@@ -109,10 +113,19 @@ def divide(articles: list[dict[str, Any]], seed: int) -> tuple[dict[str, list[di
     seen: set[str] = set()
     counts: dict[str, int] = {}
     for name in ("test", "dev", "train"):
-        own = {normal(paragraph["context"]) for article in parts[name] for paragraph in article["paragraphs"]}
+        own = {
+            normal(paragraph["context"])
+            for article in parts[name]
+            for paragraph in article["paragraphs"]
+        }
         counts[f"{name} paragraphs that are in another part, left out"] = len(own & seen)
         parts[name] = [
-            {**article, "paragraphs": [p for p in article["paragraphs"] if normal(p["context"]) not in seen]}
+            {
+                **article,
+                "paragraphs": [
+                    p for p in article["paragraphs"] if normal(p["context"]) not in seen
+                ],
+            }
             for article in parts[name]
         ]
         seen |= own
@@ -130,7 +143,9 @@ ANSWERS = {
     "date": re.compile(
         rf"{MONTH}(?: \d{{1,2}})?(?: ?, \d{{4}}| \d{{4}})?|\d{{1,2}} {MONTH}(?: \d{{4}})?|\b(?:1\d|20)\d\d\b"
     ),
-    "number": re.compile(r"\b\d[\d,.]*(?: (?:million|billion|percent|%|km|miles|years|people))?(?= )"),
+    "number": re.compile(
+        r"\b\d[\d,.]*(?: (?:million|billion|percent|%|km|miles|years|people))?(?= )"
+    ),
     "name": re.compile(r"\b[A-Z][\w'-]+(?: (?:(?:of|the|de) )?[A-Z][\w'-]+)*"),
     # No tagger is asked: a noun phrase is what stands between an article and a small word or a mark.
     "thing": re.compile(
@@ -190,7 +205,10 @@ def cloze(context: str, draw: random.Random) -> Question | None:
         ask = draw.choice(("where", "what place", "what city", "what country"))
     # What is near the answer says most about it; a real question is about ten words long.
     left, right = before[-draw.randint(4, 10) :], after[: draw.randint(3, 10)]
-    kept = [[w for w in side if draw.random() > (0.35 if w.lower() in SMALL else 0.2)] for side in (left, right)]
+    kept = [
+        [w for w in side if draw.random() > (0.35 if w.lower() in SMALL else 0.2)]
+        for side in (left, right)
+    ]
     kept = [[w for w in side if re.search(r"\w", w) and w != "[UNK]"] for side in kept]
     if sum(len(w) > 3 and w.lower() not in SMALL for side in kept for w in side) < 2:
         return None
@@ -209,11 +227,15 @@ def usable(match: re.Match[str], kind: str) -> bool:
     return kind != "thing" or not any(word in SMALL for word in words)
 
 
-def cloze_questions(data: Path, articles: Sequence[dict[str, Any]], count: int, seed: int) -> list[Question]:
+def cloze_questions(
+    data: Path, articles: Sequence[dict[str, Any]], count: int, seed: int
+) -> list[Question]:
     """So many different cloze questions; every passage is asked about before one is asked about again."""
     draw = random.Random(seed)
     found = list(passages(data))
-    found += [part for article in articles for p in article["paragraphs"] for part in pieces(p["context"])]
+    found += [
+        part for article in articles for p in article["paragraphs"] for part in pieces(p["context"])
+    ]
     made: dict[tuple[str, str], Question] = {}
     for _ in range(50):
         draw.shuffle(found)
@@ -223,7 +245,9 @@ def cloze_questions(data: Path, articles: Sequence[dict[str, Any]], count: int, 
                 made.setdefault((question.text, question.context), question)
             if len(made) == count:
                 return list(made.values())
-    raise InputError(f"The texts give {len(made)} cloze questions but {count} are wanted: give a smaller --cloze.")
+    raise InputError(
+        f"The texts give {len(made)} cloze questions but {count} are wanted: give a smaller --cloze."
+    )
 
 
 # ---- windows
@@ -245,10 +269,15 @@ def windows(tokenizer, asked: Sequence[Question]) -> list[Window]:
     made = []
     for i, question in enumerate(found["overflow_to_sample_mapping"]):
         inside = found.sequence_ids(i)
-        spans = [s if part == 1 else None for s, part in zip(found["offset_mapping"][i], inside, strict=True)]
+        spans = [
+            s if part == 1 else None
+            for s, part in zip(found["offset_mapping"][i], inside, strict=True)
+        ]
         first, last = place(spans, *asked[question].answers[0])
         rows = {name: found[name][i] for name in tokenizer.model_input_names}
-        made.append(Window(question, {**rows, "start_positions": [first], "end_positions": [last]}, spans))
+        made.append(
+            Window(question, {**rows, "start_positions": [first], "end_positions": [last]}, spans)
+        )
     return made
 
 
@@ -275,12 +304,16 @@ def answers(model, seen: Sequence[Window], asked: Sequence[Question], size: int 
             inside = [t for t, span in enumerate(spans) if span]
             start, end = out.start_logits[row, inside], out.end_logits[row, inside]
             pairs = start[:, None] + end[None, :]
-            pairs = pairs.masked_fill(~torch.ones_like(pairs).bool().triu().tril(LONGEST - 1), -torch.inf)
+            pairs = pairs.masked_fill(
+                ~torch.ones_like(pairs).bool().triu().tril(LONGEST - 1), -torch.inf
+            )
             value, at = pairs.flatten().max(0)
             first, last = (spans[inside[k]] for k in divmod(int(at), len(inside)))
             assert first and last
             text = asked[seen[i].question].context[first[0] : last[1]]
-            best[seen[i].question] = max(best.get(seen[i].question, (-torch.inf, "")), (float(value), text))
+            best[seen[i].question] = max(
+                best.get(seen[i].question, (-torch.inf, "")), (float(value), text)
+            )
     return [best[i][1] for i in range(len(asked))]
 
 
@@ -291,7 +324,10 @@ def scores(said: Sequence[str], asked: Sequence[Question]) -> dict[str, float]:
     """Exact match and F1 in percent, each with the gold answer that it agrees with most."""
     gold = [[text for _, text in question.answers] for question in asked]
     exact, near = (list(map(score, said, gold)) for score in (exact_match, answer_f1))
-    return {"EM": round(100 * sum(exact) / len(exact), 2), "F1": round(100 * sum(near) / len(near), 2)}
+    return {
+        "EM": round(100 * sum(exact) / len(exact), 2),
+        "F1": round(100 * sum(near) / len(near), 2),
+    }
 
 
 # ---- command
@@ -304,7 +340,13 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     asked = {name: questions(parts[name]) for name in parts}
     asked["train"] = asked["train"][: args.limit]
     made = cloze_questions(args.data, parts["train"], args.cloze, args.seed) if args.cloze else []
-    held = {normal(s) for name in ("dev", "test") for q in asked[name] for s in sentences(q.context) if len(s) > 40}
+    held = {
+        normal(s)
+        for name in ("dev", "test")
+        for q in asked[name]
+        for s in sentences(q.context)
+        if len(s) > 40
+    }
     told = {normal(s) for q in made for s in sentences(q.context)}
     counts["dev and test sentences that are in cloze passages"] = len(held & told)
     model, tokenizer = started(base, BertForQuestionAnswering)
@@ -316,7 +358,9 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     before = warm.per_epoch if made else 0
     total = before + max(1, round(args.epochs * feed.per_epoch))
     sizes = {name: len(asked[name]) for name in asked}
-    say(f"questions {sizes}, {before} steps on {len(made)} cloze questions, then {total - before}; {counts}")
+    say(
+        f"questions {sizes}, {before} steps on {len(made)} cloze questions, then {total - before}; {counts}"
+    )
 
     def look() -> dict[str, float]:
         return scores(answers(model, seen["dev"], asked["dev"]), asked["dev"])
@@ -324,7 +368,10 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     fed = lambda step: warm(step) if step < before else feed(step - before)  # noqa: E731
     seconds, history = train(model, fed, args, total, 2 * feed.per_epoch, look)
     cpu = time.process_time()
-    measured = {name: scores(answers(model, seen[name], asked[name]), asked[name]) for name in ("dev", "test")}
+    measured = {
+        name: scores(answers(model, seen[name], asked[name]), asked[name])
+        for name in ("dev", "test")
+    }
     report = {
         "task": "span",
         "base": "all-MiniLM-L6-v2" if args.base is None else base.name,
@@ -353,11 +400,15 @@ def whole(text: str) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = make_parser("Train a span model: all-MiniLM-L6-v2 answers questions of XQuAD (English).")
+    parser = make_parser(
+        "Train a span model: all-MiniLM-L6-v2 answers questions of XQuAD (English)."
+    )
     parser.set_defaults(batch=16)
     parser.add_argument("--limit", type=positive, help="questions to train on (all)")
     parser.add_argument("--epochs", type=above_zero, default=6, help="over the questions")
-    parser.add_argument("--cloze", type=whole, default=8000, help="cloze questions to begin with; 0 for none")
+    parser.add_argument(
+        "--cloze", type=whole, default=8000, help="cloze questions to begin with; 0 for none"
+    )
     args = parser.parse_args(words)
     return run(lambda: teach(parser, args))
 

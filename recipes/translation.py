@@ -29,7 +29,13 @@ import torch
 import transformers
 from finetune import REPORT, above_zero, command_line, finish, positive, run, say, settings
 from torch.nn.functional import cross_entropy
-from transformers import AutoTokenizer, GenerationConfig, MarianConfig, MarianMTModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    GenerationConfig,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedTokenizerFast,
+)
 
 from raison.core import progress
 from raison.core.errors import InputError, MissingExtra
@@ -66,10 +72,15 @@ class Rows(NamedTuple):
 
 
 def read(data: Path, split: str) -> list[Pair]:
-    return [Pair(row.text.strip(), str(row.label).strip()) for row in Multi30k().read(split, data=data).examples]
+    return [
+        Pair(row.text.strip(), str(row.label).strip())
+        for row in Multi30k().read(split, data=data).examples
+    ]
 
 
-def divide(train: list[Pair], held: dict[str, list[Pair]]) -> tuple[list[Pair], list[Pair], dict[str, int]]:
+def divide(
+    train: list[Pair], held: dict[str, list[Pair]]
+) -> tuple[list[Pair], list[Pair], dict[str, int]]:
     """Train and dev parts of which neither side stands in a part that comes after them, and what was left out.
 
     `held` has the tests and `val`. Sentences are the same if their letters and digits are, whatever their case.
@@ -80,13 +91,19 @@ def divide(train: list[Pair], held: dict[str, list[Pair]]) -> tuple[list[Pair], 
     return kept, dev, counts
 
 
-def without(pairs: list[Pair], held: dict[str, list[Pair]], what: str, counts: dict[str, int]) -> list[Pair]:
+def without(
+    pairs: list[Pair], held: dict[str, list[Pair]], what: str, counts: dict[str, int]
+) -> list[Pair]:
     """The pairs of which no side stands in a held part; the others are counted, in each part that they stand in."""
-    gone = {i for i, pair in enumerate(pairs) if not all(any(map(str.isalnum, side)) for side in pair)}
+    gone = {
+        i for i, pair in enumerate(pairs) if not all(any(map(str.isalnum, side)) for side in pair)
+    }
     counts[f"{what}left out, empty"] = len(gone)
     for name, others in held.items():
         for side in Pair._fields:
-            found = overlap([getattr(pair, side) for pair in pairs], [getattr(pair, side) for pair in others])
+            found = overlap(
+                [getattr(pair, side) for pair in pairs], [getattr(pair, side) for pair in others]
+            )
             counts[f"{what}left out, {side} in {name}"] = len(found)
             gone.update(found)
     counts[f"{what}left out in all"] = len(gone)
@@ -115,7 +132,9 @@ def make_tokenizer(texts: Iterable[str], pieces: int) -> PreTrainedTokenizerFast
     )
     own.train_from_iterator(texts, trainer)
     end = own.token_to_id(END)
-    framed = processors.TemplateProcessing(single=f"$A {END}", pair=f"$A $B {END}", special_tokens=[(END, end)])
+    framed = processors.TemplateProcessing(
+        single=f"$A {END}", pair=f"$A $B {END}", special_tokens=[(END, end)]
+    )
     own.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), framed])
     return PreTrainedTokenizerFast(
         tokenizer_object=own,
@@ -129,13 +148,17 @@ def make_tokenizer(texts: Iterable[str], pieces: int) -> PreTrainedTokenizerFast
 
 
 def encode(tokenizer: Any, pairs: Sequence[Pair]) -> list[Rows]:
-    sides = [tokenizer([getattr(pair, side) for pair in pairs])["input_ids"] for side in Pair._fields]
+    sides = [
+        tokenizer([getattr(pair, side) for pair in pairs])["input_ids"] for side in Pair._fields
+    ]
     return [Rows(*row) for row in zip(*sides, strict=True)]
 
 
 def joined(rows: Sequence[Rows]) -> Rows:
     """Several pairs as one, as the tokenizer makes it of their texts with a space between: one </s>, at the end."""
-    return Rows(*([i for row in rows[:-1] for i in row[side][:-1]] + rows[-1][side] for side in (0, 1)))
+    return Rows(
+        *([i for row in rows[:-1] for i in row[side][:-1]] + rows[-1][side] for side in (0, 1))
+    )
 
 
 # ---- batches
@@ -151,13 +174,23 @@ def plan(rows: Sequence[Rows], tokens: int, epochs: float, share: float, seed: i
     return made
 
 
-def epoch_of(rows: Sequence[Rows], tokens: int, share: float, generator: torch.Generator) -> list[Group]:
+def epoch_of(
+    rows: Sequence[Rows], tokens: int, share: float, generator: torch.Generator
+) -> list[Group]:
     """Every pair once, in batches of like length and of at most so many tokens of both sides, padding counted."""
     order = torch.randperm(len(rows), generator=generator).tolist()
     twos = int(share * len(order) / 2)
-    items = [tuple(order[2 * i : 2 * i + 2]) for i in range(twos)] + [(i,) for i in order[2 * twos :]]
-    items = [item for item in items if all(sum(len(rows[i][side]) for i in item) <= POSITIONS for side in (0, 1))]
-    sizes = {item: tuple(sum(len(rows[i][side]) for i in item) for side in (0, 1)) for item in items}
+    items = [tuple(order[2 * i : 2 * i + 2]) for i in range(twos)] + [
+        (i,) for i in order[2 * twos :]
+    ]
+    items = [
+        item
+        for item in items
+        if all(sum(len(rows[i][side]) for i in item) <= POSITIONS for side in (0, 1))
+    ]
+    sizes = {
+        item: tuple(sum(len(rows[i][side]) for i in item) for side in (0, 1)) for item in items
+    }
     # The order before sorting is random and sorting is stable: batches differ in every epoch.
     items.sort(key=lambda item: sizes[item])
     groups: list[Group] = []
@@ -193,11 +226,17 @@ def collate(rows: Sequence[Rows], pad: int, start: int) -> Batch:
 
 def make_model(tokenizer: Any, args: argparse.Namespace) -> MarianMTModel:
     if args.width % args.heads or args.width % 2:
-        raise InputError(f"--width {args.width} is not an even multiple of --heads {args.heads}: change one of them.")
+        raise InputError(
+            f"--width {args.width} is not an even multiple of --heads {args.heads}: change one of them."
+        )
     both = {
         f"{stack}_{name}": value
         for stack in ("encoder", "decoder")
-        for name, value in (("layers", args.layers), ("attention_heads", args.heads), ("ffn_dim", args.inner))
+        for name, value in (
+            ("layers", args.layers),
+            ("attention_heads", args.heads),
+            ("ffn_dim", args.inner),
+        )
     }
     special = {
         "pad_token_id": tokenizer.pad_token_id,
@@ -235,7 +274,9 @@ def losses(model: Any, batch: Batch, *, smoothing: float, reduction: str = "mean
     told = {name: batch[name] for name in batch if name != "labels"}
     there = batch["labels"] != NO_LABEL  # [b m]
     logits = model.lm_head(model.model(**told, use_cache=False).last_hidden_state[there])
-    return cross_entropy(logits.float(), batch["labels"][there], label_smoothing=smoothing, reduction=reduction)
+    return cross_entropy(
+        logits.float(), batch["labels"][there], label_smoothing=smoothing, reduction=reduction
+    )
 
 
 @torch.inference_mode()
@@ -243,12 +284,16 @@ def perplexity(model: Any, rows: Sequence[Rows], pad: int, start: int, size: int
     model.eval()
     order = sorted(range(len(rows)), key=lambda i: len(rows[i].target))
     parts = [[rows[i] for i in order[k : k + size]] for k in range(0, len(order), size)]
-    total = sum(losses(model, collate(p, pad, start), smoothing=0.0, reduction="sum").item() for p in parts)
+    total = sum(
+        losses(model, collate(p, pad, start), smoothing=0.0, reduction="sum").item() for p in parts
+    )
     return math.exp(total / sum(len(row.target) for row in rows))
 
 
 @torch.inference_mode()
-def translate(model: Any, tokenizer: Any, texts: Sequence[str], *, beams: int = 1, size: int = 64) -> list[str]:
+def translate(
+    model: Any, tokenizer: Any, texts: Sequence[str], *, beams: int = 1, size: int = 64
+) -> list[str]:
     """What the model writes, in float32: greedily, or by a search with so many beams.
 
     It may write ten tokens more than twice as many as it reads; one that has learned little would write on for long.
@@ -262,7 +307,9 @@ def translate(model: Any, tokenizer: Any, texts: Sequence[str], *, beams: int = 
         batch = tokenizer.pad({"input_ids": [ids[i] for i in part]}, return_tensors="pt")
         longest = min(LONGEST, 2 * len(ids[part[-1]]) + 10)
         written = model.generate(**batch, num_beams=beams, max_new_tokens=longest)
-        for i, text in zip(part, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
+        for i, text in zip(
+            part, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True
+        ):
             said[i] = text
     return said
 
@@ -291,12 +338,23 @@ class Falling(Course):
 
 
 def train(
-    model: MarianMTModel, feed: Callable[[int], Batch], course: Falling, peak: float, look: Callable[[], dict[str, Any]]
+    model: MarianMTModel,
+    feed: Callable[[int], Batch],
+    course: Falling,
+    peak: float,
+    look: Callable[[], dict[str, Any]],
 ) -> Fitted:
     """Train in place, from the checkpoint if there is one."""
     groups = [{"params": list(model.parameters()), "peak": peak}]
     with progress.listen(lines()):
-        return fit(model, groups, feed, lambda model, batch, step: losses(model, batch, smoothing=0.1), course, look)
+        return fit(
+            model,
+            groups,
+            feed,
+            lambda model, batch, step: losses(model, batch, smoothing=0.1),
+            course,
+            look,
+        )
 
 
 # ---- command
@@ -313,7 +371,9 @@ def prepare(args: argparse.Namespace) -> None:
     if importlib.util.find_spec("sacrebleu") is None:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator")
     if not args.data.is_dir():
-        raise InputError(f"There is no folder {args.data}: give the folder of the data sets as --data.")
+        raise InputError(
+            f"There is no folder {args.data}: give the folder of the data sets as --data."
+        )
     prepared(args.out, REPORT, early=TOKENIZER)
 
 
@@ -340,7 +400,9 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     pad, start = tokenizer.pad_token_id, tokenizer.bos_token_id
     rows, dev_rows = encode(tokenizer, pairs), encode(tokenizer, dev)
     for name, texts in (("dev", dev_rows), ("train", rows)):
-        counts[f"{name}, longer than {POSITIONS} tokens"] = sum(max(map(len, row)) > POSITIONS for row in texts)
+        counts[f"{name}, longer than {POSITIONS} tokens"] = sum(
+            max(map(len, row)) > POSITIONS for row in texts
+        )
     dev_rows = [row for row in dev_rows if max(map(len, row)) <= POSITIONS]
     steps = plan(rows, args.tokens, args.epochs, args.joined, args.seed)
     total = len(steps)
@@ -376,7 +438,10 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     say("translating the tests")
     cpu = time.process_time()
     parts = {"dev": dev, **{name: held[name] for name in TESTS}}
-    greedy = {name: bleu(translate(model, tokenizer, [p.german for p in parts[name]]), parts[name]) for name in parts}
+    greedy = {
+        name: bleu(translate(model, tokenizer, [p.german for p in parts[name]]), parts[name])
+        for name in parts
+    }
     german = [pair.german for pair in held["test"]]
     report = {
         "task": "translation, German to English",
@@ -405,23 +470,37 @@ def share(text: str) -> float:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Train a German-English translator on Multi30k, from scratch.")
+    parser = argparse.ArgumentParser(
+        description="Train a German-English translator on Multi30k, from scratch."
+    )
     parser.set_defaults(base=None)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write; the same command goes on there")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder to write; the same command goes on there"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=positive, help="pairs to train on (all)")
     parser.add_argument("--epochs", type=above_zero, default=18)
-    parser.add_argument("--tokens", type=positive, default=4096, help="tokens of both sides in a batch")
-    parser.add_argument("--joined", type=share, default=0.1, help="share of the pairs that are joined in twos")
+    parser.add_argument(
+        "--tokens", type=positive, default=4096, help="tokens of both sides in a batch"
+    )
+    parser.add_argument(
+        "--joined", type=share, default=0.1, help="share of the pairs that are joined in twos"
+    )
     parser.add_argument("--pieces", type=positive, default=8000, help="size of the vocabulary")
     parser.add_argument("--width", type=positive, default=256)
-    parser.add_argument("--inner", type=positive, default=512, help="width inside the feed-forward blocks")
-    parser.add_argument("--layers", type=positive, default=3, help="of the encoder, and of the decoder")
+    parser.add_argument(
+        "--inner", type=positive, default=512, help="width inside the feed-forward blocks"
+    )
+    parser.add_argument(
+        "--layers", type=positive, default=3, help="of the encoder, and of the decoder"
+    )
     parser.add_argument("--heads", type=positive, default=4)
     parser.add_argument("--dropout", type=share, default=0.3)
     parser.add_argument("--lr", type=above_zero, default=1.5e-3, help="peak rate")
-    parser.add_argument("--warm", type=positive, default=800, help="steps until the rate is at its peak")
+    parser.add_argument(
+        "--warm", type=positive, default=800, help="steps until the rate is at its peak"
+    )
     parser.add_argument(
         "--bfloat16",
         action=argparse.BooleanOptionalAction,

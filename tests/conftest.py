@@ -20,7 +20,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 def one_thread():
     import torch
 
-    torch.set_num_threads(1)  # small tensors on shared cores: more threads are slower, and tests less alike
+    torch.set_num_threads(
+        1
+    )  # small tensors on shared cores: more threads are slower, and tests less alike
 
 
 @pytest.fixture(scope="session")
@@ -90,8 +92,12 @@ def opus_at_hand(request):
     from raison.models.catalog import cache
     from raison.models.catalog.opus_mt_zh_en import NAME, VERSION
 
-    if "not full" in request.config.option.markexpr and cache.damage(cache.root() / "models" / f"{NAME}-{VERSION}"):
-        pytest.skip(f"{NAME} is not in the cache: run make test-full, or raison.load({NAME!r}), once")
+    if "not full" in request.config.option.markexpr and cache.damage(
+        cache.root() / "models" / f"{NAME}-{VERSION}"
+    ):
+        pytest.skip(
+            f"{NAME} is not in the cache: run make test-full, or raison.load({NAME!r}), once"
+        )
 
 
 @pytest.fixture(scope="session")

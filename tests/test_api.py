@@ -29,7 +29,14 @@ def test_one_or_many():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"method": 5}, {"method": ["random"]}, {"removal": 5}, {"seed": -1}, {"units": 7}, {"output": 3}],
+    [
+        {"method": 5},
+        {"method": ["random"]},
+        {"removal": 5},
+        {"seed": -1},
+        {"units": 7},
+        {"output": 3},
+    ],
 )
 def test_wrong_kinds_of_options(wrong):
     with pytest.raises(raison.RaisonError):

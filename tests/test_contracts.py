@@ -20,11 +20,24 @@ def test_method_keeps_its_contract(name):
 
 def test_a_third_has_every_task():
     """Whatever the method; and the thirds together are all families and tasks."""
-    thirds = {name: [(model.name, model.task) for model in able(methods.build(name), 3)] for name in methods}
+    thirds = {
+        name: [(model.name, model.task) for model in able(methods.build(name), 3)]
+        for name in methods
+    }
     everything = [(model.name, model.task) for model in able(methods.build("random"))]
-    free = [pairs for name, pairs in thirds.items() if methods.build(name).needs <= known("bert", "qa").offers]
+    free = [
+        pairs
+        for name, pairs in thirds.items()
+        if methods.build(name).needs <= known("bert", "qa").offers
+    ]
     for pairs in free:
-        assert {task for _, task in pairs} == {"classification", "tagging", "qa", "causal", "seq2seq"}
+        assert {task for _, task in pairs} == {
+            "classification",
+            "tagging",
+            "qa",
+            "causal",
+            "seq2seq",
+        }
         assert len(pairs) == len(everything) // 3 == len(PAIRS) // 3
     distinct = {tuple(sorted(pairs)) for pairs in free}
     assert sorted(pair for pairs in distinct for pair in pairs) == sorted(everything)
@@ -42,7 +55,9 @@ def test_model_keeps_its_contract(family, task):
 
 
 def test_every_registered_family_has_a_tiny_model():
-    partial = {"bigbird_pegasus"}  # its attention is not offered; what it changes in itself: tests/models/test_probe.py
+    partial = {
+        "bigbird_pegasus"
+    }  # its attention is not offered; what it changes in itself: tests/models/test_probe.py
     assert set(families) == set(FAMILIES) | partial
 
 

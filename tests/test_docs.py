@@ -11,11 +11,15 @@ import pytest
 
 from tests.helpers.paths import ROOT
 
-PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+)
 
 
 def test_reference_is_up_to_date():
-    result = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr
 
 
@@ -77,12 +81,16 @@ def test_the_how_to_of_rationalizers_runs(tmp_path, monkeypatch, capsys):
     assert "True" in capsys.readouterr().out
 
 
-LESSONS = ["docs/index.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/tutorials/*.md"))]
+LESSONS = [
+    "docs/index.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/tutorials/*.md")),
+]
 
 
 @pytest.mark.registry
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.full if "passages" in page else ()) for page in LESSONS]
+    "page",
+    [pytest.param(page, marks=pytest.mark.full if "passages" in page else ()) for page in LESSONS],
 )
 def test_every_block_of_a_tutorial_runs(page, sentiment, request, tmp_path, monkeypatch):
     from raison.core.registry import methods
@@ -103,7 +111,9 @@ def test_every_block_of_a_tutorial_runs(page, sentiment, request, tmp_path, monk
 
 def commands(page: str) -> list[list[str]]:
     """The words of every `raison …` line of a page, without what a shell or a reader makes of it."""
-    lines = re.findall(r"^    (?:\S+ -- )?raison (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    lines = re.findall(
+        r"^    (?:\S+ -- )?raison (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.M
+    )
     parts = [part for line in lines for part in re.split(r"; raison ", line)]
     return [shlex.split(part, comments=True) for part in parts]
 

@@ -19,7 +19,14 @@ from raison.testing.checks import state_of
 from raison.testing.precision import Float64
 from tests.helpers.cheap_specs import fitting, light, rough
 from tests.helpers.paths import ROOT
-from tests.helpers.searches import CAUSAL, OPENINGS, SEQ2SEQ, check_greedy_is_literal, drawn, near_ties
+from tests.helpers.searches import (
+    CAUSAL,
+    OPENINGS,
+    SEQ2SEQ,
+    check_greedy_is_literal,
+    drawn,
+    near_ties,
+)
 
 pytestmark = pytest.mark.full
 
@@ -59,7 +66,11 @@ def test_thousand_random_texts(family):
 
 @pytest.mark.registry
 def test_many_threads_on_a_real_model(sentiment):
-    texts = ["A lovely film.", "Dull, loud and far too long.", "It is what it is, but I liked the music."]
+    texts = [
+        "A lovely film.",
+        "Dull, loud and far too long.",
+        "It is what it is, but I liked the music.",
+    ]
     names = [light(name) for name in fitting(sentiment)]
     expected = {(t, n): raison.explain(sentiment, t, method=n).scores for t in texts for n in names}
     before = state_of(sentiment)
@@ -77,7 +88,9 @@ def test_many_threads_on_a_real_model(sentiment):
                     with pytest.raises(RaisonError):
                         raison.explain(sentiment, text, method=name, target="neither")
                 elif not np.allclose(
-                    raison.explain(sentiment, text, method=name).scores, expected[text, name], rtol=1e-4
+                    raison.explain(sentiment, text, method=name).scores,
+                    expected[text, name],
+                    rtol=1e-4,
                 ):
                     wrong.append(name)
             except BaseException as error:
@@ -119,16 +132,32 @@ def test_the_recipe_is_deterministic(data_dir, tmp_path):
 
     weights = []
     for run in ("one", "two"):
-        command = [sys.executable, "recipes/sentiment.py", "--data", str(data_dir), "--base", str(minilm.base())]
+        command = [
+            sys.executable,
+            "recipes/sentiment.py",
+            "--data",
+            str(data_dir),
+            "--base",
+            str(minilm.base()),
+        ]
         command += ["--out", str(tmp_path / run), "--epochs", "0.05", "--seed", "3"]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+        subprocess.run(
+            command,
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        )
         weights.append((tmp_path / run / "adapter_model.safetensors").read_bytes())
     assert weights[0] == weights[1]
 
 
 @pytest.mark.parametrize("family", CAUSAL + SEQ2SEQ)
 def test_greedy_is_the_published_algorithm_on_200_prompts(family):
-    model, generator = tiny_model(family, "causal" if family in CAUSAL else "seq2seq"), np.random.default_rng(1)
+    model, generator = (
+        tiny_model(family, "causal" if family in CAUSAL else "seq2seq"),
+        np.random.default_rng(1),
+    )
     with Float64():
         for _ in range(10):
             check_greedy_is_literal(model, [drawn(model, generator) for _ in range(20)])

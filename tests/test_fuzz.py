@@ -155,7 +155,9 @@ def wishes_of(rng: random.Random) -> dict:
         ),
         "contrast": lambda: rng.choice([None, 0, 1, "LABEL_1", "x"]),
         "units": lambda: rng.choice(["token", "word", "sentence", "passage", "slot", "letter", ""]),
-        "removal": lambda: rng.choice([None, "delete", "mask", "mask_token", "pad_token", "zero", "magic"]),
+        "removal": lambda: rng.choice(
+            [None, "delete", "mask", "mask_token", "pad_token", "zero", "magic"]
+        ),
         "truncate": lambda: rng.random() < 0.5,
     }
     return {name: make() for name, make in some.items() if rng.random() < 0.3}
@@ -185,22 +187,32 @@ def explained(rng: random.Random) -> None:
 
 
 def loaded(rng: random.Random, folder) -> None:
-    suffix = rng.choice(["csv", "tsv", "jsonl", "json", "txt", "conllu", "parquet", "csv.gz", "npz", ""])
+    suffix = rng.choice(
+        ["csv", "tsv", "jsonl", "json", "txt", "conllu", "parquet", "csv.gz", "npz", ""]
+    )
     path = folder / f"f{rng.randrange(10**9)}.{suffix}"
     kind = rng.randrange(4)
     if kind == 0:
         data = rng.randbytes(rng.randrange(300))
     elif kind == 1:
-        rows = [{"text": text_of(rng), "label": rng.choice(["a", None, 3, []]), text_of(rng, 2): 1} for _ in range(3)]
+        rows = [
+            {"text": text_of(rng), "label": rng.choice(["a", None, 3, []]), text_of(rng, 2): 1}
+            for _ in range(3)
+        ]
         data = "\n".join(map(json.dumps, rows)).encode("utf-8", "surrogatepass")
     elif kind == 2:
-        data = ("text,label\n" + "\n".join(f"{text_of(rng)},{text_of(rng, 2)}" for _ in range(3))).encode(
-            "utf-8", "surrogatepass"
-        )
+        data = (
+            "text,label\n" + "\n".join(f"{text_of(rng)},{text_of(rng, 2)}" for _ in range(3))
+        ).encode("utf-8", "surrogatepass")
     else:
-        data = b"".join(rng.choice([b"\xff", b"\n", b",", b'"', b"\t", b"{", b"text", b"\x1f\x8b"]) for _ in range(30))
+        data = b"".join(
+            rng.choice([b"\xff", b"\n", b",", b'"', b"\t", b"{", b"text", b"\x1f\x8b"])
+            for _ in range(30)
+        )
     path.write_bytes(data)
-    spec = str(path) + rng.choice(["", "(text=text)", "(text=a, label=b)", "(format=csv)", "(task=qa)", "(", "(x=1)"])
+    spec = str(path) + rng.choice(
+        ["", "(text=text)", "(text=a, label=b)", "(format=csv)", "(task=qa)", "(", "(x=1)"]
+    )
     with soon(spec):
         try:
             open_dataset(spec, limit=rng.choice([None, 1, 2]), skip_broken=rng.random() < 0.5)
@@ -248,7 +260,11 @@ def commanded(rng: random.Random, folder) -> None:
     ]
     words = [*rng.choice(verbs)]
     for _ in range(rng.randrange(5)):
-        words.append(rng.choice([*flags, str(folder / "none"), text_of(rng, 3), "0", "-1", "nan", *SPECS[:6]]))
+        words.append(
+            rng.choice(
+                [*flags, str(folder / "none"), text_of(rng, 3), "0", "-1", "nan", *SPECS[:6]]
+            )
+        )
     if words[0] in ("explain", "rationalize", "evaluate", "compare", "compatibility", "heads"):
         words += ["-m", str(folder / "model")]  # no model of the catalog is opened here
     words = [word.replace("\x00", "").encode("utf-8", "replace").decode() for word in words]
@@ -256,7 +272,10 @@ def commanded(rng: random.Random, folder) -> None:
         result = CliRunner().invoke(app, words)
     assert result.exit_code in (0, 1, 2, 130), (words, result.exit_code, result.output)
     assert "Traceback" not in result.output, (words, result.output)
-    assert result.exception is None or isinstance(result.exception, SystemExit), (words, result.exception)
+    assert result.exception is None or isinstance(result.exception, SystemExit), (
+        words,
+        result.exception,
+    )
     assert "RAISON_DEBUG" not in result.output, (words, result.output)
 
 

@@ -68,7 +68,9 @@ def rooms_imported_by(path: Path) -> set[str]:
         package, _, rest = name.partition(".")
         if package == "raison":
             room = rest.partition(".")[0] or "__init__"
-            rooms.add(room if room in MAY_IMPORT else "__init__")  # `from raison import load` names no room
+            rooms.add(
+                room if room in MAY_IMPORT else "__init__"
+            )  # `from raison import load` names no room
     return rooms
 
 

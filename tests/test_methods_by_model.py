@@ -20,7 +20,10 @@ pytestmark = pytest.mark.registry
 CASES = {
     "sentiment": ("A lovely film with a dull ending.", None),
     "smollm2": ("The capital of Japan is the city of", None),  # the next token
-    "qa": (("Who left early?", "She said it was bad, and they left."), None),  # methods that show gains only find some
+    "qa": (
+        ("Who left early?", "She said it was bad, and they left."),
+        None,
+    ),  # methods that show gains only find some
     "tagger": ("The old town lies on a hill.", "town"),
     "opus": ("中国的首都是北京。", 3),  # "capital"
     "function": ("A lovely film with a dull ending.", None),  # which offers nothing but its answers
@@ -40,12 +43,17 @@ QUIET = ("raison.methods.random", "raison.methods.uniform", "raison.methods.posi
 ran: set[tuple[str, str]] = set()
 refused: set[tuple[str, str]] = set()
 absent: set[str] = set()  # real models that can't be had here; pytest says so for each
-states: dict[str, str] = {}  # of the models when they were opened: hashing real weights for each method would take long
+states: dict[
+    str, str
+] = {}  # of the models when they were opened: hashing real weights for each method would take long
 
 
 def by_words(texts: list[str]) -> list[list[float]]:
     """A model without an inside: more lovely than dull."""
-    return [[float(text.count("dull")), 2.0 * text.count("lovely") + 0.1 * len(text.split())] for text in texts]
+    return [
+        [float(text.count("dull")), 2.0 * text.count("lovely") + 0.1 * len(text.split())]
+        for text in texts
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +65,9 @@ def model_of(request):
         try:
             if where not in opened:
                 model = make(request, where)
-                opened[where] = remembering(model)  # predictions and translations are the same for all methods
+                opened[where] = remembering(
+                    model
+                )  # predictions and translations are the same for all methods
                 states[where] = "" if where == "function" else state_of(model)
         except pytest.skip.Exception:
             absent.add(where)
@@ -92,7 +102,9 @@ def test_a_method_runs_or_is_refused(model_of, name, where):
 
     def explained():
         found = raison.explain(model, text, method=chosen, target=target)
-        return found[0] if isinstance(found, list) else found  # a tagger answers for all words of that name
+        return (
+            found[0] if isinstance(found, list) else found
+        )  # a tagger answers for all words of that name
 
     with nullcontext() if where == "function" else precisely(model):
         found, again = explained(), explained()

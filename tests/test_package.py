@@ -22,7 +22,10 @@ SOURCE = ROOT / "src"
 def built(tmp_path_factory):
     out = tmp_path_factory.mktemp("dist")
     made = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-d", str(out)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "hatchling", "build", "-d", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert made.returncode == 0, made.stderr
     (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
@@ -55,7 +58,14 @@ def test_the_sdist_is_enough_to_build_and_to_test(built):
     _, sdist = built
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "Makefile", "PKG-INFO"} <= held
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "Makefile",
+        "PKG-INFO",
+    } <= held
     for folder in ("src/raison", "tests", "docs", "recipes", "benchmarks", "examples"):
         assert any(name.startswith(f"{folder}/") for name in held), folder
     assert not any("__pycache__" in name or name.startswith((".venv", "out/")) for name in held)

@@ -36,7 +36,11 @@ def untyped_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list
 
 
 def test_each_public_name_has_a_docstring():
-    silent = [place for place, node in public_definitions() if not is_overload(node) and not ast.get_docstring(node)]
+    silent = [
+        place
+        for place, node in public_definitions()
+        if not is_overload(node) and not ast.get_docstring(node)
+    ]
     assert silent == []
 
 
@@ -49,7 +53,9 @@ def test_each_public_function_is_typed():
 
 
 def is_overload(node: ast.AST) -> bool:
-    return isinstance(node, FUNCTIONS) and any(ast.unparse(each) == "overload" for each in node.decorator_list)
+    return isinstance(node, FUNCTIONS) and any(
+        ast.unparse(each) == "overload" for each in node.decorator_list
+    )
 
 
 def test_each_name_of_the_package_can_be_imported():

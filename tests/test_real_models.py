@@ -56,7 +56,8 @@ def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
 
 @pytest.mark.registry
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in POST_HOC]
+    "name",
+    [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in POST_HOC],
 )
 def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
     name = light(name)
@@ -72,7 +73,10 @@ def test_contracts_of_the_defaults(sentiment, smollm2):
         before = state_of(model)
         check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
         assert state_of(model) == before
-        assert model.offers == {"score", "gradients", "attention", "hidden", "heads"} and model.removals[0] == "delete"
+        assert (
+            model.offers == {"score", "gradients", "attention", "hidden", "heads"}
+            and model.removals[0] == "delete"
+        )
 
 
 @pytest.mark.registry
@@ -104,7 +108,9 @@ def test_smollm2_continues_as_measured(smollm2):
 
 
 @pytest.mark.registry
-def test_the_shipped_adapter_reads_parts_of_contexts_and_leaves_the_base_alone(smollm2, smollm2_compatible):
+def test_the_shipped_adapter_reads_parts_of_contexts_and_leaves_the_base_alone(
+    smollm2, smollm2_compatible
+):
     """On ten random tokens of a text that nobody trained on its loss is far below the base model's."""
     texts = [
         "The lighthouse keeper had lived on the island for thirty years before the storm took the pier away. Since "
@@ -119,12 +125,20 @@ def test_the_shipped_adapter_reads_parts_of_contexts_and_leaves_the_base_alone(s
         rng = np.random.default_rng(0)
         questions = []
         encodings = model.encode([raison.Example(text) for text in texts])
-        for encoding, place in ((each, place) for each in encodings for place in range(12, len(each))):
+        for encoding, place in (
+            (each, place) for each in encodings for place in range(12, len(each))
+        ):
             keep = np.zeros((4, len(encoding)), bool)
             for row in keep:
                 row[rng.choice(place - 1, 9, replace=False)] = row[place - 1] = True
-            questions.append(Question(encoding, model.next_target(encoding, int(encoding.ids[place]), place), keep))
-        losses[model.name] = -np.mean([answer.value.mean() for answer in model.score(questions, removal="delete")])
+            questions.append(
+                Question(
+                    encoding, model.next_target(encoding, int(encoding.ids[place]), place), keep
+                )
+            )
+        losses[model.name] = -np.mean(
+            [answer.value.mean() for answer in model.score(questions, removal="delete")]
+        )
     assert losses["smollm2-compatible"] < losses["smollm2"] - 0.3
     folder = Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "smollm2-compatible"
     assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
@@ -145,9 +159,13 @@ def test_sentiment_accuracy_on_sst2(sentiment, data_dir):
 def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     """As a user gets it: right and short, seldom empty, near to what people mark, and blind to all other words."""
     model = sentiment_rationalizer
-    examples = [e for e in open_dataset("sst_trees(distance=1)", "test", 600, data_dir).examples if e.gold]
+    examples = [
+        e for e in open_dataset("sst_trees(distance=1)", "test", 600, data_dir).examples if e.gold
+    ]
     encodings = model.encode([raison.Example(e.text) for e in examples])
-    said = [p.target.text == e.label for p, e in zip(model.predict(encodings), examples, strict=True)]
+    said = [
+        p.target.text == e.label for p, e in zip(model.predict(encodings), examples, strict=True)
+    ]
     own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
@@ -156,14 +174,21 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
     assert abs(kept.mean() - 0.25) <= 0.03
     assert np.mean([choice.empty for choice in own]) < 0.01
-    assert np.mean([c.kept[e.start >= 0].all() for c, e in zip(own, encodings, strict=True) if len(e) > 3]) < 0.01
+    assert (
+        np.mean(
+            [c.kept[e.start >= 0].all() for c, e in zip(own, encodings, strict=True) if len(e) > 3]
+        )
+        < 0.01
+    )
     for encoding, choice in zip(encodings[:20], own, strict=False):
         ids = torch.tensor(np.array([encoding.ids, encoding.ids]))
         ids[1, torch.tensor(~choice.kept & (encoding.start >= 0))] = 2000
         with torch.inference_mode():
             logits = model.hf(ids, rationale=torch.tensor(choice.kept).expand(2, -1).long()).logits
         assert torch.equal(logits[0], logits[1])
-    folder = Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "sentiment-rationalizer"
+    folder = (
+        Path(raison.__file__).parent / "models" / "catalog" / "shipped" / "sentiment-rationalizer"
+    )
     assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
 
 

@@ -29,7 +29,10 @@ def model():
 
 
 def explained(model, scores):
-    return replace(raison.explain(model, " ".join(WORDS), "uniform", target=0), scores=np.asarray(scores, float))
+    return replace(
+        raison.explain(model, " ".join(WORDS), "uniform", target=0),
+        scores=np.asarray(scores, float),
+    )
 
 
 def test_the_right_order_is_supported_and_its_reverse_is_contradicted(model):
@@ -52,13 +55,17 @@ def test_curves_are_what_is_left_of_the_sum(model):
     worst = along([WEIGHTS[: len(WORDS) - k].sum() for k in steps])
     for key in ("random", "random_low", "random_high"):
         assert (rest - 1e-12 <= told[key]).all() and (np.array(told[key]) <= worst + 1e-12).all()
-    assert (np.array(told["random_low"]) <= told["random"]).all() and told["random_low"] != told["random_high"]
+    assert (np.array(told["random_low"]) <= told["random"]).all() and told["random_low"] != told[
+        "random_high"
+    ]
 
 
 def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     rng = np.random.default_rng(0)
     made = [rng.normal(size=len(WORDS)) for _ in range(study.SEEDS)]
-    monkeypatch.setattr(study, "scores_again", lambda model, method, explanation, seed=0: made[seed])
+    monkeypatch.setattr(
+        study, "scores_again", lambda model, method, explanation, seed=0: made[seed]
+    )
     found = study.stability_of(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
     assert found == pytest.approx(min(each)) and found < max(each)
@@ -69,7 +76,9 @@ def test_both_metrics_weigh_the_same_and_leave_one_out_is_not_among_the_orders()
     expected = (values - 3.0) / np.std([3.0, 1.0, 2.0, 6.0])
     np.testing.assert_allclose(study.standardised(values), expected)
     np.testing.assert_allclose(study.standardised(values * 50 - 7), expected)
-    np.testing.assert_array_equal(study.standardised(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4))
+    np.testing.assert_array_equal(
+        study.standardised(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
+    )
 
 
 def test_random_orders_come_with_their_reverse(model):
@@ -132,7 +141,13 @@ def test_an_answer_that_never_changes_is_inconclusive():
 def test_between_chance_and_proof_the_verdict_is_inconclusive(model):
     found = explained(model, WEIGHTS)
     numbers = {key: dict(value) for key, value in trust(model, found).numbers.items()}
-    expected = {0.01: "supported", 0.02: "supported", 0.03: "inconclusive", 0.19: "inconclusive", 0.2: "like chance"}
+    expected = {
+        0.01: "supported",
+        0.02: "supported",
+        0.03: "inconclusive",
+        0.19: "inconclusive",
+        0.2: "like chance",
+    }
     expected |= {0.94: "like chance", 0.95: "contradicted"}
     for chance, verdict in expected.items():
         numbers["order"]["chance"] = chance
@@ -142,7 +157,9 @@ def test_between_chance_and_proof_the_verdict_is_inconclusive(model):
 
 
 def test_a_rationale_by_a_method_that_draws_is_tried_with_other_seeds(model):
-    found = raison.rationalize(model, " ".join(WORDS), "by_order(method=random)", target=0, sufficient="share")
+    found = raison.rationalize(
+        model, " ".join(WORDS), "by_order(method=random)", target=0, sufficient="share"
+    )
     result = trust(model, found)
     assert result.stability is not None and result.verdict != "supported"
     steady = raison.rationalize(model, " ".join(WORDS), "greedy", target=0, sufficient="share")
@@ -153,5 +170,8 @@ def test_a_rationale_by_a_method_that_draws_is_tried_with_other_seeds(model):
 def test_random_is_not_called_meaningful_on_the_first_example_of_the_page(sentiment):
     text = "The pacing is dull, but the ending is wonderful."
     for seed in range(2):
-        assert trust(sentiment, raison.explain(sentiment, text, "random", seed=seed)).verdict != "supported"
+        assert (
+            trust(sentiment, raison.explain(sentiment, text, "random", seed=seed)).verdict
+            != "supported"
+        )
     assert trust(sentiment, raison.explain(sentiment, text)).verdict == "supported"

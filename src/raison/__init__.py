@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from raison.studies.evaluate import evaluate as evaluate
 
 __version__ = "0.1.0"
-__all__ = ["Example", "Explanation", "RaisonError", "evaluate", "explain", "ground", "load", "ls", "rationalize"]
+__all__ = [
+    "Example",
+    "Explanation",
+    "RaisonError",
+    "evaluate",
+    "explain",
+    "ground",
+    "load",
+    "ls",
+    "rationalize",
+]
 
 # Names are fetched on first use, so that `import raison` and `raison --help` need neither torch nor transformers.
 _HOMES = {

@@ -32,7 +32,9 @@ __all__ = [
     "rationalize",
 ]
 
-DEFAULT_METHOD = "leave_one_out"  # works on every model, and its scores mean something by themselves
+DEFAULT_METHOD = (
+    "leave_one_out"  # works on every model, and its scores mean something by themselves
+)
 DEFAULT_SEARCH = "refined"
 
 OneText: TypeAlias = "str | tuple[str, str] | Mapping[str, object] | Example"
@@ -220,15 +222,21 @@ def ground(
     by a span of the passages, which are then one text.
     """
     if answer is not None and not (isinstance(answer, str) and answer.strip()):
-        raise InputError("The answer is a text: give at least one word, or leave it out to have it generated.")
+        raise InputError(
+            "The answer is a text: give at least one word, or leave it out to have it generated."
+        )
     opened = load(model)
     chosen = build_search(search, sufficient)
     named = name_passages(passages)
     if opened.task == "qa":
         example = Example(question, "\n\n".join(named.values()))
-        return one_explanation(opened, example, chosen, Request(target=answer, units=units, removal=removal))
+        return one_explanation(
+            opened, example, chosen, Request(target=answer, units=units, removal=removal)
+        )
     if not (opened.generates and isinstance(opened, TextGenerator)):
-        raise InputError(f"{opened.name} does not answer questions: use a language model or a QA model.")
+        raise InputError(
+            f"{opened.name} does not answer questions: use a language model or a QA model."
+        )
 
     example = prompt_over_passages(opened, question, named)
     request = Request(units=units, removal=removal, generate=generate)
@@ -263,7 +271,9 @@ def build_method(method: str | Spec | Method | None, model: Model) -> Method:
     if method is None:
         method = default_method(model)
     if not isinstance(method, (str, Spec)):
-        raise InputError(f"A {type(method).__name__} is not a method: name one of `raison ls methods`.")
+        raise InputError(
+            f"A {type(method).__name__} is not a method: name one of `raison ls methods`."
+        )
     built: Method = methods.build(method)
     return built
 
@@ -271,12 +281,16 @@ def build_method(method: str | Spec | Method | None, model: Model) -> Method:
 def build_search(search: str | Spec | Search, sufficient: str | Spec | None = None) -> Search:
     """The search of a spec, with a rule of its own if one is given."""
     if not isinstance(search, (str, Spec, Search)):
-        raise InputError(f"A {type(search).__name__} is not a search: name one of `raison ls searches`.")
+        raise InputError(
+            f"A {type(search).__name__} is not a search: name one of `raison ls searches`."
+        )
     built: Search = search if isinstance(search, Search) else searches.build(search)
     return built if sufficient is None else replace(built, sufficient=sufficient)
 
 
-def explanations_of(model: Model, text: Texts, method: Method, request: Request) -> Explanation | list[Explanation]:
+def explanations_of(
+    model: Model, text: Texts, method: Method, request: Request
+) -> Explanation | list[Explanation]:
     """One explanation for one text with one target, else a list."""
     check_needs(method, model)
     examples = examples_of(text)
@@ -286,7 +300,9 @@ def explanations_of(model: Model, text: Texts, method: Method, request: Request)
     return explanations
 
 
-def one_explanation(model: Model, example: Example, method: Method, request: Request) -> Explanation:
+def one_explanation(
+    model: Model, example: Example, method: Method, request: Request
+) -> Explanation:
     check_needs(method, model)
     (explanation,) = explain_until_interrupted(model, [example], method, request)
     return explanation
@@ -297,7 +313,9 @@ def asks_for_one(model: Model, text: Texts, examples: Sequence[Example], request
     if not isinstance(text, (str, tuple, Mapping, Example)):
         return False
     target = request.target_of(examples[0])
-    if model.task == "tagging" and target is None:  # every word that it tags is explained, be it one
+    if (
+        model.task == "tagging" and target is None
+    ):  # every word that it tags is explained, be it one
         return False
     return str(target) != "all"
 
@@ -329,7 +347,9 @@ def examples_of(text: Texts) -> list[Example]:
     if isinstance(text, Mapping):
         return [example_of_mapping(text)]
     if not isinstance(text, Iterable) or isinstance(text, (bytes, bytearray)):
-        raise InputError(f"A {type(text).__name__} is not a text: pass a string, a pair, an Example or a list of them.")
+        raise InputError(
+            f"A {type(text).__name__} is not a text: pass a string, a pair, an Example or a list of them."
+        )
 
     examples = []
     for item in text:
@@ -371,5 +391,7 @@ def ls(what: str = "methods") -> list[str]:
         return [name for name, entry in catalog.entries().items() if not entry.hidden]
     if what not in LISTED:
         known = [*LISTED, "models"]
-        raise InputError(f"There is nothing called {what!r} to list.{suggest(what, known)} Use {', '.join(known)}.")
+        raise InputError(
+            f"There is nothing called {what!r} to list.{suggest(what, known)} Use {', '.join(known)}."
+        )
     return list(LISTED[what])

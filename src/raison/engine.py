@@ -30,7 +30,9 @@ from raison.rationales.search import Interrupted, Search
 __all__ = ["GROUP", "MethodRun", "Request", "explain_examples", "run_methods", "scores_again"]
 
 GROUP = 128  # texts answered together: enough to fill batches, few enough to bound memory
-PLAIN = "The old town lies on a hill above the river."  # what a method is tried on after it has failed
+PLAIN = (
+    "The old town lies on a hill above the river."  # what a method is tried on after it has failed
+)
 QUESTION = "Where does the town lie?"
 
 
@@ -51,7 +53,9 @@ class Request:
         if not isinstance(self.seed, int) or self.seed < 0:
             raise InputError(f"A seed is a whole number from 0 up, not {self.seed!r}.")
         if not isinstance(self.generate, int) or self.generate < 0:
-            raise InputError(f"The number of tokens to generate is a whole number from 0 up, not {self.generate!r}.")
+            raise InputError(
+                f"The number of tokens to generate is a whole number from 0 up, not {self.generate!r}."
+            )
         if self.generate and self.target is not None:
             raise InputError("Either name a target or have one generated, not both.")
 
@@ -130,7 +134,11 @@ def run_methods(
 
 
 def run_method(
-    model: Model, examples: Sequence[Example], method: Method, request: Request, shared: ReadTexts | None
+    model: Model,
+    examples: Sequence[Example],
+    method: Method,
+    request: Request,
+    shared: ReadTexts | None,
 ) -> MethodRun:
     """Explain one group of texts by one method, and count what it costs."""
     with metered() as meter, caching_passes(method.watches):
@@ -162,7 +170,10 @@ def explain_texts(
 
     def explanations_of(answers: Iterable[tuple[int, Answer]]) -> list[Explanation]:
         seconds = round((time.process_time() - clock) / max(1, len(subjects)), 6)
-        return [explanation_of(model, method, batch, subjects[index], answer, seconds) for index, answer in answers]
+        return [
+            explanation_of(model, method, batch, subjects[index], answer, seconds)
+            for index, answer in answers
+        ]
 
     def try_plain_text() -> None:
         method(model, plain_batch(model, request))
@@ -213,7 +224,9 @@ def subjects_of(
     """Every target of every text, with the units that may be removed for it."""
     level = request.level(model)
     resolved = []
-    for example, encoding, prediction in zip(examples, texts.encodings, texts.predictions, strict=True):
+    for example, encoding, prediction in zip(
+        examples, texts.encodings, texts.predictions, strict=True
+    ):
         spec = target_spec_of(model, method, example, encoding, prediction, request)
         resolved.append((example, prediction, model.resolve_targets(encoding, spec)))
 
@@ -241,14 +254,18 @@ def target_spec_of(
     target = request.target_of(example)
     if request.generate:
         if not (model.generates and isinstance(model, TextGenerator)):
-            raise InputError(f"{model.name} does not write text: leave the number of tokens to generate away.")
+            raise InputError(
+                f"{model.name} does not write text: leave the number of tokens to generate away."
+            )
         target = model.write(encoding, request.generate)
 
     output = request.output
     # a search compares log-probabilities, and so do its scores; a plain function has none
     if isinstance(method, Search) and (prediction is None or prediction.probable):
         output = "log_prob"
-    return TargetSpec(target=target, contrast=request.contrast, output=output, prediction=prediction)
+    return TargetSpec(
+        target=target, contrast=request.contrast, output=output, prediction=prediction
+    )
 
 
 def batch_of(subjects: Sequence[Subject], request: Request) -> Batch:
@@ -280,9 +297,13 @@ def plain_batch(model: Model, request: Request) -> Batch:
     return Batch([encoding], [target], [units], request.removal, request.seed)
 
 
-def scores_again(model: Model, method: Method, explanation: Explanation, seed: int = 0) -> np.ndarray:
+def scores_again(
+    model: Model, method: Method, explanation: Explanation, seed: int = 0
+) -> np.ndarray:
     """[u] scores of the same method for the same text, target and units, by another model of the same tokens."""
-    batch = Batch([explanation.encoding], [explanation.target], [explanation.units], explanation.removal, seed)
+    batch = Batch(
+        [explanation.encoding], [explanation.target], [explanation.units], explanation.removal, seed
+    )
     (answer,) = method(model, batch)
     if method.axis == "unit":
         return answer.scores

@@ -38,7 +38,9 @@ def test_it_is_a_model_like_any_other(config):
 def test_what_the_mask_hides_does_not_exist():
     """Deleting a word is reading the text without it, also for a BiLSTM."""
     model = attention_model(built(), built().tokenizer, "tiny")
-    (whole,), (less,) = (model.encode([Example(text)]) for text in ("a lovely very film", "a lovely film"))
+    (whole,), (less,) = (
+        model.encode([Example(text)]) for text in ("a lovely very film", "a lovely film")
+    )
     keep = np.ones((1, len(whole)), bool)
     keep[0, 3] = False
     target = model.resolve_targets(whole)[0][1]
@@ -51,11 +53,21 @@ def test_what_the_mask_hides_does_not_exist():
 def test_pairs_and_several_classes():
     tokenizer = words_tokenizer(["a lovely film", "a dull one"])
     model = new_classifier(
-        ClassifierConfig(width=8), tokenizer, ["no", "yes", "maybe"], random_vectors(len(tokenizer), 8, generator(1)), 0
+        ClassifierConfig(width=8),
+        tokenizer,
+        ["no", "yes", "maybe"],
+        random_vectors(len(tokenizer), 8, generator(1)),
+        0,
     )
     model = attention_model(model, tokenizer, "tiny")
-    found = raison.explain(model, Example("a lovely film", pair="a dull one"), method="own", units="word")
-    assert found.encoding.segments == ("first", "second") and found.target.text in ("no", "yes", "maybe")
+    found = raison.explain(
+        model, Example("a lovely film", pair="a dull one"), method="own", units="word"
+    )
+    assert found.encoding.segments == ("first", "second") and found.target.text in (
+        "no",
+        "yes",
+        "maybe",
+    )
     assert found.scores.sum() == pytest.approx(1, abs=1e-6)
 
 
@@ -68,21 +80,30 @@ def test_numbers_and_accents_are_explained_as_a_whole():
         ("3 films", ["3", "films"]),
     ):
         (encoding,) = model.encode([Example(text)])
-        spans = [(int(a), int(b)) for a, b in zip(encoding.start, encoding.end, strict=True) if a >= 0]
+        spans = [
+            (int(a), int(b)) for a, b in zip(encoding.start, encoding.end, strict=True) if a >= 0
+        ]
         assert [text[a:b] for a, b in spans] == words
 
 
 def model_named(texts):
     tokenizer = words_tokenizer(texts)
     vectors = random_vectors(len(tokenizer), 12, generator(0))
-    hf = new_classifier(ClassifierConfig(width=12), tokenizer, ["no", "yes"], vectors, 0).eval().requires_grad_(False)
+    hf = (
+        new_classifier(ClassifierConfig(width=12), tokenizer, ["no", "yes"], vectors, 0)
+        .eval()
+        .requires_grad_(False)
+    )
     return attention_model(hf, tokenizer, "tiny")
 
 
 def test_what_is_too_long_is_cut_as_explaining_cuts_it():
     hf = built(double=False, longest=32)
     model = attention_model(hf, hf.tokenizer, "m")
-    data = [Example("good film " * 40, "a bad one " * 5, label="negative"), Example("good " * 90, label="positive")]
+    data = [
+        Example("good film " * 40, "a bad one " * 5, label="negative"),
+        Example("good " * 90, label="positive"),
+    ]
     lines = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 32)
     encodings = model.encode([Example(e.text, e.pair) for e in data], truncate=True)
     assert model.max_tokens == 32 and lines.counts["dev, cut"] == 2
@@ -95,7 +116,10 @@ def test_a_config_of_another_model_is_told_in_one_sentence(tmp_path):
     hf.tokenizer.save_pretrained(tmp_path)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"width": ', '"width": 1'))
-    with pytest.raises(ModelError, match=r"other shapes than its config.json says: take both files from one model\)"):
+    with pytest.raises(
+        ModelError,
+        match=r"other shapes than its config.json says: take both files from one model\)",
+    ):
         raison.load(str(tmp_path))
 
 
@@ -106,5 +130,7 @@ def test_a_folder_of_the_first_format_is_refused_in_one_sentence(tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     config["design"] = config.pop("classifier")
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="raison 0.1 wrote it in another format: train the classifier again"):
+    with pytest.raises(
+        ModelError, match="raison 0.1 wrote it in another format: train the classifier again"
+    ):
         raison.load(tmp_path)

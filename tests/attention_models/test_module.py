@@ -18,7 +18,9 @@ def test_the_answer_is_the_mean_of_what_each_word_says(config):
     ids = torch.tensor(model.tokenizer(["a lovely film and a dull ending"])["input_ids"])
     told = model(ids)
     alone = model.decoder(told.read)  # [b t c]
-    torch.testing.assert_close((told.weights[..., None] * alone).sum(1), told.logits, atol=1e-10, rtol=0)
+    torch.testing.assert_close(
+        (told.weights[..., None] * alone).sum(1), told.logits, atol=1e-10, rtol=0
+    )
     assert told.weights[0, 0] == told.weights[0, -1] == 0 and told.weights.sum() == pytest.approx(1)
     moved = torch.zeros_like(told.weights)
     moved[0, 2] = 1
@@ -50,7 +52,10 @@ def test_dot_attention_needs_a_wide_query(tmp_path):
     for query_std in (None, 1.0):
         config = {"width": 50, "attention": "dot", "query_std": query_std, "encoder": "transformer"}
         train_classifier(
-            reviews(300), out=tmp_path / str(query_std), config=config, training={**SMALL, "epochs": 3, "lr": 1e-3}
+            reviews(300),
+            out=tmp_path / str(query_std),
+            config=config,
+            training={**SMALL, "epochs": 3, "lr": 1e-3},
         )
         model = raison.load(tmp_path / str(query_std))
         rows = [own[1:-1] for own in model.own(model.encode(reviews(60, seed=4)))]

@@ -43,7 +43,9 @@ def test_low_scores_and_narrow_numbers_keep_their_weights():
     scores, real = torch.tensor([[-20.0, -21.0, 5.0]]), torch.tensor([[True, True, False]])
     assert normalizer_of("sparsegen(lam=0.99999999)")(scores, real).tolist() == [[1.0, 0.0, 0.0]]
     for spec in ("softmax", "sparsemax", "sparsegen(lam=0.5)", "entmax"):
-        narrow, wide = (normalizer_of(spec)(scores.to(kind), real) for kind in (torch.float16, torch.float32))
+        narrow, wide = (
+            normalizer_of(spec)(scores.to(kind), real) for kind in (torch.float16, torch.float32)
+        )
         assert narrow.dtype == torch.float16
         torch.testing.assert_close(narrow.float(), wide, atol=1e-3, rtol=0)
 
@@ -52,7 +54,8 @@ def test_a_larger_lambda_attends_to_fewer():
     scores = torch.randn(50, 20, dtype=torch.float64, generator=generator(3))
     real = torch.ones_like(scores, dtype=torch.bool)
     sizes = [
-        (normalizer_of(f"sparsegen(lam={lam})")(scores, real) > 0).sum(-1) for lam in (-100, -3, -0.3, 0, 0.6, 0.99)
+        (normalizer_of(f"sparsegen(lam={lam})")(scores, real) > 0).sum(-1)
+        for lam in (-100, -3, -0.3, 0, 0.6, 0.99)
     ]
     for fewer, more in zip(sizes[1:], sizes[:-1], strict=True):
         assert (fewer <= more).all()
@@ -64,7 +67,15 @@ def test_a_larger_lambda_attends_to_fewer():
 
 
 @pytest.mark.parametrize(
-    "spec", ["softmax", "sparsemax", "sparsegen(lam=-100)", "entmax", "entmax(alpha=1.3)", "entmax(alpha=2)"]
+    "spec",
+    [
+        "softmax",
+        "sparsemax",
+        "sparsegen(lam=-100)",
+        "entmax",
+        "entmax(alpha=1.3)",
+        "entmax(alpha=2)",
+    ],
 )
 def test_what_is_not_there_gets_nothing(spec):
     normalizer = normalizer_of(spec)
@@ -77,7 +88,9 @@ def test_what_is_not_there_gets_nothing(spec):
     torch.testing.assert_close(found[:1, real[0]], alone)
     shifted = normalizer(scores + 3, real)
     torch.testing.assert_close(found, shifted)
-    torch.autograd.gradcheck(lambda a: normalizer(a, real[:2]), scores[:2].clone().requires_grad_(), atol=1e-4)
+    torch.autograd.gradcheck(
+        lambda a: normalizer(a, real[:2]), scores[:2].clone().requires_grad_(), atol=1e-4
+    )
     assert str(normalizer_of(str(normalizer.spec())).spec()) == str(normalizer.spec())
 
 

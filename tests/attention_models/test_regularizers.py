@@ -15,10 +15,13 @@ from tests.helpers.small_classifiers import built
 
 def test_tying_is_the_mean_squared_distance_of_real_tokens():
     model = built()
-    batch = model.tokenizer(["a lovely film", "it is very very dull and loud"], padding=True, return_tensors="pt")
+    batch = model.tokenizer(
+        ["a lovely film", "it is very very dull and loud"], padding=True, return_tensors="pt"
+    )
     told = model(batch["input_ids"], attention_mask=batch["attention_mask"])
     apart = [
-        float((told.states[b, t] - told.embeddings[b, t]).square().sum()) for b, t in torch.nonzero(told.real).tolist()
+        float((told.states[b, t] - told.embeddings[b, t]).square().sum())
+        for b, t in torch.nonzero(told.real).tolist()
     ]
     assert len(apart) == 10 and float(tying_loss(told)) == pytest.approx(np.mean(apart))
     told.states = told.embeddings
@@ -33,7 +36,12 @@ def test_mlm_asks_about_real_words_and_tells_them_by_the_table():
     assert torch.equal(changed[~chosen], ids[~chosen])
     mask = (changed[chosen] == SPECIAL.index("[MASK]")).float().mean()
     same = (changed[chosen] == ids[chosen]).float().mean()
-    assert 0.74 < mask < 0.86 and 0.05 < same < 0.17 and changed.min() == 0 and (changed[chosen] >= 4).all()
+    assert (
+        0.74 < mask < 0.86
+        and 0.05 < same < 0.17
+        and changed.min() == 0
+        and (changed[chosen] >= 4).all()
+    )
     model = built()
     batch = torch.tensor(model.tokenizer(["it is very very dull and loud"])["input_ids"])
     there = torch.ones_like(batch, dtype=torch.bool)
@@ -51,7 +59,10 @@ def test_mlm_asks_about_real_words_and_tells_them_by_the_table():
 def test_a_loss_told_a_few_rows_at_a_time_is_the_cross_entropy(cached, monkeypatch):
     monkeypatch.setattr(regularizers, "CACHED_SCORES", cached)
     random = generator(1)
-    table, states = torch.randn(90, 7, generator=random).double(), 9 * torch.randn(23, 7, generator=random).double()
+    table, states = (
+        torch.randn(90, 7, generator=random).double(),
+        9 * torch.randn(23, 7, generator=random).double(),
+    )
     wanted = torch.randint(90, (23,), generator=random)
     found, literal = (states.clone().requires_grad_() for _ in range(2))
     loss = regularizers.WordCrossEntropy.apply(found, table, wanted)

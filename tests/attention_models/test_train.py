@@ -27,12 +27,16 @@ from tests.helpers.small_classifiers import SMALL, built, reviews
 
 @pytest.mark.parametrize("training", [{}, {"tying": 0.1}, {"mlm": 0.3, "mlm_share": 0.3}])
 def test_it_learns_the_words_that_decide(tmp_path, training):
-    report = train_classifier(reviews(400), out=tmp_path, config={"width": 16}, training={**SMALL, **training})
+    report = train_classifier(
+        reviews(400), out=tmp_path, config={"width": 16}, training={**SMALL, **training}
+    )
     assert report.dev.accuracy > 0.95
     model = raison.load(tmp_path)
     assert model.labels == ("negative", "positive") and "own" in model.offers
     told = json.loads((tmp_path / "training.json").read_text())
-    assert told["dev"]["accuracy"] == report.dev.accuracy and told["frozen_embeddings"] == ("mlm" in training)
+    assert told["dev"]["accuracy"] == report.dev.accuracy and told["frozen_embeddings"] == (
+        "mlm" in training
+    )
     assert not (tmp_path / "checkpoint.pt").exists() and not (tmp_path / "best.pt").exists()
     fresh_texts = reviews(100, seed=9)
     said = [p.target.text for p in model.predict(model.encode(fresh_texts))]
@@ -41,25 +45,50 @@ def test_it_learns_the_words_that_decide(tmp_path, training):
 
 def test_the_same_seed_gives_the_same_model_and_several_are_told(tmp_path):
     first = train_classifier(
-        reviews(80), out=tmp_path / "a", config={"width": 8}, training={**SMALL, "epochs": 2}, seed=1
+        reviews(80),
+        out=tmp_path / "a",
+        config={"width": 8},
+        training={**SMALL, "epochs": 2},
+        seed=1,
     )
     both = train_classifier(
-        reviews(80), out=tmp_path / "b", config={"width": 8}, training={**SMALL, "epochs": 2}, runs=2
+        reviews(80),
+        out=tmp_path / "b",
+        config={"width": 8},
+        training={**SMALL, "epochs": 2},
+        runs=2,
     )
     second = json.loads((tmp_path / "b" / "run-1" / "training.json").read_text())
     assert tuple(second["history"]) == first.history and both.seeds == (0, 1)
-    values = [json.loads((tmp_path / "b" / f"run-{k}" / "training.json").read_text())["dev"]["f1"] for k in (0, 1)]
+    values = [
+        json.loads((tmp_path / "b" / f"run-{k}" / "training.json").read_text())["dev"]["f1"]
+        for k in (0, 1)
+    ]
     assert both.dev["f1"]["mean"] == pytest.approx(np.mean(values))
     assert both.dev["f1"]["deviation"] == pytest.approx(np.std(values, ddof=1))
     with pytest.raises(InputError, match="holds a run of another experiment"):
-        train_classifier(reviews(80), out=tmp_path / "b", config={"width": 8}, training={**SMALL, "epochs": 3}, runs=2)
-    for other in ({"config": {"width": 8, "attention": "dot"}}, {"training": {**SMALL, "epochs": 2, "patience": 9}}):
+        train_classifier(
+            reviews(80),
+            out=tmp_path / "b",
+            config={"width": 8},
+            training={**SMALL, "epochs": 3},
+            runs=2,
+        )
+    for other in (
+        {"config": {"width": 8, "attention": "dot"}},
+        {"training": {**SMALL, "epochs": 2, "patience": 9}},
+    ):
         same = {"config": {"width": 8}, "training": {**SMALL, "epochs": 2}, **other}
         with pytest.raises(InputError, match="holds a run of another experiment"):
             train_classifier(reviews(80), out=tmp_path / "b", runs=2, **same)
     with pytest.raises(InputError, match="holds a run of another experiment"):
         train_classifier(
-            reviews(80), out=tmp_path / "b", config={"width": 8}, training={**SMALL, "epochs": 2}, runs=2, limit=70
+            reviews(80),
+            out=tmp_path / "b",
+            config={"width": 8},
+            training={**SMALL, "epochs": 2},
+            runs=2,
+            limit=70,
         )
     one, two = (raison.load(tmp_path / place).hf.state_dict() for place in ("a", "b/run-1"))
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -68,7 +97,9 @@ def test_the_same_seed_gives_the_same_model_and_several_are_told(tmp_path):
 def test_the_best_epoch_is_kept_and_training_ends_when_it_gets_no_better(tmp_path):
     training = {**SMALL, "epochs": 40, "patience": 3}
     report = train_classifier(reviews(200), out=tmp_path, config={"width": 16}, training=training)
-    values = [(one["f1"], -round(one["loss"], 2)) for one in report.history]  # among equal scores the least loss
+    values = [
+        (one["f1"], -round(one["loss"], 2)) for one in report.history
+    ]  # among equal scores the least loss
     assert report.epochs_run < 40 and len(values) - 1 - values.index(max(values)) == 3
     assert (report.dev.f1, -round(report.dev.loss, 2)) == max(values)
     assert len({score for score, _ in values}) < len(values)  # there are equals
@@ -87,7 +118,9 @@ train.train_classifier(reviews(300), out={out!r}, config={{"width": 16}}, traini
 """
 
     script = code.format(root=str(ROOT), out=str(tmp_path / "killed"))
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     for _ in range(600):
         if (tmp_path / "killed" / "checkpoint.pt").exists() or process.poll() is not None:
             break
@@ -97,8 +130,12 @@ train.train_classifier(reviews(300), out={out!r}, config={{"width": 16}}, traini
     process.wait()
     assert not (tmp_path / "killed" / "training.json").exists()
     training = {**SMALL, "epochs": 30, "patience": 30}
-    report = train_classifier(reviews(300), out=tmp_path / "killed", config={"width": 16}, training=training)
-    whole = train_classifier(reviews(300), out=tmp_path / "whole", config={"width": 16}, training=training)
+    report = train_classifier(
+        reviews(300), out=tmp_path / "killed", config={"width": 16}, training=training
+    )
+    whole = train_classifier(
+        reviews(300), out=tmp_path / "whole", config={"width": 16}, training=training
+    )
     assert report.history == whole.history and report.dev == whole.dev
 
 
@@ -106,14 +143,27 @@ def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
     from raison.training.early_stopping import BEST
 
     training = {**SMALL, "epochs": 1, "lr": 1e-6}
-    clean = train_classifier(reviews(120), out=tmp_path / "a", config={"width": 8}, training=training)
+    clean = train_classifier(
+        reviews(120), out=tmp_path / "a", config={"width": 8}, training=training
+    )
     (tmp_path / "b").mkdir()
-    torch.save({"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "b" / BEST)  # of a run that was killed early
-    assert train_classifier(reviews(120), out=tmp_path / "b", config={"width": 8}, training=training).dev == clean.dev
+    torch.save(
+        {"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "b" / BEST
+    )  # of a run that was killed early
+    assert (
+        train_classifier(
+            reviews(120), out=tmp_path / "b", config={"width": 8}, training=training
+        ).dev
+        == clean.dev
+    )
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "checkpoint.pt").write_bytes(b"")
-    torch.save({"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "c" / BEST)  # as another version wrote it
-    with pytest.raises(InputError, match=r"best.pt is damaged or of another version: delete it and checkpoint.pt"):
+    torch.save(
+        {"f1": 2.0, "weights": {}, "settings": {}}, tmp_path / "c" / BEST
+    )  # as another version wrote it
+    with pytest.raises(
+        InputError, match=r"best.pt is damaged or of another version: delete it and checkpoint.pt"
+    ):
         train_classifier(reviews(120), out=tmp_path / "c", config={"width": 8}, training=training)
 
 
@@ -150,4 +200,6 @@ def test_measuring_does_not_depend_on_batches():
     few, many = (evaluate_classifier(model, rows, batch).to_dict() for batch in (7, 50))
     assert few == pytest.approx(many, rel=1e-5)
     config = StoredClassifierConfig(ClassifierConfig(width=4).to_dict(), 9)
-    assert math.isfinite(float(AttentionClassifier(config)(torch.tensor([[2, 7, 3]])).logits.detach().sum()))
+    assert math.isfinite(
+        float(AttentionClassifier(config)(torch.tensor([[2, 7, 3]])).logits.detach().sum())
+    )

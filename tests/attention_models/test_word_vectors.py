@@ -26,16 +26,26 @@ def test_vectors_of_a_file(tmp_path):
     file.write_text("the 1 2 3\nlovely 1 2 3\n\nfilm 4 5 nan\n")
     with pytest.raises(InputError, match=r"Line 4 of glove.txt holds NaN"):
         glove_vectors(file, tokenizer, generator(0))
-    file.write_text("film 1 2 3\n. . . 1 2 3\n\nlovely 4 5 6\n")  # a word with spaces, and an empty line
+    file.write_text(
+        "film 1 2 3\n. . . 1 2 3\n\nlovely 4 5 6\n"
+    )  # a word with spaces, and an empty line
     assert glove_vectors(file, tokenizer, generator(0))[1] == 2
     data = reviews(60)
-    with pytest.raises(InputError, match="vectors of 3 numbers, and the model wants 50: leave the width"):
+    with pytest.raises(
+        InputError, match="vectors of 3 numbers, and the model wants 50: leave the width"
+    ):
         file.write_text("film 4 5 6\n")
-        train_classifier(data, out=tmp_path / "x", config={"width": 50}, training={"embeddings": str(file)})
+        train_classifier(
+            data, out=tmp_path / "x", config={"width": 50}, training={"embeddings": str(file)}
+        )
     report = train_classifier(
         data,
         out=tmp_path / "y",
         config={"encoder": "transformer"},
         training={**SMALL, "epochs": 1, "embeddings": str(file)},
     )
-    assert report.frozen_embeddings is True and report.config.width == 3 and report.embeddings == "glove.txt"
+    assert (
+        report.frozen_embeddings is True
+        and report.config.width == 3
+        and report.embeddings == "glove.txt"
+    )

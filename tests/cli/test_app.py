@@ -38,7 +38,9 @@ def closing(streams: str, *args: str) -> subprocess.CompletedProcess:
     """The command in a shell that closes some of its streams."""
     words = " ".join(f'"{word}"' for word in (sys.executable, "-m", "raison", *args))
     env = {**os.environ, **cli_server.OFFLINE}
-    return subprocess.run(["bash", "-c", f"{words} {streams}"], capture_output=True, text=True, timeout=120, env=env)
+    return subprocess.run(
+        ["bash", "-c", f"{words} {streams}"], capture_output=True, text=True, timeout=120, env=env
+    )
 
 
 def test_closed_streams_lead_nowhere(folder, tmp_path):
@@ -51,8 +53,13 @@ def test_closed_streams_lead_nowhere(folder, tmp_path):
     found = closing("1>&-", "ls", "methods")
     assert (found.returncode, found.stderr) == (0, "")
     found = closing("2>&-", "show", str(tmp_path / "nothing.jsonl"))
-    assert (found.returncode, found.stdout) == (2, "")  # and not on standard output, where results are
-    assert "Standard input is closed" in one_sentence(closing("0<&-", "explain", "-", "-m", str(folder)), 2)
+    assert (found.returncode, found.stdout) == (
+        2,
+        "",
+    )  # and not on standard output, where results are
+    assert "Standard input is closed" in one_sentence(
+        closing("0<&-", "explain", "-", "-m", str(folder)), 2
+    )
 
 
 @pytest.mark.parametrize("columns", ["0", "7"])
@@ -82,4 +89,8 @@ def test_commands_open_models_alike(command, tmp_path):
     assert refused.returncode in (1, 2) and "--allow-pickle" in refused.stderr
     assert raison(*args, "--allow-pickle", "--device", "cpu").returncode == 0
     wrong = raison(*args, "--allow-pickle", "--device", "moon")
-    assert wrong.returncode in (1, 2) and "can't be put on 'moon'" in wrong.stderr and wrong.stderr.count("\n") == 1
+    assert (
+        wrong.returncode in (1, 2)
+        and "can't be put on 'moon'" in wrong.stderr
+        and wrong.stderr.count("\n") == 1
+    )

@@ -50,12 +50,18 @@ def test_the_command_and_a_damaged_folder(tmp_path):
     assert told.endswith("--tune --batch 16 --epochs 2") and "False" not in told
     wrong = CliRunner().invoke(app, [*args, "--seed", "99999999999999"])
     assert wrong.exit_code == 2 and "seed is a whole number from 0 to 2147483647" in wrong.stderr
-    wrong = CliRunner().invoke(app, [*args[:5], str(tmp_path / "x"), *args[6:], "--normalizer", "foo"])
-    assert wrong.exit_code == 2 and "There are entmax, softmax, sparsegen, sparsemax." in wrong.stderr
+    wrong = CliRunner().invoke(
+        app, [*args[:5], str(tmp_path / "x"), *args[6:], "--normalizer", "foo"]
+    )
+    assert (
+        wrong.exit_code == 2 and "There are entmax, softmax, sparsegen, sparsemax." in wrong.stderr
+    )
     from safetensors.torch import load_file, save_file
 
     weights = load_file(out / "model.safetensors")
-    save_file({k: v for k, v in weights.items() if k != "scorer.query.weight"}, out / "model.safetensors")
+    save_file(
+        {k: v for k, v in weights.items() if k != "scorer.query.weight"}, out / "model.safetensors"
+    )
     with pytest.raises(ModelError, match=r"lack 1 of its weights \(scorer.query.weight\)"):
         raison.load(out)
     config = json.loads((out / "config.json").read_text())

@@ -17,7 +17,9 @@ def run(*words):
 
 def test_the_command_line(sentiment, tmp_path):
     data = tmp_path / "texts.csv"
-    data.write_text("text,label\na lovely film,positive\na dull film,negative\nnot a good film,negative\n")
+    data.write_text(
+        "text,label\na lovely film,positive\na dull film,negative\nnot a good film,negative\n"
+    )
     files = [tmp_path / f"out{ending}" for ending in (".md", ".csv", ".json", ".html")]
     outs = [word for file in files for word in ("--out", file)]
     found = run("-d", data, "-M", "leave_one_out", "-M", "random", "--metric", "aopc", *outs)
@@ -51,7 +53,8 @@ def test_bad_input_gets_one_sentence(words, why, capfd):
 def test_explanations_need_no_data_and_no_methods(sentiment, tmp_path, monkeypatch):
     monkeypatch.delenv("RAISON_DATA", raising=False)
     path = made_file(
-        tmp_path / "made.jsonl", {"text": "a dull film", "tokens": ["a", "dull", "film"], "scores": [0, 2, 1]}
+        tmp_path / "made.jsonl",
+        {"text": "a dull film", "tokens": ["a", "dull", "film"], "scores": [0, 2, 1]},
     )
     found = run("--explanations", path, "--metric", "aopc")
     assert found.exit_code == 0, found.output

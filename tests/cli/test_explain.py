@@ -17,7 +17,11 @@ def test_explain_prints_text_and_numbers(folder, fresh):
     methods = ("-M", "leave_one_out", "-M", "gradient_norm")
     result = raison("explain", "The film is lovely.", "-m", str(folder), *methods, fresh=fresh)
     assert result.returncode == 0, result.stderr
-    assert "lovely" in result.stdout and "leave_one_out" in result.stdout and "gradient_norm" in result.stdout
+    assert (
+        "lovely" in result.stdout
+        and "leave_one_out" in result.stdout
+        and "gradient_norm" in result.stdout
+    )
     assert result.stderr == ""
 
 
@@ -28,13 +32,26 @@ def test_json_is_an_explanation(folder):
     assert result.returncode == 0, result.stderr
     found = Explanation.from_json(result.stdout)
     assert found.encoding.texts == ("The film\nis lovely.",)
-    assert found.model == "tiny-classifier" and found.method == "leave_one_out" and found.removal == "delete"
+    assert (
+        found.model == "tiny-classifier"
+        and found.method == "leave_one_out"
+        and found.removal == "delete"
+    )
 
 
 def test_out_and_html_files(folder, tmp_path):
     out, page = tmp_path / "x.jsonl", tmp_path / "x.html"
     result = raison(
-        "explain", "So </script> lovely", "-m", str(folder), "--target", "all", "--out", str(out), "--html", str(page)
+        "explain",
+        "So </script> lovely",
+        "-m",
+        str(folder),
+        "--target",
+        "all",
+        "--out",
+        str(out),
+        "--html",
+        str(page),
     )
     assert result.returncode == 0, result.stderr
     assert [json.loads(line)["target"]["text"] for line in out.read_text().splitlines()] == [
@@ -48,7 +65,17 @@ def test_out_and_html_files(folder, tmp_path):
 
 def test_target_by_name_number_and_contrast(folder):
     for target in ("lovely", "LOVELY", "2"):
-        result = raison("explain", "Not bad.", "-m", str(folder), "--target", target, "--contrast", "dull", "--json")
+        result = raison(
+            "explain",
+            "Not bad.",
+            "-m",
+            str(folder),
+            "--target",
+            target,
+            "--contrast",
+            "dull",
+            "--json",
+        )
         found = json.loads(result.stdout)["target"]
         assert (found["ids"], found["contrast"]) == ([2], [0])
 
@@ -62,15 +89,27 @@ BAD = {
     "not a spec": (["explain", "x", "-M", "random(__import__('os'))"], 2, "name with parameters"),
     "unknown label": (["explain", "x y", "--target", "lovly"], 2, "Did you mean 'lovely'"),
     "label beyond the last": (["explain", "x y", "--target", "7"], 2, "classes 0 to 2"),
-    "target is its contrast": (["explain", "x y", "--target", "dull", "--contrast", "dull"], 2, "two classes"),
+    "target is its contrast": (
+        ["explain", "x y", "--target", "dull", "--contrast", "dull"],
+        2,
+        "two classes",
+    ),
     "unknown units": (["explain", "x y", "--units", "words"], 2, "token, word"),
     "no slots": (["explain", "x y", "--units", "slot"], 2, "no slots"),
     "unknown removal": (["explain", "x y", "--removal", "delet"], 2, "Did you mean 'delete'"),
     "unknown output": (["explain", "x y", "--output", "odds"], 2, "log_prob"),
     "100,000 characters": (["explain", "word " * 20_000], 2, "at most 64"),
     "context without question": (["explain", "--context", "none.txt"], 2, "--question"),
-    "missing context file": (["explain", "--question", "Who?", "--context", "none.txt"], 2, "no file"),
-    "html into a missing folder": (["explain", "x y", "--html", "no/such/folder/x.html"], 2, "can't be written"),
+    "missing context file": (
+        ["explain", "--question", "Who?", "--context", "none.txt"],
+        2,
+        "no file",
+    ),
+    "html into a missing folder": (
+        ["explain", "x y", "--html", "no/such/folder/x.html"],
+        2,
+        "can't be written",
+    ),
 }
 
 
@@ -90,7 +129,9 @@ def test_unknown_hub_name_offline():
 
 def test_input_that_is_not_text(folder):
     result = raison("explain", "-", "-m", str(folder), stdin=b"\xff\xfe\x00bad")
-    assert result.returncode == 2 and b"UTF-8" in result.stderr and b"Traceback" not in result.stderr
+    assert (
+        result.returncode == 2 and b"UTF-8" in result.stderr and b"Traceback" not in result.stderr
+    )
 
 
 def test_texts_have_a_limit(folder, tmp_path):
@@ -98,7 +139,9 @@ def test_texts_have_a_limit(folder, tmp_path):
     long.write_bytes(b"word " * (2**24 // 5 + 1))
     told = one_sentence(raison("explain", "-m", str(folder), "-", stdin=long.read_text()), 2)
     assert "Standard input is larger than 16 MB" in told
-    told = one_sentence(raison("explain", "-m", str(folder), "--question", "Who?", "--context", str(long)), 2)
+    told = one_sentence(
+        raison("explain", "-m", str(folder), "--question", "Who?", "--context", str(long)), 2
+    )
     assert "long.txt' is larger than 16 MB" in told
 
 
@@ -115,7 +158,17 @@ def test_a_text_that_would_fill_the_memory_as_tokens_is_refused(folder, tmp_path
     assert "The text is larger than 4 MB" in told
     data = tmp_path / "data.jsonl"
     data.write_text(json.dumps({"text": long}) + "\n")
-    asked = ("evaluate", "-m", str(folder), "-d", str(data), "-M", "random", "--metric", "sufficiency")
+    asked = (
+        "evaluate",
+        "-m",
+        str(folder),
+        "-d",
+        str(data),
+        "-M",
+        "random",
+        "--metric",
+        "sufficiency",
+    )
     assert "larger than 4 MB" in one_sentence(raison(*asked), 2)
     function = package.load(lambda texts: [[0.0, 1.0]] * len(texts))
     with pytest.raises(TooLong, match="larger than 4 MB"):

@@ -35,9 +35,15 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_the_command_writes_and_shows(folder, treebank, tmp_path):
-    out, picture, positions = tmp_path / "heads.json", tmp_path / "heads.png", tmp_path / "positions.svg"
+    out, picture, positions = (
+        tmp_path / "heads.json",
+        tmp_path / "heads.png",
+        tmp_path / "positions.svg",
+    )
     files = ["--out", str(out), "--figure", str(picture), "--positions", str(positions)]
-    result = command("-m", str(folder), "--data", str(treebank), "--top", "1", *files, PYTHONIOENCODING="ascii")
+    result = command(
+        "-m", str(folder), "--data", str(treebank), "--top", "1", *files, PYTHONIOENCODING="ascii"
+    )
     assert result.returncode == 0, result.stderr
     assert "tiny-writer | small, 2 sentences" in result.stdout and "max lambda" in result.stdout
     assert result.stderr.splitlines() == [f"wrote {path}" for path in (out, picture, positions)]
@@ -45,7 +51,9 @@ def test_the_command_writes_and_shows(folder, treebank, tmp_path):
     assert found.model == "tiny-writer" and found.data["shape"] == {"self": [2, 2]}
     assert picture.stat().st_size > 5000 and positions.stat().st_size > 5000
     shown = command("--heads", str(out), "--json")
-    assert shown.returncode == 0 and json.loads(shown.stdout) == json.loads(out.read_text(encoding="utf-8"))
+    assert shown.returncode == 0 and json.loads(shown.stdout) == json.loads(
+        out.read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,10 @@ def test_the_command_writes_and_shows(folder, treebank, tmp_path):
 def test_the_command_fails_in_one_sentence(treebank, args, said):
     (treebank.parent / "plain.txt").write_text("Just a text.\n")
     result = subprocess.run(
-        [sys.executable, "-m", "raison", "heads", *args], capture_output=True, text=True, cwd=treebank.parent
+        [sys.executable, "-m", "raison", "heads", *args],
+        capture_output=True,
+        text=True,
+        cwd=treebank.parent,
     )
     lines = result.stderr.strip().splitlines()
     assert result.returncode == 2 and result.stdout == "" and len(lines) == 1, result.stderr

@@ -54,7 +54,11 @@ def copied(finished, tmp_path) -> Path:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def raison(*words: object):
@@ -81,7 +85,12 @@ def test_files_of_data_and_methods_are_found(tmp_path):
     assert files_of_data("sst2", tmp_path) == [tmp_path / "sst2"]
     assert files_of_data("hf:imdb") == [Path("hf:imdb")] and not files_of_data(None)
     heads = str(tmp_path / "h.json")
-    named = [f"masked_lrp(heads={heads!r})", f"by_order(method=masked_lrp(heads={heads!r}))", "random", "((("]
+    named = [
+        f"masked_lrp(heads={heads!r})",
+        f"by_order(method=masked_lrp(heads={heads!r}))",
+        "random",
+        "(((",
+    ]
     assert files_of_methods(named) == [Path(heads), Path(heads)]
 
 
@@ -100,8 +109,18 @@ def test_no_result_is_written_into_a_run(copied, tmp_path):
         for more in ([], ["--force"]):
             refused(sentence, "store", "export", copied, out, *more)
     refused("is inside of the run", "report", copied, "--out", copied / "status.json", "--force")
-    refused("is inside of the run", "explain", TEXT, "--out", copied / "plan" / "header.json", "--force")
-    refused("something else than a folder of datasets", "store", "export", copied, copied, "--format", "datasets")
+    refused(
+        "is inside of the run", "explain", TEXT, "--out", copied / "plan" / "header.json", "--force"
+    )
+    refused(
+        "something else than a folder of datasets",
+        "store",
+        "export",
+        copied,
+        copied,
+        "--format",
+        "datasets",
+    )
     for out in (copied / "shards" / "000000.jsonl", Path("/dev/null")):
         with pytest.raises(InputError):
             export(place_of(copied), out)
@@ -125,7 +144,10 @@ def test_a_run_is_begun_only_where_nothing_foreign_is(model, finished, copied, t
     mine.mkdir()
     (mine / "lock").write_text("my key")
     (mine / "thesis.tex").write_text("all of it")
-    for folder, sentence in ((mine, "something else than a run (thesis.tex)"), (model, "something else than a run")):
+    for folder, sentence in (
+        (mine, "something else than a run (thesis.tex)"),
+        (model, "something else than a run"),
+    ):
         before = bytes_of(folder)
         refused(sentence, *words, folder)
         assert bytes_of(folder) == before
@@ -163,8 +185,28 @@ COMMANDS: dict[str, list[str]] = {
     "rationalize out": ["rationalize", TEXT, "-m", "{model}", "--out", "{file}.jsonl"],
     "rationalize html": ["rationalize", TEXT, "-m", "{model}", "--html", "{file}.html"],
     "rationalize figure": ["rationalize", TEXT, "-m", "{model}", "--figure", "{file}.svg"],
-    "evaluate out": ["evaluate", "-d", "{data}", "-m", "{model}", "-M", "random", "--out", "{file}.md"],
-    "evaluate export": ["evaluate", "-d", "{data}", "-m", "{model}", "-M", "random", "--export", "{file}.jsonl"],
+    "evaluate out": [
+        "evaluate",
+        "-d",
+        "{data}",
+        "-m",
+        "{model}",
+        "-M",
+        "random",
+        "--out",
+        "{file}.md",
+    ],
+    "evaluate export": [
+        "evaluate",
+        "-d",
+        "{data}",
+        "-m",
+        "{model}",
+        "-M",
+        "random",
+        "--export",
+        "{file}.jsonl",
+    ],
     "report": ["report", "{run}", "--out", "{file}.html"],
     "heads out": ["heads", "-m", "{model}", "--data", "{trees}", "--out", "{file}.json"],
     "heads figure": ["heads", "-m", "{model}", "--data", "{trees}", "--figure", "{file}.svg"],
@@ -180,8 +222,17 @@ COMMANDS: dict[str, list[str]] = {
 @pytest.fixture
 def there(model, finished, tmp_path) -> dict[str, Path]:
     """Everything that the commands read."""
-    places = {"model": model, "run": finished, "data": tmp_path / "data.csv", "texts": tmp_path / "texts.txt"}
-    places |= {"trees": tmp_path / "t.conllu", "saved": tmp_path / "saved.html", "file": tmp_path / "result"}
+    places = {
+        "model": model,
+        "run": finished,
+        "data": tmp_path / "data.csv",
+        "texts": tmp_path / "texts.txt",
+    }
+    places |= {
+        "trees": tmp_path / "t.conllu",
+        "saved": tmp_path / "saved.html",
+        "file": tmp_path / "result",
+    }
     places["data"].write_text("text,label\na lovely film,positive\n")
     places["texts"].write_text("a lovely film\n")
     places["trees"].write_text(TREES)
@@ -197,7 +248,9 @@ def test_every_command_asks_before_it_replaces_a_file(name, there, monkeypatch):
     words = [word.format(**there) for word in COMMANDS[name]]
     out = Path(next(word for word in words if word.startswith(str(there["file"]))))
     out.write_text("mine")
-    monkeypatch.setitem(sys.modules, "raison.models.load", None)  # before the work: no model may be opened
+    monkeypatch.setitem(
+        sys.modules, "raison.models.load", None
+    )  # before the work: no model may be opened
     refused("is there already: replace it with --force", *words)
     assert out.read_text() == "mine"
 
@@ -210,7 +263,9 @@ def test_every_option_that_names_a_file_is_among_these():
     # folders with rules of their own: a run, a training, what is kept of an audit or a reproduction
     folders = {"run": {"out"}, "audit": {"keep"}, "reproduce": {"keep", "page"}}
     known = {"out", "html", "figure", "positions", "export", "svg", "png", "pdf", "tex"}
-    commands = dict(root.commands) | {f"store {name}": each for name, each in root.commands["store"].commands.items()}
+    commands = dict(root.commands) | {
+        f"store {name}": each for name, each in root.commands["store"].commands.items()
+    }
     for name, command in commands.items():
         options = {parameter.name for parameter in command.params}
         wanted = (options & known) - folders.get(name, set())
@@ -229,17 +284,35 @@ def test_what_a_command_reads_is_never_its_result(model, finished, there, tmp_pa
         ["explain", TEXT, "-m", model, "--out", again],
         ["explain", TEXT, "-m", model, "-M", f'idf(table="{table}")', "--out", table],
         ["explain", "--question", "What?", "--context", there["texts"], "--out", there["texts"]],
-        ["rationalize", "--question", "What?", "--context", there["texts"], "--out", there["texts"]],
+        [
+            "rationalize",
+            "--question",
+            "What?",
+            "--context",
+            there["texts"],
+            "--out",
+            there["texts"],
+        ],
         ["evaluate", "-d", f"{there['data']}(text=text)", "--out", there["data"]],
         ["evaluate", "--explanations", table, "--out", table],
-        [*evaluated, "-M", "random", "--export", tmp_path / "x.jsonl", "--out", model / "config.json"],
+        [
+            *evaluated,
+            "-M",
+            "random",
+            "--export",
+            tmp_path / "x.jsonl",
+            "--out",
+            model / "config.json",
+        ],
         ["idf", "--data", there["texts"], "--out", there["texts"]],
         ["heads", "-m", model, "--data", there["trees"], "--out", there["trees"]],
         ["heads", "-m", model, "--heads", table, "--out", table],
         ["show", there["saved"], "--html", there["saved"]],
     ):
         refused("is read by this command", *words, "--force")
-    assert (model / "config.json").stat().st_size > 2 and there["texts"].read_text() == "a lovely film\n"
+    assert (model / "config.json").stat().st_size > 2 and there[
+        "texts"
+    ].read_text() == "a lovely film\n"
 
 
 def test_statistics_beside_their_model_can_be_made_again(model, there, tmp_path):
@@ -297,7 +370,13 @@ def test_parts_of_reproductions_are_kept_only_where_nothing_foreign_is(tmp_path)
     (keep / ".77-140.half.json").write_text("{}")
     check_folder(keep, lambda name: PART.fullmatch(name) is not None, "parts")
     (keep / "thesis.tex").write_text("")
-    refused("something else than parts of reproductions (thesis.tex)", "reproduce", "P0-figure3", "--keep", keep)
+    refused(
+        "something else than parts of reproductions (thesis.tex)",
+        "reproduce",
+        "P0-figure3",
+        "--keep",
+        keep,
+    )
     page.write_text("# My page\n\n## Zebras\n\n## Ants\n")
     refused("is there already", "reproduce", "P0-figure3", "--page", page)
     (tmp_path / "figures").mkdir()

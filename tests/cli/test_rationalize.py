@@ -19,7 +19,9 @@ TEXT = "The old town lies on a hill above the river."
 
 def saved(place: Path, family: str, task: str) -> Path:
     model, tokenizer = tiny_hf(family, task, double=False)
-    model.config.max_position_embeddings = 64 if task == "classification" else 256  # rotary positions have no table
+    model.config.max_position_embeddings = (
+        64 if task == "classification" else 256
+    )  # rotary positions have no table
     model.save_pretrained(place)
     tokenizer.save_pretrained(place)
     return place
@@ -38,7 +40,13 @@ def critic(tmp_path_factory) -> str:
 def test_text_path_and_certificate_are_printed(writer):
     result = raison("rationalize", TEXT, "-m", writer, "-S", "greedy")
     assert result.returncode == 0 and result.stderr == "", result.stderr
-    for words in ("rationale", "of 16 tokens", "start", "sufficient (checked anew)", "token-forwards"):
+    for words in (
+        "rationale",
+        "of 16 tokens",
+        "start",
+        "sufficient (checked anew)",
+        "token-forwards",
+    ):
         assert words in result.stdout or words == "of 16 tokens", result.stdout
 
 
@@ -55,24 +63,46 @@ def test_json_is_the_record(critic):
 def test_the_matrix_of_a_whole_text(writer, tmp_path):
     pytest.importorskip("matplotlib")
     picture, page = tmp_path / "all.svg", tmp_path / "all.html"
-    result = raison("rationalize", TEXT, "-m", writer, "--target", "all", "--figure", str(picture), "--html", str(page))
+    result = raison(
+        "rationalize",
+        TEXT,
+        "-m",
+        writer,
+        "--target",
+        "all",
+        "--figure",
+        str(picture),
+        "--html",
+        str(page),
+    )
     assert result.returncode == 0, result.stderr
     assert "rationales of one text" in result.stdout and "in the rationale" in result.stdout
-    assert picture.read_text("utf-8").startswith("<?xml") and "certificate" in page.read_text("utf-8")
+    assert picture.read_text("utf-8").startswith("<?xml") and "certificate" in page.read_text(
+        "utf-8"
+    )
 
 
 def test_a_range_of_tokens_and_a_generated_text(writer):
-    span = Explanation.from_json(raison("rationalize", TEXT, "-m", writer, "--target", "3:5", "--json").stdout)
+    span = Explanation.from_json(
+        raison("rationalize", TEXT, "-m", writer, "--target", "3:5", "--json").stdout
+    )
     assert span.target.positions == (3, 4) and span.target.kind == "text"
-    written = Explanation.from_json(raison("rationalize", TEXT, "-m", writer, "--generate", "3", "--json").stdout)
+    written = Explanation.from_json(
+        raison("rationalize", TEXT, "-m", writer, "--generate", "3", "--json").stdout
+    )
     assert len(written.target.ids) == 3 and written.certificate.is_prediction
 
 
 def test_grounded_answers(writer, tmp_path):
-    for name, text in {"a.txt": "The town lies on a hill.", "b.md": "She left early. He did not."}.items():
+    for name, text in {
+        "a.txt": "The town lies on a hill.",
+        "b.md": "She left early. He did not.",
+    }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = ["--context", str(tmp_path / "a.txt"), "--context", str(tmp_path / "b.md")]
-    result = raison("rationalize", "-m", writer, "--question", "Where?", *files, "--json", "--generate", "4")
+    result = raison(
+        "rationalize", "-m", writer, "--question", "Where?", *files, "--json", "--generate", "4"
+    )
     assert result.returncode == 0, result.stderr
     grounding = json.loads(result.stdout)["grounding"]
     assert [passage["name"] for passage in grounding["passages"]] == ["a.txt", "b.md"]
@@ -99,7 +129,9 @@ def test_grounded_answers(writer, tmp_path):
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, words, writer, critic):
-    arguments = [{"WRITER": writer, "CRITIC": critic}.get(argument, argument) for argument in arguments]
+    arguments = [
+        {"WRITER": writer, "CRITIC": critic}.get(argument, argument) for argument in arguments
+    ]
     assert words in one_sentence(raison(*arguments), 2)
 
 
@@ -122,7 +154,19 @@ main()
 
 def test_ctrl_c_prints_the_best_so_far(writer):
     result = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, TEXT, "-m", writer, "-S", "exact", "--target", "all", "--json"],
+        [
+            sys.executable,
+            "-c",
+            INTERRUPTED,
+            TEXT,
+            "-m",
+            writer,
+            "-S",
+            "exact",
+            "--target",
+            "all",
+            "--json",
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "HF_HUB_OFFLINE": "1"},

@@ -13,7 +13,9 @@ def test_all_runs_are_drawn_in_one_picture(tmp_path):
     from raison.cli.reproduce import curves_of_all, drawn
 
     pytest.importorskip("matplotlib")
-    suite = Suite("P0-figure4", "a title", "a paper", {}, (), figures=("repetition_curve",), together=True)
+    suite = Suite(
+        "P0-figure4", "a title", "a paper", {}, (), figures=("repetition_curve",), together=True
+    )
     curves = {"repetition_curve": {"the": [0.1, 0.2]}}
     evaluation = Evaluation("m", "d", ("a",), (), (), (), curves=curves, settings={"seed": 0})
     outcomes = [Outcome(Run(name, "m", "d"), evaluation) for name in ("one", "two")]

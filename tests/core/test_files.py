@@ -59,4 +59,7 @@ def test_what_a_killed_process_leaves_is_known_by_its_name(tmp_path):
 
 def test_the_sha256_of_a_file_is_that_of_its_bytes(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
-    assert sha256_of_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert (
+        sha256_of_file(tmp_path / "a")
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

@@ -28,7 +28,9 @@ def folder(tmp_path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize("text", [DEEP, "9" * 5000, b"\xff\xfe\x00", "{"], ids=["deep", "long number", "bytes", "cut"])
+@pytest.mark.parametrize(
+    "text", [DEEP, "9" * 5000, b"\xff\xfe\x00", "{"], ids=["deep", "long number", "bytes", "cut"]
+)
 def test_broken_json_is_one_kind_of_error(text):
     with pytest.raises(json.JSONDecodeError):
         limits.from_json(text)
@@ -47,7 +49,11 @@ def test_every_json_file_of_a_user_is_read_by_one_function():
     found = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in ("loads", "load") and ast.unparse(node.value) == "json":
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("loads", "load")
+                and ast.unparse(node.value) == "json"
+            ):
                 found.add(".".join(path.relative_to(SOURCE).with_suffix("").parts))
     assert found <= OWN
 

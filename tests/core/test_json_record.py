@@ -63,7 +63,9 @@ def encodings(draw, size=None):
         positions=draw(column(numbers)),
         fixed=draw(column(st.booleans())),
         types=draw(st.none() | column(numbers)),
-        slots=tuple(draw(st.lists(st.builds(Slot, texts, st.just(0), st.integers(1, 9)), max_size=2))),
+        slots=tuple(
+            draw(st.lists(st.builds(Slot, texts, st.just(0), st.integers(1, 9)), max_size=2))
+        ),
         truncated=draw(st.integers(0, 9)),
         id=draw(texts),
     )
@@ -75,7 +77,9 @@ def groupings(draw, size=None):
     count = draw(st.integers(0, size))
     of = draw(st.permutations([*range(count), *[-1] * (size - count)]))
     names = draw(st.lists(texts, min_size=count, max_size=count))
-    return Units(draw(texts), of, names, [(draw(numbers), draw(numbers), draw(numbers)) for _ in names])
+    return Units(
+        draw(texts), of, names, [(draw(numbers), draw(numbers), draw(numbers)) for _ in names]
+    )
 
 
 def tuples_of(values):
@@ -86,7 +90,13 @@ maybe_real, maybe_count = st.none() | reals, st.none() | st.integers(0, 99)
 
 
 predictions = st.builds(
-    PredictionSummary, texts, st.booleans(), maybe_real, maybe_real, maybe_real, tuples_of(st.tuples(texts, reals))
+    PredictionSummary,
+    texts,
+    st.booleans(),
+    maybe_real,
+    maybe_real,
+    maybe_real,
+    tuples_of(st.tuples(texts, reals)),
 )
 
 
@@ -103,10 +113,14 @@ steps = st.builds(
 )  # fmt: skip
 
 
-passages = st.builds(PassageFinding, texts, st.integers(0, 9), st.integers(0, 9), st.booleans(), st.booleans())
+passages = st.builds(
+    PassageFinding, texts, st.integers(0, 9), st.integers(0, 9), st.booleans(), st.booleans()
+)
 
 
-groundings = st.builds(Grounding, texts, texts, st.booleans(), texts, tuples_of(passages), tuples_of(numbers))
+groundings = st.builds(
+    Grounding, texts, texts, st.booleans(), texts, tuples_of(passages), tuples_of(numbers)
+)
 
 
 @st.composite
@@ -177,7 +191,9 @@ def test_json_is_lossless(kind):
         again = type(record).from_json(text)
         exactly(record, again)
         assert again == record and hash(again) == hash(record) and again.to_json() == text
-        assert type(record).from_json(json.dumps(json.loads(text))) == record  # ASCII escapes say the same
+        assert (
+            type(record).from_json(json.dumps(json.loads(text))) == record
+        )  # ASCII escapes say the same
 
     check()
 
@@ -189,7 +205,13 @@ def test_records_survive_pickle(kind):
 
 
 def test_numpy_content_becomes_plain():
-    meta = {"array": np.arange(2), "real": np.float32(0.5), "flag": np.bool_(True), "deep": [(np.int64(3),)], 5: "key"}
+    meta = {
+        "array": np.arange(2),
+        "real": np.float32(0.5),
+        "flag": np.bool_(True),
+        "deep": [(np.int64(3),)],
+        5: "key",
+    }
     example = Example("text", target=np.int64(2), meta=meta)
     assert json.loads(example.to_json())["meta"] == {
         "array": [0, 1], "real": 0.5, "flag": True, "deep": [[3]], "5": "key"
@@ -295,7 +317,10 @@ def test_every_field_counts():
 
 
 def test_equal_records_have_equal_hashes_whatever_python_thinks_of_numbers():
-    variants = [Example("text", target=value) for value in (1, True, 1.0, "1", [1], None, 0, False, 0.0, -0.0)]
+    variants = [
+        Example("text", target=value)
+        for value in (1, True, 1.0, "1", [1], None, 0, False, 0.0, -0.0)
+    ]
     assert len({example.content() for example in variants}) == len(variants)
     for one in variants:
         for two in variants:

@@ -65,7 +65,9 @@ def test_nothing_that_is_read_is_written_over_by_whatever_link(tmp_path):
     ):  # fmt: skip
         with pytest.raises(InputError, match="is read by this command"):
             check_outputs([path], force=True, inputs=[folder, data, None])
-    check_outputs([folder / "why.html", tmp_path / "why.html"], inputs=[folder, data])  # new names harm nobody
+    check_outputs(
+        [folder / "why.html", tmp_path / "why.html"], inputs=[folder, data]
+    )  # new names harm nobody
 
 
 def test_two_results_need_two_files(tmp_path):

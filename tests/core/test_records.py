@@ -17,7 +17,9 @@ from tests.helpers.records import SMALL, encoding, explanation, fuzz, targets, u
 
 
 def test_every_record_is_tested_here():
-    assert {name for name, cls in Record.kinds.items() if cls.__module__ == "raison.core.records"} == set(SMALL)
+    assert {
+        name for name, cls in Record.kinds.items() if cls.__module__ == "raison.core.records"
+    } == set(SMALL)
 
 
 # -- frozen -----------------------------------------------------------------------------------------
@@ -46,7 +48,11 @@ def test_arrays_are_read_only_and_lists_are_tuples(kind):
 
 def test_records_do_not_share_memory_with_the_caller():
     ids, meta, scores, parts = np.arange(5), {"a": [1]}, np.array([1.0, 2.0, 3.0]), {"x": [1.0]}
-    one, two, three = encoding(ids=ids), Example("text", meta=meta), explanation(scores=scores, parts=parts)
+    one, two, three = (
+        encoding(ids=ids),
+        Example("text", meta=meta),
+        explanation(scores=scores, parts=parts),
+    )
     before = [r.content() for r in (one, two, three)]
     ids[0], scores[0] = 99, 99
     meta["a"].append(2)
@@ -94,7 +100,9 @@ def test_slots_must_not_overlap():
         Example("some text", slots=(Slot("b", 2, 5), Slot("a", 0, 3)))
     with pytest.raises(InputError, match="overlap"):
         Example("some text", slots=(Slot("inner", 1, 2), Slot("outer", 0, 4)))
-    assert len(Example("some text", slots=(Slot("b", 3, 5), Slot("a", 0, 3))).slots) == 2  # touching is no overlap
+    assert (
+        len(Example("some text", slots=(Slot("b", 3, 5), Slot("a", 0, 3))).slots) == 2
+    )  # touching is no overlap
 
 
 def test_slots_must_lie_within_the_text():
@@ -108,7 +116,9 @@ def test_slot_of_white_space_is_empty():
         Example("some text", slots=(Slot("a", 4, 5),))
 
 
-@pytest.mark.parametrize("name", ["tokens", "segment", "start", "end", "positions", "fixed", "types"])
+@pytest.mark.parametrize(
+    "name", ["tokens", "segment", "start", "end", "positions", "fixed", "types"]
+)
 def test_encoding_needs_one_value_per_token(name):
     with pytest.raises(InputError, match=f"An encoding of 5 tokens has 4 {name}"):
         encoding(**{name: ("a",) * 4 if name == "tokens" else [0] * 4})
@@ -135,7 +145,9 @@ def test_spans_of_units_are_triples():
         units(spans=((0, 4), (5, 9), (9, 10)))
 
 
-@pytest.mark.parametrize("of", [[-1, 0, 1, 1, -1], [-1, 0, 1, 3, -1], [-1, -1, -1, -1, -1], [0, 1, 2, 3, 3]])
+@pytest.mark.parametrize(
+    "of", [[-1, 0, 1, 1, -1], [-1, 0, 1, 3, -1], [-1, -1, -1, -1, -1], [0, 1, 2, 3, 3]]
+)
 def test_units_are_numbered_without_holes(of):
     with pytest.raises(InputError, match="Every unit must have at least one token"):
         units(of=of)
@@ -155,11 +167,15 @@ def test_target_kind_and_output_are_known():
 
 
 def test_contrast_has_the_length_of_the_target():
-    with pytest.raises(InputError, match=r"'yes' and 'not at all' differ in length \(1 and 2 tokens\)"):
+    with pytest.raises(
+        InputError, match=r"'yes' and 'not at all' differ in length \(1 and 2 tokens\)"
+    ):
         Target("token", (1,), (3,), "yes", contrast=(1, 2), contrast_text="not at all")
 
 
-@pytest.mark.parametrize(("ids", "positions"), [((1,), ()), ((), ()), ((1, 2), (3,)), ((1,), (3, 4))])
+@pytest.mark.parametrize(
+    ("ids", "positions"), [((1,), ()), ((), ()), ((1, 2), (3,)), ((1,), (3, 4))]
+)
 def test_written_target_needs_a_position_per_token(ids, positions):
     for kind in ("token", "text"):
         with pytest.raises(InputError, match="one position for each"):
@@ -280,7 +296,11 @@ def test_what_is_given_and_what_is_free_partition_the_inputs(target, size, data)
     some = encoding(size, fixed=data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     given_, free, inputs = aimed.given(some), aimed.free(some), aimed.inputs(size)
     assert not (given_ & free).any() and ((given_ | free) == inputs).all()
-    assert (free <= aimed.scope(size)).all() and not (free & some.fixed).any() and not free[aimed.rows].any()
+    assert (
+        (free <= aimed.scope(size)).all()
+        and not (free & some.fixed).any()
+        and not free[aimed.rows].any()
+    )
     assert not some.fixed.flags.writeable
 
 

@@ -59,7 +59,9 @@ def put(folder, package, file, name, cls="Tool"):
 def test_one_file_is_enough(room):
     tools, folder, package = room
     put(folder, package, "hammer.py", "hammer")
-    assert not any(m.startswith(package + ".") for m in sys.modules)  # nothing is imported before the first look
+    assert not any(
+        m.startswith(package + ".") for m in sys.modules
+    )  # nothing is imported before the first look
     assert list(tools) == ["hammer"] and "hammer" in tools and "saw" not in tools
     assert tools.build("hammer(steps=5)").steps == 5 and tools["hammer"].__name__ == "Tool"
 
@@ -134,7 +136,11 @@ def test_unknown_names_get_a_suggestion(room):
 @pytest.mark.parametrize(
     ("typed", "known", "expected"),
     [
-        ("integrated_gradient", ["integrated_gradients", "random"], " Did you mean 'integrated_gradients'?"),
+        (
+            "integrated_gradient",
+            ["integrated_gradients", "random"],
+            " Did you mean 'integrated_gradients'?",
+        ),
         ("qqq", ["integrated_gradients", "random"], ""),
         ("", ["random"], ""),
         ("random", [], ""),
@@ -199,7 +205,9 @@ def test_nested_specs_arrive_as_specs(shop):
     inner = shop.build("drill(inner=drill(steps=2, inner=random))").inner
     assert inner == Spec("drill", {"steps": 2, "inner": Spec("random")})
     assert shop.build(inner) == Drill(steps=2, inner=Spec("random"))
-    assert shop.build("drill(inner=word)").inner == Spec("word")  # a bare word elsewhere is a spec without parameters
+    assert shop.build("drill(inner=word)").inner == Spec(
+        "word"
+    )  # a bare word elsewhere is a spec without parameters
 
 
 def test_unknown_parameters_are_named_with_what_there_is(shop):
@@ -232,7 +240,9 @@ def test_plug_ins_are_loaded(shop, monkeypatch):
     assert "drill" in shop and asked == ["raison.no_such_room"]
 
 
-@pytest.mark.parametrize("value", ["no_such_plugin_package:thing", "raison.core.spec:no_such_thing"])
+@pytest.mark.parametrize(
+    "value", ["no_such_plugin_package:thing", "raison.core.spec:no_such_thing"]
+)
 def test_a_broken_plug_in_is_named(shop, monkeypatch, value):
     point = importlib.metadata.EntryPoint("extra", value, "raison.no_such_room")
     monkeypatch.setattr(registries, "entry_points", lambda group: [point])
@@ -246,7 +256,9 @@ def test_a_broken_plug_in_is_named(shop, monkeypatch, value):
 def test_a_plug_in_that_takes_a_known_name_is_named(room, monkeypatch):
     tools, folder, package = room
     put(folder, package, "one.py", "hammer")
-    (folder.parent / f"{package}_plugin.py").write_text(ENTRY.format(package=package, name="hammer", cls="Rival"))
+    (folder.parent / f"{package}_plugin.py").write_text(
+        ENTRY.format(package=package, name="hammer", cls="Rival")
+    )
     importlib.invalidate_caches()
     point = importlib.metadata.EntryPoint("rival", f"{package}_plugin", package)
     monkeypatch.setattr(registries, "entry_points", lambda group: [point])
@@ -260,14 +272,18 @@ def test_many_threads_see_the_whole_table(room):
     for number in range(count):
         put(folder, package, f"m{number:02}.py", f"tool_{number:02}")
         with (folder / f"m{number:02}.py").open("a") as file:
-            file.write("\nimport time; time.sleep(0.005)\n")  # a slow import, so that the threads meet in it
+            file.write(
+                "\nimport time; time.sleep(0.005)\n"
+            )  # a slow import, so that the threads meet in it
     seen: list[Any] = []
     gate = threading.Barrier(8)
 
     def look(number):
         gate.wait()
         try:
-            seen.append(list(tools) if number % 2 else [tools[f"tool_{n:02}"] for n in range(count)])
+            seen.append(
+                list(tools) if number % 2 else [tools[f"tool_{n:02}"] for n in range(count)]
+            )
         except BaseException as error:
             seen.append(error)
 
@@ -276,7 +292,9 @@ def test_many_threads_see_the_whole_table(room):
         thread.start()
     for thread in threads:
         thread.join(timeout=20)
-    assert len(seen) == 8 and all(isinstance(found, list) and len(found) == count for found in seen), seen
+    assert len(seen) == 8 and all(
+        isinstance(found, list) and len(found) == count for found in seen
+    ), seen
 
 
 def test_an_entry_may_look_around_while_it_is_imported(room):
@@ -288,6 +306,8 @@ def test_an_entry_may_look_around_while_it_is_imported(room):
 
 
 def test_the_real_registries_fill_themselves():
-    assert {"random", "leave_one_out"} <= set(registries.methods) and {"bert", "llama"} <= set(registries.families)
+    assert {"random", "leave_one_out"} <= set(registries.methods) and {"bert", "llama"} <= set(
+        registries.families
+    )
     for name in registries.methods:
         assert str(registries.methods.build(name).spec()) == name

@@ -19,7 +19,9 @@ from raison.core.spec import Spec
 fuzz = settings(max_examples=200, deadline=None, derandomize=True)
 
 
-names = st.from_regex(r"[a-z_][a-z0-9_]{0,10}", fullmatch=True).filter(lambda n: not keyword.iskeyword(n))
+names = st.from_regex(r"[a-z_][a-z0-9_]{0,10}", fullmatch=True).filter(
+    lambda n: not keyword.iskeyword(n)
+)
 
 
 plain = (
@@ -35,7 +37,8 @@ plain = (
 values = st.recursive(
     plain | names.map(Spec),
     lambda inner: (
-        st.lists(inner, max_size=3).map(tuple) | st.builds(Spec, names, st.dictionaries(names, inner, max_size=3))
+        st.lists(inner, max_size=3).map(tuple)
+        | st.builds(Spec, names, st.dictionaries(names, inner, max_size=3))
     ),
     max_leaves=8,
 )
@@ -96,17 +99,37 @@ def test_canonical_form(text, canonical):
 
 
 def test_infinity_is_written_so_that_it_can_be_read():
-    assert Spec.parse(str(Spec("f", {"a": math.inf, "b": -math.inf}))).params == {"a": math.inf, "b": -math.inf}
+    assert Spec.parse(str(Spec("f", {"a": math.inf, "b": -math.inf}))).params == {
+        "a": math.inf,
+        "b": -math.inf,
+    }
 
 
 def test_lists_and_numpy_are_written_plainly():
-    params = {"a": [1, Spec("g")], "b": np.float64(0.5), "c": np.int64(3), "d": np.arange(2), "e": np.bool_(True)}
+    params = {
+        "a": [1, Spec("g")],
+        "b": np.float64(0.5),
+        "c": np.int64(3),
+        "d": np.arange(2),
+        "e": np.bool_(True),
+    }
     assert str(Spec("f", params)) == "f(a=(1, g), b=0.5, c=3, d=(0, 1), e=True)"
     assert Spec.parse(str(Spec("f", params))) == Spec("f", params)
 
 
 def test_specs_differ_by_name_and_by_every_parameter():
-    different = ["f", "g", "f(a=1)", "f(a=1.0)", "f(a=True)", "f(a='1')", "f(a=x)", "f(a='x')", "f(b=1)", "f(a=(1,))"]
+    different = [
+        "f",
+        "g",
+        "f(a=1)",
+        "f(a=1.0)",
+        "f(a=True)",
+        "f(a='1')",
+        "f(a=x)",
+        "f(a='x')",
+        "f(b=1)",
+        "f(a=(1,))",
+    ]
     assert len({Spec.parse(text) for text in different}) == len(different)
     assert Spec("f") != "f"
 
@@ -141,7 +164,10 @@ def test_anything_else_is_refused_and_nothing_is_run(text, monkeypatch):
 
     monkeypatch.setattr(builtins, "alarm", Alarm(), raising=False)
     monkeypatch.setattr(os, "system", Alarm())
-    with pytest.raises(InputError, match=r"is not a name with parameters: write it like  name  or  name\(key=value\)"):
+    with pytest.raises(
+        InputError,
+        match=r"is not a name with parameters: write it like  name  or  name\(key=value\)",
+    ):
         Spec.parse(text)
     assert not Alarm.rung
 

@@ -16,7 +16,9 @@ def named(example):
 
 
 def test_template_fills_slots():
-    example = Example.from_template("Q: {question}\nA: {answer}!", answer="Yes", question="Is 漢 👩🏽‍🚀?")
+    example = Example.from_template(
+        "Q: {question}\nA: {answer}!", answer="Yes", question="Is 漢 👩🏽‍🚀?"
+    )
     assert example.text == "Q: Is 漢 👩🏽‍🚀?\nA: Yes!"
     assert named(example) == [("question", "Is 漢 👩🏽‍🚀?"), ("answer", "Yes")]
 
@@ -85,5 +87,7 @@ def test_template_slots_are_where_they_say(literals, values):
     quoted = [t.replace("{", "{{").replace("}", "}}") for t in literals]
     template = "".join(f"{quoted[i % len(quoted)]}{{{name}}}" for i, name in enumerate(parts))
     example = Example.from_template(template, **parts)
-    assert example.text == "".join(literals[i % len(literals)] + value for i, value in enumerate(values))
+    assert example.text == "".join(
+        literals[i % len(literals)] + value for i, value in enumerate(values)
+    )
     assert named(example) == list(parts.items())

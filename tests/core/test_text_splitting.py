@@ -25,7 +25,10 @@ from tests.helpers.token_units import anything, fuzz, split
         ("3.14 and 1,000,000.50", ["3.14", "and", "1,000,000.50"]),
         ("1, 2. .5 5. 3.x", ["1", ",", "2", ".", ".", "5", "5", ".", "3", ".", "x"]),
         ("snake_case x2 _", ["snake_case", "x2", "_"]),
-        ("https://a.io/b?c=1", ["https", ":", "/", "/", "a", ".", "io", "/", "b", "?", "c", "=", "1"]),
+        (
+            "https://a.io/b?c=1",
+            ["https", ":", "/", "/", "a", ".", "io", "/", "b", "?", "c", "=", "1"],
+        ),
         ("me@x.org #tag $5", ["me", "@", "x", ".", "org", "#", "tag", "$", "5"]),
         ("“Wait…” (really?!)", ["“", "Wait", "…", "”", "(", "really", "?", "!", ")"]),
         ("我喜欢电影。", ["我", "喜", "欢", "电", "影", "。"]),
@@ -158,7 +161,10 @@ def test_spans_are_ordered_disjoint_and_cover_the_text(splitter):
     [
         ("it was dull . she slept . good !", ["it was dull .", "she slept .", "good !"]),
         ("see . . . well . no more .", ["see . . .", "well .", "no more ."]),
-        ("mr . smith and j . r . tolkien saw me . good .", ["mr . smith and j . r . tolkien saw me .", "good ."]),
+        (
+            "mr . smith and j . r . tolkien saw me . good .",
+            ["mr . smith and j . r . tolkien saw me .", "good ."],
+        ),
         ("he is taller than i . good .", ["he is taller than i .", "good ."]),
         ("It rained... and then it stopped.", ["It rained... and then it stopped."]),
     ],

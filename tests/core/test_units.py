@@ -76,7 +76,9 @@ def test_word_names_read_as_the_text(models, kind):
     encoding = encode(models, kind, text)
     units = group(encoding, "word", np.ones(len(encoding), bool))
     expected = split(split_words, text)
-    if encoding.fixed[-1] and encoding.start[-1] >= 0:  # a decoder's answer is read off the last token
+    if (
+        encoding.fixed[-1] and encoding.start[-1] >= 0
+    ):  # a decoder's answer is read off the last token
         expected = expected[:-1]
     assert list(units.names) == expected
 
@@ -93,7 +95,9 @@ def by_hand(text, spans, fixed=(), segments=("text",), texts=None, segment=None,
     segment = segment or [0] * size
     return Encoding(
         ids=range(size),
-        tokens=tuple(texts[s][a:b] if a >= 0 else "<s>" for (a, b), s in zip(spans, segment, strict=True)),
+        tokens=tuple(
+            texts[s][a:b] if a >= 0 else "<s>" for (a, b), s in zip(spans, segment, strict=True)
+        ),
         segments=segments,
         texts=texts,
         segment=segment,
@@ -150,7 +154,9 @@ def test_only_free_tokens_have_units():
 
 def test_equal_words_at_a_segment_border_stay_apart():
     spans = [(0, 1), (0, 1), (-1, -1), (0, 1)]
-    encoding = by_hand("", spans, segments=("a", "b", "c"), texts=("x", "x", "x"), segment=[0, 1, 1, 2])
+    encoding = by_hand(
+        "", spans, segments=("a", "b", "c"), texts=("x", "x", "x"), segment=[0, 1, 1, 2]
+    )
     for level in ("word", "sentence", "passage"):
         assert group(encoding, level).of.tolist() == [0, 1, 2, 3]
 
@@ -161,7 +167,9 @@ def test_a_text_without_words_has_units_still():
 
 
 def test_unknown_levels_are_named():
-    with pytest.raises(InputError, match="no units called 'line': use one of token, word, sentence, passage, slot"):
+    with pytest.raises(
+        InputError, match="no units called 'line': use one of token, word, sentence, passage, slot"
+    ):
         group(by_hand("a", [(0, 1)]), "line")
     assert LEVELS == ("token", "word", "sentence", "passage", "slot")
 
@@ -171,7 +179,9 @@ def test_levels_nest(models, kind):
     for text in ORDINARY:
         for pair in (None, "It is. It was."):
             encoding = encode(models, kind, text, pair)
-            levels = [group(encoding, level).of for level in ("token", "word", "sentence", "passage")]
+            levels = [
+                group(encoding, level).of for level in ("token", "word", "sentence", "passage")
+            ]
             for fine, coarse in pairwise(levels):
                 for unit in range(fine.max() + 1):
                     assert len(set(coarse[fine == unit])) == 1
@@ -192,7 +202,9 @@ def test_passages_and_sentences_by_blank_lines(models, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_slots_are_units_and_the_template_is_fixed(models, kind):
-    prompt = Example.from_template("Review: {review} Rating: {stars} stars. End", review="A dull story", stars="4 or 5")
+    prompt = Example.from_template(
+        "Review: {review} Rating: {stars} stars. End", review="A dull story", stars="4 or 5"
+    )
     encoding = models[kind].encode([prompt])[0]
     units = check_units(encoding, "slot")
     assert units.names == ("review", "stars")
@@ -200,7 +212,9 @@ def test_slots_are_units_and_the_template_is_fixed(models, kind):
     assert not removable & {"Review", "Rating", "stars", "End", ":"}
     for t in np.flatnonzero(~encoding.fixed & (encoding.start >= 0)):
         place = encoding.texts[0][encoding.start[t] : encoding.end[t]]
-        assert not place.strip() or any(s.start < encoding.end[t] and encoding.start[t] < s.end for s in prompt.slots)
+        assert not place.strip() or any(
+            s.start < encoding.end[t] and encoding.start[t] < s.end for s in prompt.slots
+        )
     assert len(check_units(encoding, "word")) == 6
 
 
@@ -220,7 +234,9 @@ def test_a_token_that_straddles_the_edge_of_a_slot_goes_with_it():
 
 
 def test_a_token_over_two_slots_joins_them():
-    encoding = by_hand("abcd", [(0, 1), (1, 3), (3, 4)], slots=(Slot("two", 2, 4), Slot("one", 0, 2)))
+    encoding = by_hand(
+        "abcd", [(0, 1), (1, 3), (3, 4)], slots=(Slot("two", 2, 4), Slot("one", 0, 2))
+    )
     units = group(encoding, "slot")
     assert units.of.tolist() == [0, 0, 0] and units.names == ("one + two",)
 

@@ -18,7 +18,9 @@ def test_there_are_templates_for_twelve_relations(data_dir):
     assert len(set(relations)) == len(relations) >= 12
     assert set(relations) <= set(known)
     made = fill_templates(open_dataset("analogies", data=data_dir).examples)
-    assert {relation: len(examples) for relation, examples in made.items()} == {r: len(known[r]) for r in relations}
+    assert {relation: len(examples) for relation, examples in made.items()} == {
+        r: len(known[r]) for r in relations
+    }
     ids = [example.id for examples in made.values() for example in examples]
     assert len(set(ids)) == len(ids)
 
@@ -44,5 +46,8 @@ def test_a_template_has_one_distractor_and_ends_before_its_answer(template):
 
 def test_pairs_are_taken_once():
     rows = [("a", "b", "c", "d"), ("a", "b", "e", "f"), ("c", "d", "a", "b")]
-    examples = [Example("x", id=str(k), meta={"relation": "r", "words": words}) for k, words in enumerate(rows)]
+    examples = [
+        Example("x", id=str(k), meta={"relation": "r", "words": words})
+        for k, words in enumerate(rows)
+    ]
     assert word_pairs(examples) == {"r": [("a", "b"), ("c", "d"), ("e", "f")]}

@@ -23,7 +23,8 @@ def test_cut_files(tmp_path):
     for size in (len(whole) // 2, len(whole) - 4):
         path.write_bytes(whole[:size])
         with pytest.raises(
-            InputError, match=r"^Line \d+ of '.*test.tsv.gz' is broken: the file is cut or damaged here"
+            InputError,
+            match=r"^Line \d+ of '.*test.tsv.gz' is broken: the file is cut or damaged here",
         ):
             open_dataset("sst2", data=tmp_path)
         found = open_dataset("sst2", data=tmp_path, skip_broken=True)
@@ -45,7 +46,11 @@ def archive_of(files) -> bytes:
     return buffer.getvalue()
 
 
-REVIEWS = {f"aclImdb/test/{kind}/{n}_9.txt": f"{kind} film {n}".encode() for n in range(3) for kind in ("neg", "pos")}
+REVIEWS = {
+    f"aclImdb/test/{kind}/{n}_9.txt": f"{kind} film {n}".encode()
+    for n in range(3)
+    for kind in ("neg", "pos")
+}
 
 
 def test_cut_archives(tmp_path):
@@ -69,7 +74,9 @@ def test_cut_archives(tmp_path):
     ]
     bad = {**REVIEWS, "aclImdb/test/neg/7_1.txt": b"first\nsecond \xe9\n"}
     (folder / "aclImdb_v1.tar.gz").write_bytes(gzip.compress(archive_of(bad)))
-    with pytest.raises(InputError, match=r"^Line 2 of '.*:aclImdb/test/neg/7_1.txt' is broken: .*0xe9"):
+    with pytest.raises(
+        InputError, match=r"^Line 2 of '.*:aclImdb/test/neg/7_1.txt' is broken: .*0xe9"
+    ):
         open_dataset("imdb", data=tmp_path)
     (folder / "aclImdb_v1.tar.gz").unlink()
     for name, content in REVIEWS.items():  # unpacked by hand
@@ -116,7 +123,9 @@ def test_what_is_too_large_is_refused_before_it_fills_the_memory(tmp_path, monke
     good = b'{"text": "a good film", "label": "yes"}\n'
     for long in (2**20, 2**20 + 1, 3 * 2**20, 3 * 2**20 + 7):
         rows.write_bytes(good + b"x" * long + b"\n" + good)
-        with pytest.raises(InputError, match="Line 2 of .* longer than 1 MB: write one record in each line"):
+        with pytest.raises(
+            InputError, match="Line 2 of .* longer than 1 MB: write one record in each line"
+        ):
             open_dataset(str(rows))
         found = open_dataset(str(rows), skip_broken=True)
         assert [e.text for e in found] == ["a good film"] * 2 and found.broken[0].line == 2
@@ -124,6 +133,8 @@ def test_what_is_too_large_is_refused_before_it_fills_the_memory(tmp_path, monke
     rows.write_bytes(fits + good)
     assert len(fits) <= 2**20 and len(open_dataset(str(rows))) == 2
     whole = tmp_path / "whole.json"
-    whole.write_text('{"data": [\n' + ('{"title": "' + "t" * 1000 + '"},\n') * 1100 + '{"title": "t"}]}')
+    whole.write_text(
+        '{"data": [\n' + ('{"title": "' + "t" * 1000 + '"},\n') * 1100 + '{"title": "t"}]}'
+    )
     with pytest.raises(InputError, match="JSON of more than 1 MB"):
         open_dataset(str(whole))

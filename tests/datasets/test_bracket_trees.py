@@ -21,7 +21,9 @@ def test_trees_agree_with_their_brackets(data_dir):
         leaves = re.findall(r"\((\d) ([^()]+)\)", line)
         assert example.label == names[int(line[1])] and example.meta["score"] == int(line[1])
         far = [word for label, word in leaves if label in "04"]
-        assert [p.replace("/", "\\/") for p in pieces(example)] == [word.replace("\\*", "*") for word in far]
+        assert [p.replace("/", "\\/") for p in pieces(example)] == [
+            word.replace("\\*", "*") for word in far
+        ]
         assert len(example.text.split(" ")) == len(leaves)
         marks += len(far)
     assert marks == 540

@@ -18,8 +18,12 @@ def test_words_are_known_by_their_characters(sentences):
     assert [first.text[w.start : w.end] for w in first.words] == (
         "The old film did n't surprise the town , and the town loved the film quickly .".split()
     )
-    assert first.words[2].start == 8 and first.words[14].start == first.text.rindex("film")  # two films
-    assert first.words[7].relation == "obj" and first.words[7].head == 5 and first.words[5].head == -1
+    assert first.words[2].start == 8 and first.words[14].start == first.text.rindex(
+        "film"
+    )  # two films
+    assert (
+        first.words[7].relation == "obj" and first.words[7].head == 5 and first.words[5].head == -1
+    )
     assert (first.id, second.id) == ("one", "two")
     assert second.text == "She left the small town."  # put together from its words
 
@@ -33,7 +37,11 @@ def test_compressed_and_limited(treebank, tmp_path):
 
 def test_words_that_do_not_spell_their_token_share_it(tmp_path):
     path = tmp_path / "french.conllu"
-    rows = ["1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_", "1\tà\t_\t_\t_\t_\t3\tcase\t_\t_", "2\tle\t_\t_\t_\t_\t3\tdet\t_\t_"]
+    rows = [
+        "1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_",
+        "1\tà\t_\t_\t_\t_\t3\tcase\t_\t_",
+        "2\tle\t_\t_\t_\t_\t3\tdet\t_\t_",
+    ]
     path.write_text("\n".join([*rows, "3\tparc\t_\t_\t_\t_\t0\troot\t_\t_"]), encoding="utf-8")
     (found,) = conllu.read_conllu(path)
     assert found.text == "au parc"
@@ -56,7 +64,9 @@ def test_words_that_do_not_spell_their_token_share_it(tmp_path):
 def test_a_broken_line_is_named(treebank, old, new, line):
     assert old in TREEBANK
     treebank.write_text(TREEBANK.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(InputError, match=f"^Line {line} of 'small.conllu' is not CoNLL-U .*--parse"):
+    with pytest.raises(
+        InputError, match=f"^Line {line} of 'small.conllu' is not CoNLL-U .*--parse"
+    ):
         conllu.read_conllu(treebank)
 
 
@@ -66,7 +76,11 @@ def test_files_that_are_no_treebank(tmp_path):
     (tmp_path / "empty.conllu").write_text("# text = nothing\n\n")
     (tmp_path / "torn.gz").write_bytes(gzip.compress(TREEBANK.encode())[:-20])
     (tmp_path / "latin.conllu").write_bytes(b"1\t\xe9t\xe9\n")
-    for name, why in (("empty.conllu", "no sentence"), ("torn.gz", "cut or damaged"), ("latin.conllu", "UTF-8")):
+    for name, why in (
+        ("empty.conllu", "no sentence"),
+        ("torn.gz", "cut or damaged"),
+        ("latin.conllu", "UTF-8"),
+    ):
         with pytest.raises(InputError, match=why):
             conllu.read_conllu(tmp_path / name)
     with pytest.raises(InputError, match="folder"):

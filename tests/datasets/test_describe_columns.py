@@ -23,15 +23,25 @@ def test_what_was_understood_is_said_with_an_example(tmp_path):
     )
     assert heard == [found.understood]
     assert open_dataset("reviews").understood == ""
-    result = evaluate(lambda texts: [len(text) for text in texts], str(path) + "(text=review)", ["random"], ["aopc"])
+    result = evaluate(
+        lambda texts: [len(text) for text in texts],
+        str(path) + "(text=review)",
+        ["random"],
+        ["aopc"],
+    )
     assert any(note.startswith("a.csv: text is 'review'") for note in result.notes)
 
 
 def test_the_command_line_warns_in_one_line(tmp_path):
     path = jsonl(tmp_path / "a.jsonl", {"id": "x", "text": TEXT, "gold": [[2, 6]]})
-    made = jsonl(tmp_path / "made.jsonl", {"id": "x", "tokens": TEXT.split(), "scores": [0, 1, 0, 0, 0, 0, 0, 0]})
+    made = jsonl(
+        tmp_path / "made.jsonl",
+        {"id": "x", "tokens": TEXT.split(), "scores": [0, 1, 0, 0, 0, 0, 0, 0]},
+    )
     assemble()
-    found = CliRunner().invoke(app, ["evaluate", "-d", path, "--explanations", made, "--metric", "auprc"])
+    found = CliRunner().invoke(
+        app, ["evaluate", "-d", path, "--explanations", made, "--metric", "auprc"]
+    )
     assert found.exit_code == 0, found.output
     (line,) = [line for line in found.stderr.splitlines() if line.startswith("note: ")]
     assert line.startswith("note: The numbers of 'gold' in a.jsonl could be characters or tokens")

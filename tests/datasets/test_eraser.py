@@ -17,15 +17,21 @@ from tests.helpers.published_data import packed, pieces
 
 
 def test_eraser_evidence_is_the_stated_text(data_dir):
-    raw = [json.loads(line) for line in packed(data_dir / "eraser_movies/val.jsonl.gz").splitlines()]
+    raw = [
+        json.loads(line) for line in packed(data_dir / "eraser_movies/val.jsonl.gz").splitlines()
+    ]
     found = {example.id: example for example in open_dataset("eraser_movies", "val", data=data_dir)}
     with tarfile.open(data_dir / "eraser_movies/docs.tar.gz") as archive:
         for record in raw[:20] + raw[-20:]:
             example = found[record["annotation_id"]]
             text = archive.extractfile(f"docs/{example.id}").read().decode()
-            said = sorted((e["start_token"], e["text"]) for group in record["evidences"] for e in group)
+            said = sorted(
+                (e["start_token"], e["text"]) for group in record["evidences"] for e in group
+            )
             assert example.text == text
-            assert [" ".join(piece.split()) for piece in pieces(example)] == [words for _, words in said]
+            assert [" ".join(piece.split()) for piece in pieces(example)] == [
+                words for _, words in said
+            ]
             assert example.label == {"NEG": "negative", "POS": "positive"}[record["classification"]]
 
 
@@ -41,18 +47,28 @@ def test_eraser_sentences(data_dir):
     whole = open_dataset("eraser_movies(level=sentence)", "val", data=data_dir, limit=8)
     for one, other in zip(spans, whole, strict=True):
         lines_of = {line.strip() for line in one.text.split("\n")}
-        assert other.gold and all({p.strip() for p in piece.split("\n")} <= lines_of for piece in pieces(other))
+        assert other.gold and all(
+            {p.strip() for p in piece.split("\n")} <= lines_of for piece in pieces(other)
+        )
         for span in one.gold:
             assert any(span.start >= w.start and span.end <= w.end for w in other.gold)
 
 
 def test_cose_marks_words(data_dir):
-    rows = list(csv.DictReader(io.StringIO(packed(data_dir / "eraser_cose/test.csv.gz"), newline="")))
+    rows = list(
+        csv.DictReader(io.StringIO(packed(data_dir / "eraser_cose/test.csv.gz"), newline=""))
+    )
     for row, example in zip(rows, open_dataset("eraser_cose", data=data_dir), strict=True):
-        words = [w for w, mark in zip(row["text"].split(), json.loads(row["rationale"]), strict=True) if mark]
+        words = [
+            w
+            for w, mark in zip(row["text"].split(), json.loads(row["rationale"]), strict=True)
+            if mark
+        ]
         assert " ".join(pieces(example)).split() == words
         assert example.meta["choices"] == row["query"].split(" [SEP] ")
-        assert f"{example.label}) " in example.pair and all(span.segment == "first" for span in example.gold)
+        assert f"{example.label}) " in example.pair and all(
+            span.segment == "first" for span in example.gold
+        )
 
 
 def eraser_folder(place, **changes):
@@ -62,7 +78,12 @@ def eraser_folder(place, **changes):
     (place / "docs" / "d2").write_text("i  slept .")
     piece = {"docid": "d1", "start_token": 1, "end_token": 3, "text": "good film", **changes}
     other = {"docid": "d2", "start_token": 1, "end_token": 2, "text": "slept"}
-    first = {"annotation_id": "r1", "classification": "POS", "evidences": [[piece]], "query": "Good ?"}
+    first = {
+        "annotation_id": "r1",
+        "classification": "POS",
+        "evidences": [[piece]],
+        "query": "Good ?",
+    }
     second = {
         "annotation_id": "r2",
         "classification": "NEG",
@@ -76,7 +97,11 @@ def eraser_folder(place, **changes):
 
 def test_eraser_folder_of_a_user(tmp_path):
     found = open_dataset(eraser_folder(tmp_path / "mine"))
-    assert (found.split, found.task, [e.id for e in found]) == ("val", "classification", ["r2", "r1"])
+    assert (found.split, found.task, [e.id for e in found]) == (
+        "val",
+        "classification",
+        ["r2", "r1"],
+    )
     assert [(pieces(e), e.label) for e in found] == [(["slept"], "NEG"), (["good film"], "POS")]
     assert found.examples[0].text == "a good film .\nthe plot is thin .\n\n\ni  slept ."
     asked = open_dataset(f"{tmp_path / 'mine'}(query=True, level=sentence)", "val")
@@ -98,7 +123,9 @@ def test_eraser_folder_of_a_user(tmp_path):
 )
 def test_evidence_that_is_wrong(changes, reason, tmp_path):
     folder = eraser_folder(tmp_path / "mine", **changes)
-    with pytest.raises(InputError, match=rf"^Line 2 of '.*val.jsonl' is broken: .*{re.escape(reason)}"):
+    with pytest.raises(
+        InputError, match=rf"^Line 2 of '.*val.jsonl' is broken: .*{re.escape(reason)}"
+    ):
         open_dataset(folder)
     found = open_dataset(folder, skip_broken=True)
     assert [e.id for e in found] == ["r2"] and len(found.broken) == 1

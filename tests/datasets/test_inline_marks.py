@@ -15,7 +15,12 @@ from tests.helpers.user_data import TEXT, jsonl, marks
     [
         ("*", "a *dull* film , but *well acted* .", TEXT, ["dull", "well acted"]),
         ("**", "a **dull** film , but well acted .", TEXT, ["dull"]),
-        ("<b>", "a <b>dull</b> film , but <B class='x'> well acted</B> .", None, ["dull", "well acted"]),
+        (
+            "<b>",
+            "a <b>dull</b> film , but <B class='x'> well acted</B> .",
+            None,
+            ["dull", "well acted"],
+        ),
         ("<mark>", "a <mark>dull</mark> film<br>", "a dull film<br>", ["dull"]),
         ("[[ ]]", "a [[dull]] film", "a dull film", ["dull"]),
         ("*", "a dull film", "a dull film", []),
@@ -39,26 +44,58 @@ def test_marked_words_of_a_pair(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("premise,hypothesis,y\na *man* sleeps,*nobody* is here,no\n")
     (example,) = open_dataset(f'{path}(text=premise, pair=hypothesis, label=y, marked="*")')
-    assert (example.text, example.pair, marks(example)) == ("a man sleeps", "nobody is here", ["man", "nobody"])
+    assert (example.text, example.pair, marks(example)) == (
+        "a man sleeps",
+        "nobody is here",
+        ["man", "nobody"],
+    )
 
 
 @pytest.mark.parametrize(
     ("record", "params", "why"),
     [
-        ({"text": "a *dull film"}, {"marked": "*"}, "the marks '\\*' do not come in pairs in 'a \\*dull film'"),
+        (
+            {"text": "a *dull film"},
+            {"marked": "*"},
+            "the marks '\\*' do not come in pairs in 'a \\*dull film'",
+        ),
         ({"text": "a </b>dull<b> film"}, {"marked": "<b>"}, "do not come in pairs"),
         ({"text": "a <b>dull <b>film</b></b>"}, {"marked": "<b>"}, "do not come in pairs"),
         ({"text": "a ** film"}, {"marked": "*"}, "there is nothing between two marks"),
-        ({"text": "a film", "gold": "a *dull* film"}, {"marked": "*"}, "another text than the one that it marks"),
+        (
+            {"text": "a film", "gold": "a *dull* film"},
+            {"marked": "*"},
+            "another text than the one that it marks",
+        ),
         ({"text": TEXT, "gold": ["bright"]}, {}, "the marked word 'bright' is no span of the text"),
-        ({"text": TEXT, "gold": ["dull", "dull"]}, {}, "the marked word 'dull' is no span of the text"),
+        (
+            {"text": TEXT, "gold": ["dull", "dull"]},
+            {},
+            "the marked word 'dull' is no span of the text",
+        ),
         ({"text": TEXT, "gold": [0, 1, 1]}, {}, "3 marks do not fit 8 tokens"),
         ({"text": TEXT, "gold": [0, 1, 2]}, {"numbers": "flags"}, "3 marks do not fit 8 tokens"),
-        ({"text": TEXT, "gold": [9]}, {"numbers": "tokens"}, "no token 9 in a text of 8, counted from 0"),
+        (
+            {"text": TEXT, "gold": [9]},
+            {"numbers": "tokens"},
+            "no token 9 in a text of 8, counted from 0",
+        ),
         ({"text": TEXT, "gold": [-1, 3]}, {"numbers": "tokens"}, "no token -1 in a text of 8"),
-        ({"text": TEXT, "gold": [99]}, {"numbers": "characters"}, "no character 99 in a text of 30"),
-        ({"text": TEXT, "gold": [1, 1]}, {"numbers": "tokens"}, "the numbers of tokens name one twice"),
-        ({"text": TEXT, "gold": [[5, 9]]}, {"numbers": "tokens"}, "the tokens 5..9 are not in the text, which has 8"),
+        (
+            {"text": TEXT, "gold": [99]},
+            {"numbers": "characters"},
+            "no character 99 in a text of 30",
+        ),
+        (
+            {"text": TEXT, "gold": [1, 1]},
+            {"numbers": "tokens"},
+            "the numbers of tokens name one twice",
+        ),
+        (
+            {"text": TEXT, "gold": [[5, 9]]},
+            {"numbers": "tokens"},
+            "the tokens 5..9 are not in the text, which has 8",
+        ),
         ({"text": TEXT, "gold": [[99, 120]]}, {}, "the span 99..120 is not in the text"),
         ({"text": TEXT, "gold": {"by": 3}}, {}, "3' is no span: write"),
         ({"text": TEXT, "gold": 3}, {}, "no list of spans or of 0 and 1 but int"),

@@ -17,14 +17,19 @@ from tests.helpers.user_data import TEXT, jsonl, marks
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 
-QUESTION = {"question": {"stem": "who sat ?", "choices": [{"text": "cats"}, {"text": "dogs"}]}, "key.a": "A"}
+QUESTION = {
+    "question": {"stem": "who sat ?", "choices": [{"text": "cats"}, {"text": "dogs"}]},
+    "key.a": "A",
+}
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "json.gz"])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_list_of_objects_is_read_like_lines(ending, indent, tmp_path):
     path = tmp_path / f"a.{ending}"
-    text = json.dumps([{"text": "fine", "label": 1, "note": "a\nb"}, {"text": "dull", "label": 0}], indent=indent)
+    text = json.dumps(
+        [{"text": "fine", "label": 1, "note": "a\nb"}, {"text": "dull", "label": 0}], indent=indent
+    )
     path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
     found = open_dataset(path)
     assert [(example.text, example.label) for example in found] == [("fine", 1), ("dull", 0)]
@@ -46,7 +51,9 @@ def test_dots_name_columns_inside_others(spec, expected, tmp_path):
     path = jsonl(tmp_path / "a.jsonl", QUESTION)
     (example,) = open_dataset(f"{path}({spec})")
     assert example.text == expected
-    (again,) = open_dataset(open_dataset(f"{path}({spec})").name)  # the name of what was read reads the same
+    (again,) = open_dataset(
+        open_dataset(f"{path}({spec})").name
+    )  # the name of what was read reads the same
     assert again == example
     (tmp_path / "a.csv").write_text(
         'question,key.a\n"{}",A\n'.format(json.dumps(QUESTION["question"]).replace('"', '""'))
@@ -59,7 +66,8 @@ def test_a_column_inside_others_that_is_not_there_is_one_sentence(tmp_path):
     path = jsonl(tmp_path / "a.jsonl", QUESTION)
     for column in ("question.steam", "question.choices.7.text", "question.stem.text"):
         with pytest.raises(
-            InputError, match=f"no column '{column}' for text; the columns are question.stem, question.c"
+            InputError,
+            match=f"no column '{column}' for text; the columns are question.stem, question.c",
         ):
             open_dataset(path, text=column)
     with pytest.raises(InputError, match="is not a name with parameters"):
@@ -85,9 +93,18 @@ class Hub(list):
 
 
 def test_the_hub_is_read_by_the_same_mapping(monkeypatch):
-    rows = Hub([{"q": {"stem": TEXT}, "y": 1, "why": [[0, 1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0, 0]]}])
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda name, config: rows))
-    found = open_dataset("hf:some/set(text=q.stem, label=y, gold=why, annotators=all, labels=(no, yes))")
+    rows = Hub(
+        [{"q": {"stem": TEXT}, "y": 1, "why": [[0, 1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0, 0, 0, 0]]}]
+    )
+    monkeypatch.setitem(
+        sys.modules, "datasets", SimpleNamespace(load_dataset=lambda name, config: rows)
+    )
+    found = open_dataset(
+        "hf:some/set(text=q.stem, label=y, gold=why, annotators=all, labels=(no, yes))"
+    )
     assert marks(found.examples[0]) == ["dull"] and found.examples[0].label == "yes"
-    assert found.understood.startswith("set: text is 'q.stem'") and "2 annotators (all of them)" in found.understood
+    assert (
+        found.understood.startswith("set: text is 'q.stem'")
+        and "2 annotators (all of them)" in found.understood
+    )
     assert found.labels == ("no", "yes") and found.task == "classification"

@@ -31,15 +31,24 @@ def test_where_data_is(tmp_path, monkeypatch):
     (tmp_path / "sst2").mkdir()
     with pytest.raises(InputError, match="no file 'test.tsv'"):
         open_dataset("sst2", data=tmp_path)
-    (tmp_path / "sst2" / "test.tsv").write_text("fine film\t1\nbad film\t0\n")  # plain, as the publisher has it
+    (tmp_path / "sst2" / "test.tsv").write_text(
+        "fine film\t1\nbad film\t0\n"
+    )  # plain, as the publisher has it
     monkeypatch.setenv("RAISON_DATA", str(tmp_path))
     found = open_dataset("sst2")
-    assert [(e.id, e.text, e.label) for e in found] == [("1", "fine film", "positive"), ("2", "bad film", "negative")]
+    assert [(e.id, e.text, e.label) for e in found] == [
+        ("1", "fine film", "positive"),
+        ("2", "bad film", "negative"),
+    ]
     assert (found.name, found.split, found.task, found.labels) == (
         "sst2", "test", "classification", ("negative", "positive"),
     )  # fmt: skip
     assert list(found) == found.examples and len(found) == 2
-    assert open_dataset(datasets.build("sst2")).examples == open_dataset(Spec("sst2")).examples == found.examples
+    assert (
+        open_dataset(datasets.build("sst2")).examples
+        == open_dataset(Spec("sst2")).examples
+        == found.examples
+    )
 
 
 def test_names_and_splits(tmp_path):
@@ -59,12 +68,25 @@ def test_names_and_splits(tmp_path):
         open_dataset("none.csv(text=a)")
     with pytest.raises(InputError, match="not a data set"):
         open_dataset("sst2(__import__('os'))")
-    for bad in ("sst_trees(distance=3)", "sst_trees(classes=3)", "xquad(language=fr)", "ag_news(topics=(World, Cats))"):
+    for bad in (
+        "sst_trees(distance=3)",
+        "sst_trees(classes=3)",
+        "xquad(language=fr)",
+        "ag_news(topics=(World, Cats))",
+    ):
         with pytest.raises(InputError):
             open_dataset(bad, data=tmp_path)
     made = datasets.build("eraser_movies")
-    assert [made.split(name) for name in ("dev", "validation", "val", None)] == ["val", "val", "val", "test"]
-    assert datasets.build("wikitext2").split("dev") == "valid" and datasets.build("imdb").split(None) == "test"
+    assert [made.split(name) for name in ("dev", "validation", "val", None)] == [
+        "val",
+        "val",
+        "val",
+        "test",
+    ]
+    assert (
+        datasets.build("wikitext2").split("dev") == "valid"
+        and datasets.build("imdb").split(None) == "test"
+    )
     settings = {"text": Spec("x"), "labels": (Spec("b"), Spec("c"))}
     assert parse_data_spec("a.csv(text=x, labels=(b, c))") == ("a.csv", settings)
     odd = tmp_path / "data (1).csv"
@@ -89,7 +111,11 @@ def test_a_data_set_in_one_file(tmp_path):
 
         def rows(self, place, split):
             for row in read_lines(place / "colours.txt"):
-                yield row if isinstance(row, Broken) else Row(row.file, row.line, self.example(row), row.mended)
+                yield (
+                    row
+                    if isinstance(row, Broken)
+                    else Row(row.file, row.line, self.example(row), row.mended)
+                )
 
         def example(self, row):
             word, _, label = row.value.partition(" ")
@@ -100,7 +126,10 @@ def test_a_data_set_in_one_file(tmp_path):
         folder.mkdir()
         (folder / "colours.txt").write_text("red warm\nblue cold\ngrey\npink rosy\nred warm\n")
         assert "colours" in datasets
-        assert [e.text for e in open_dataset("colours(size=2)", limit=2, data=tmp_path)] == ["redred", "blueblue"]
+        assert [e.text for e in open_dataset("colours(size=2)", limit=2, data=tmp_path)] == [
+            "redred",
+            "blueblue",
+        ]
         found = open_dataset("colours", data=tmp_path, skip_broken=True)
         assert [(b.line, b.reason) for b in found.broken] == [
             (3, "it has no label"),
@@ -124,9 +153,26 @@ def test_turns():
     def row(label):
         return Row("f", 1, Example("x", label=label))
 
-    rows = [row("a"), row("a"), row("a"), Broken("f", 9, "why"), row("b"), row("c"), row("a"), row("b")]
+    rows = [
+        row("a"),
+        row("a"),
+        row("a"),
+        Broken("f", 9, "why"),
+        row("b"),
+        row("c"),
+        row("a"),
+        row("b"),
+    ]
     found = list(labels_in_turn(iter(rows), ("a", "b", "c")))
-    assert [r.value.label for r in found if isinstance(r, Row)] == ["a", "b", "c", "a", "b", "a", "a"]
+    assert [r.value.label for r in found if isinstance(r, Row)] == [
+        "a",
+        "b",
+        "c",
+        "a",
+        "b",
+        "a",
+        "a",
+    ]
     assert sum(isinstance(r, Broken) for r in found) == 1
     assert list(interleave(iter("abc"), iter("1"), iter(""), iter("xy"))) == list("a1xbyc")
 
@@ -202,7 +248,8 @@ def test_broken_records(case, tmp_path):
         damaged(tmp_path, folder, "zhen.src-tgt", "我 来 ||| i come\n他 来 ||| he comes\n".encode())
         path = path.with_name("zhen.src-tgt")  # the sentences are what is broken
     with pytest.raises(
-        InputError, match=rf"^Line {line} of '{re.escape(str(path))}' is broken: .*{reason}.*skip_broken"
+        InputError,
+        match=rf"^Line {line} of '{re.escape(str(path))}' is broken: .*{reason}.*skip_broken",
     ):
         open_dataset(spec, data=tmp_path)
     found = open_dataset(spec, data=tmp_path, skip_broken=True)

@@ -41,7 +41,9 @@ def test_what_numbers_count_can_be_said(given, numbers, expected, tmp_path):
         ([[[5, 7]], [[5, 6]]], "tokens", []),  # no word has more than one vote, but `well`
     ],
 )
-def test_numbers_that_could_be_characters_or_tokens_are_warned_about(given, taken, expected, tmp_path):
+def test_numbers_that_could_be_characters_or_tokens_are_warned_about(
+    given, taken, expected, tmp_path
+):
     path = jsonl(tmp_path / "a.jsonl", {"text": TEXT, "gold": given})
     with pytest.warns(
         DataWarning, match="could be characters or tokens: as characters they mark .*, as tokens "
@@ -50,25 +52,37 @@ def test_numbers_that_could_be_characters_or_tokens_are_warned_about(given, take
     assert len(told) == 1
     if expected:
         assert marks(found.examples[0]) == expected
-    assert len(found.doubts) == 1 and f"They are read as {taken}: say which with numbers=" in found.doubts[0]
+    assert (
+        len(found.doubts) == 1
+        and f"They are read as {taken}: say which with numbers=" in found.doubts[0]
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_dataset(path, numbers="tokens")
         # one record further on shows what they are
-        jsonl(tmp_path / "b.jsonl", {"text": TEXT, "gold": [[2, 6]]}, {"text": TEXT, "gold": [[18, 28]]})
+        jsonl(
+            tmp_path / "b.jsonl",
+            {"text": TEXT, "gold": [[2, 6]]},
+            {"text": TEXT, "gold": [[18, 28]]},
+        )
         assert open_dataset(tmp_path / "b.jsonl").doubts == ()
 
 
 def test_characters_that_cut_words_are_warned_about(tmp_path):
     """Tokens that are counted from 1 go beyond the last one, and would be taken for characters."""
     path = jsonl(tmp_path / "a.jsonl", {"text": TEXT, "gold": [4, 8]})
-    with pytest.warns(DataWarning, match="read as characters, which cut words in two: say what they count"):
+    with pytest.warns(
+        DataWarning, match="read as characters, which cut words in two: say what they count"
+    ):
         open_dataset(path)
 
 
 def test_a_list_of_words_is_counted_by_its_own_words(tmp_path):
     """0 and 1 for each word of the list, also where a word has a space in it (HateXplain has such lists)."""
-    path = jsonl(tmp_path / "a.jsonl", {"words": ["New York", "is", "dull"], "why": [[1, 0, 1], [0, 0, 1], [0, 0, 1]]})
+    path = jsonl(
+        tmp_path / "a.jsonl",
+        {"words": ["New York", "is", "dull"], "why": [[1, 0, 1], [0, 0, 1], [0, 0, 1]]},
+    )
     (example,) = open_dataset(f"{path}(text=words, gold=why)")
     assert (example.text, marks(example)) == ("New York is dull", ["dull"])
 

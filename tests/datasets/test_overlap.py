@@ -16,7 +16,12 @@ def test_overlaps_that_are_known(data_dir):
     )
     assert len(overlap(sst, mr)) == 1431
     assert len(overlap(sst, open_dataset("nltk_reviews(corpus=sentences)", data=data_dir))) == 1431
-    assert len(overlap(*(open_dataset("ag_news", split, data=data_dir) for split in ("train", "test")))) == 1
+    assert (
+        len(
+            overlap(*(open_dataset("ag_news", split, data=data_dir) for split in ("train", "test")))
+        )
+        == 1
+    )
     edited = open_dataset("imdb_counterfactual", "test", data=data_dir)
     train = open_dataset("imdb", "train", data=data_dir)
     found = overlap(edited, train)
@@ -26,12 +31,23 @@ def test_overlaps_that_are_known(data_dir):
 
 @pytest.mark.full
 def test_movies_that_are_in_both(data_dir):
-    movies = [e for split in ("train", "val", "test") for e in open_dataset("eraser_movies", split, data=data_dir)]
+    movies = [
+        e
+        for split in ("train", "val", "test")
+        for e in open_dataset("eraser_movies", split, data=data_dir)
+    ]
     assert len(overlap(movies, open_dataset("nltk_reviews", data=data_dir), letters=150)) == 1997
 
 
 def test_overlap():
-    train = ["Good, good film!", "bad", "...", Example("a", "b"), "goodgoodfilm", "good good film, says he"]
+    train = [
+        "Good, good film!",
+        "bad",
+        "...",
+        Example("a", "b"),
+        "goodgoodfilm",
+        "good good film, says he",
+    ]
     test = ["good good FILM", "!!!", Example("A", "c"), Example("A.", "B")]
     assert overlap(train, test) == [0, 3, 4]
     assert overlap(train, test, letters=12) == [0, 3, 4, 5]

@@ -22,7 +22,9 @@ def parser():
 
 def arcs(sentence: Sentence, relation: str) -> set[tuple[str, str]]:
     name = lambda word: sentence.text[word.start : word.end]  # noqa: E731
-    return {(name(w), name(sentence.words[w.head])) for w in sentence.words if w.relation == relation}
+    return {
+        (name(w), name(sentence.words[w.head])) for w in sentence.words if w.relation == relation
+    }
 
 
 def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
@@ -40,13 +42,17 @@ def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
     assert arcs(car, "nsubj") == {("car", "red")}  # P4's own example
     assert arcs(book, "obj") == {("book", "read")} and arcs(book, "amod") == {("old", "book")}
     assert arcs(book, "advmod") == {("quickly", "read")}
-    assert arcs(passive, "nsubj:pass") == {("book", "read")} and arcs(passive, "advmod") == {("not", "read")}
+    assert arcs(passive, "nsubj:pass") == {("book", "read")} and arcs(passive, "advmod") == {
+        ("not", "read")
+    }
     assert arcs(dog, "nsubj") == {("dog", "is")} and arcs(garden, "nsubj") == {("He", "garden")}
     assert len(spacy_trees.parse_file(path, 2)) == 2
 
 
 def test_what_to_install_for_parsing(parser, monkeypatch, tmp_path):
-    with pytest.raises(InputError, match="no_such_sm' is not installed: install it with  python -m spacy download"):
+    with pytest.raises(
+        InputError, match="no_such_sm' is not installed: install it with  python -m spacy download"
+    ):
         list(spacy_trees.parse_texts(["A text."], parser="no_such_sm"))
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"raison\[parse\]"):

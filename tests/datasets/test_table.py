@@ -16,19 +16,41 @@ from raison.datasets import open_dataset
     ("name", "content", "spec", "expected"),
     [
         ("an index", ",text,label\n0,fine,1\n1,dull,0\n", "", [("fine", "1"), ("dull", "0")]),
-        ("an index of two levels", ",,text,label\na,0,fine,1\na,1,dull,0\n", "", [("fine", "1"), ("dull", "0")]),
-        ("an index and other names", ",review,y\n0,fine,1\n", "(text=review, label=y)", [("fine", "1")]),
-        ("an index and numbers", ",0,1\n0,fine,1\n1,dull,0\n", "(text=0, label=1)", [("fine", "1"), ("dull", "0")]),
+        (
+            "an index of two levels",
+            ",,text,label\na,0,fine,1\na,1,dull,0\n",
+            "",
+            [("fine", "1"), ("dull", "0")],
+        ),
+        (
+            "an index and other names",
+            ",review,y\n0,fine,1\n",
+            "(text=review, label=y)",
+            [("fine", "1")],
+        ),
+        (
+            "an index and numbers",
+            ",0,1\n0,fine,1\n1,dull,0\n",
+            "(text=0, label=1)",
+            [("fine", "1"), ("dull", "0")],
+        ),
         ("numbers", "0,1\nfine,1\ndull,0\n", "(text=0, label=1)", [("fine", "1"), ("dull", "0")]),
         ("some of the numbers", "3,1\nfine,1\n", "(text=3, label=1)", [("fine", "1")]),
         ("numbers as names", ",0,1\n0,fine,1\n", "(text='0', label='1')", [("fine", "1")]),
         ("no header", "fine,1\ndull,0\n", "(text=0, label=1)", [("fine", "1"), ("dull", "0")]),
         ("a record of a number", "fine,1\n7,0\n", "(text=0, label=1)", [("fine", "1"), ("7", "0")]),
-        ("a year in the first record", "1999 was fine,1999\n", "(text=0, label=1)", [("1999 was fine", "1999")]),
+        (
+            "a year in the first record",
+            "1999 was fine,1999\n",
+            "(text=0, label=1)",
+            [("1999 was fine", "1999")],
+        ),
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
-def test_what_pandas_writes_is_read_without_its_index_and_header(name, content, spec, expected, ending, tmp_path):
+def test_what_pandas_writes_is_read_without_its_index_and_header(
+    name, content, spec, expected, ending, tmp_path
+):
     path = tmp_path / f"a.{ending}"
     if ending == "tsv":
         content = content.replace(",", "\t")
@@ -42,7 +64,10 @@ def test_what_pandas_writes_is_read_without_its_index_and_header(name, content, 
 def test_columns_by_number_of_json_from_pandas_are_its_names(tmp_path):
     (tmp_path / "a.json").write_text('[{"0":"fine","1":1},{"0":"dull","1":0}]')
     found = open_dataset(f"{tmp_path / 'a.json'}(text=0, label=1)")
-    assert [(example.text, example.label, example.meta) for example in found] == [("fine", 1, {}), ("dull", 0, {})]
+    assert [(example.text, example.label, example.meta) for example in found] == [
+        ("fine", 1, {}),
+        ("dull", 0, {}),
+    ]
 
 
 @pytest.mark.parametrize(

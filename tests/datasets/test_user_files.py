@@ -22,7 +22,11 @@ def test_json_lines(tmp_path):
     records = [
         {"text": "a good film", "label": "pos", "gold": [[2, 6]], "id": "x"},
         {"text": "a bad film", "gold": [0, 1, 1], "stars": 2, "meta": {"by": "me"}},
-        {"text": "a film", "pair": "seen", "gold": [{"start": 0, "end": 4, "segment": "second", "text": "seen"}]},
+        {
+            "text": "a film",
+            "pair": "seen",
+            "gold": [{"start": 0, "end": 4, "segment": "second", "text": "seen"}],
+        },
         Example("filled in", id="y", gold=(Span(0, 6, "text"),), target="pos").to_dict(),
     ]
     path = tmp_path / "mine.jsonl"
@@ -32,7 +36,9 @@ def test_json_lines(tmp_path):
         ("x", "pos", ["good"]), ("2", None, ["bad film"]), ("3", None, ["seen"]), ("y", None, ["filled"]),
     ]  # fmt: skip
     assert found.examples[1].meta == {"stars": 2, "by": "me"}
-    assert found.examples[3] == Example("filled in", id="y", gold=(Span(0, 6, "text"),), target="pos")
+    assert found.examples[3] == Example(
+        "filled in", id="y", gold=(Span(0, 6, "text"),), target="pos"
+    )
     assert (found.task, found.split, found.labels) == ("pair", "all", ())
     mapped = tmp_path / "other.json"
     mapped.write_text('{"q": "Who sat?", "doc": "The cat sat.", "spans": [[4, 7]]}\n')
@@ -44,26 +50,38 @@ def test_json_lines(tmp_path):
 
 def test_tables(tmp_path):
     path = tmp_path / "reviews.csv"
-    path.write_bytes(b'\xef\xbb\xbfnr,review,stars,marks\r\n1,"a ""good"",\nfilm",1,"[0, 1, 1]"\r\n2,a bad film,0,\r\n')
-    found = open_dataset(f"{path}(text=review, label=stars, id=nr, gold=marks, labels=(negative, positive))")
+    path.write_bytes(
+        b'\xef\xbb\xbfnr,review,stars,marks\r\n1,"a ""good"",\nfilm",1,"[0, 1, 1]"\r\n2,a bad film,0,\r\n'
+    )
+    found = open_dataset(
+        f"{path}(text=review, label=stars, id=nr, gold=marks, labels=(negative, positive))"
+    )
     assert [(e.id, e.text, e.label, pieces(e)) for e in found] == [
         ("1", 'a "good",\nfilm', "positive", ['"good",\nfilm']), ("2", "a bad film", "negative", []),
     ]  # fmt: skip
     assert (found.task, found.labels) == ("classification", ("negative", "positive"))
     assert found.name.startswith(f"{path}(gold=")
-    assert open_dataset(path, text="review").examples[0].meta == {"nr": "1", "stars": "1", "marks": "[0, 1, 1]"}
+    assert open_dataset(path, text="review").examples[0].meta == {
+        "nr": "1",
+        "stars": "1",
+        "marks": "[0, 1, 1]",
+    }
     plain = tmp_path / "plain.tsv.gz"
     plain.write_bytes(gzip.compress(b"fine\t1\nbad\xe9\t0\n"))
     found = open_dataset(f"{plain}(text=0, label=1, encoding='latin-1')")
-    assert [(e.text, e.label) for e in found] == [("fine", "1"), ("badé", "0")] and found.mended == {
-        "read as latin-1": 1
-    }
+    assert [(e.text, e.label) for e in found] == [
+        ("fine", "1"),
+        ("badé", "0"),
+    ] and found.mended == {"read as latin-1": 1}
     named = tmp_path / "named.data"
     named.write_text("text,label\nfine,1\n")
     assert len(open_dataset(f"{named}(format=csv)")) == 1
     (tmp_path / "two.txt").write_text("one\n\ntwo\nthree\n")
     assert [e.text for e in open_dataset(tmp_path / "two.txt")] == ["one", "two", "three"]
-    assert [e.text for e in open_dataset(f"{tmp_path / 'two.txt'}(level=passage)")] == ["one", "two\nthree"]
+    assert [e.text for e in open_dataset(f"{tmp_path / 'two.txt'}(level=passage)")] == [
+        "one",
+        "two\nthree",
+    ]
     (tmp_path / "few.conllu").write_text(CONLLU)
     assert open_dataset(tmp_path / "few.conllu").examples[0].label == ("PRON", "VERB")
     (tmp_path / "few.json").write_bytes(squad(4, "cat"))
@@ -105,20 +123,28 @@ def test_broken_records_of_a_user(case, tmp_path):
     name, spec, content, line, reason = OWN[case]
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"(?s)^Line {line} of '{re.escape(str(path))}' is broken: .*{reason}.*skip_"):
+    with pytest.raises(
+        InputError,
+        match=rf"(?s)^Line {line} of '{re.escape(str(path))}' is broken: .*{reason}.*skip_",
+    ):
         open_dataset(f"{path}{spec}")
     found = open_dataset(f"{path}{spec}", skip_broken=True)
     assert len(found.broken) == 1 and found.broken[0].line == line
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "column"), [("a.csv", "", "text"), ("a.csv", "(text=review)", "review"), ("b.tsv", "", "text")]
+    ("name", "spec", "column"),
+    [("a.csv", "", "text"), ("a.csv", "(text=review)", "review"), ("b.tsv", "", "text")],
 )
 @pytest.mark.parametrize("skip", [False, True])
 def test_a_table_without_the_column_is_told_how_to_name_it(name, spec, column, skip, tmp_path):
     path = tmp_path / name
-    path.write_text("words,stars\nfine,1\nbad,0\n".replace(",", "\t" if name.endswith("tsv") else ","))
-    with pytest.raises(RaisonError, match=f"no column '{column}' for text; its columns are words, stars. Say") as told:
+    path.write_text(
+        "words,stars\nfine,1\nbad,0\n".replace(",", "\t" if name.endswith("tsv") else ",")
+    )
+    with pytest.raises(
+        RaisonError, match=f"no column '{column}' for text; its columns are words, stars. Say"
+    ) as told:
         open_dataset(f"{path}{spec}", skip_broken=skip)
     assert str(told.value).endswith(f"{name}(text=words).")
     assert len(open_dataset(f"{path}(text=words, label=stars)").examples) == 2
@@ -169,9 +195,15 @@ def test_parquet(tmp_path):
     from pyarrow import parquet
 
     path = tmp_path / "reviews.parquet"
-    columns = {"review": ["fine film", "bad", "dull"], "y": [1, 0, None], "gold": [[[0, 4]], [], None]}
+    columns = {
+        "review": ["fine film", "bad", "dull"],
+        "y": [1, 0, None],
+        "gold": [[[0, 4]], [], None],
+    }
     parquet.write_table(pyarrow.table(columns), path)
-    found = open_dataset(f"{path}(text=review, label=y, labels=(negative, positive))", skip_broken=True)
+    found = open_dataset(
+        f"{path}(text=review, label=y, labels=(negative, positive))", skip_broken=True
+    )
     assert [(e.text, e.label, pieces(e)) for e in found] == [
         ("fine film", "positive", ["fine"]),
         ("bad", "negative", []),
@@ -184,14 +216,21 @@ def test_parquet(tmp_path):
 
 def test_hugging_face(tmp_path):
     hub = pytest.importorskip("datasets")
-    features = hub.Features({"review": hub.Value("string"), "y": hub.ClassLabel(names=["negative", "positive"])})
-    made = hub.Dataset.from_dict({"review": ["fine", "bad", "odd"], "y": [1, 0, -1]}, features=features)
+    features = hub.Features(
+        {"review": hub.Value("string"), "y": hub.ClassLabel(names=["negative", "positive"])}
+    )
+    made = hub.Dataset.from_dict(
+        {"review": ["fine", "bad", "odd"], "y": [1, 0, -1]}, features=features
+    )
     made.save_to_disk(str(tmp_path / "one"))
     found = open_dataset(f"hf:{tmp_path / 'one'}(text=review, label=y)", skip_broken=True)
-    assert [(e.id, e.text, e.label) for e in found] == [("1", "fine", "positive"), ("2", "bad", "negative")]
-    assert found.labels == ("negative", "positive") and [(b.line, b.reason) for b in found.broken] == [
-        (3, "it has no label")
+    assert [(e.id, e.text, e.label) for e in found] == [
+        ("1", "fine", "positive"),
+        ("2", "bad", "negative"),
     ]
+    assert found.labels == ("negative", "positive") and [
+        (b.line, b.reason) for b in found.broken
+    ] == [(3, "it has no label")]
     both = hub.DatasetDict({"train": made.select([0]), "test": made.select([1])})
     both.save_to_disk(str(tmp_path / "both"))
     spec = f"hf:{tmp_path / 'both'}(split=train, text=review, label=y)"
@@ -202,13 +241,20 @@ def test_hugging_face(tmp_path):
     with pytest.raises(InputError, match="no column 'text' for text; the columns are review, y"):
         open_dataset(f"hf:{tmp_path / 'one'}")
     tags = hub.Features(
-        {"tokens": hub.Sequence(hub.Value("string")), "tags": hub.Sequence(hub.ClassLabel(names=["O", "B"]))}
+        {
+            "tokens": hub.Sequence(hub.Value("string")),
+            "tags": hub.Sequence(hub.ClassLabel(names=["O", "B"])),
+        }
     )
-    hub.Dataset.from_dict({"tokens": [["Ann", "sat"]], "tags": [[1, 0]]}, features=tags).save_to_disk(
-        str(tmp_path / "ner")
-    )
+    hub.Dataset.from_dict(
+        {"tokens": [["Ann", "sat"]], "tags": [[1, 0]]}, features=tags
+    ).save_to_disk(str(tmp_path / "ner"))
     found = open_dataset(f"hf:{tmp_path / 'ner'}(text=tokens, label=tags)")
-    assert (found.task, found.examples[0].text, found.examples[0].label) == ("tagging", "Ann sat", ("B", "O"))
+    assert (found.task, found.examples[0].text, found.examples[0].label) == (
+        "tagging",
+        "Ann sat",
+        ("B", "O"),
+    )
 
 
 def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
@@ -231,7 +277,9 @@ def test_the_how_to_works_as_written(tmp_path, monkeypatch, capsys):
     try:
         found = open_dataset("moods", data=tmp_path, skip_broken=True)
         assert [(e.text, e.label) for e in found] == [("sun", "glad"), ("rain", "sad")]
-        assert [(b.line, b.reason) for b in found.broken] == [(3, "the label 'bad' is none of sad, glad")]
+        assert [(b.line, b.reason) for b in found.broken] == [
+            (3, "the label 'bad' is none of sad, glad")
+        ]
     finally:
         del datasets._entries["moods"]
 

@@ -12,8 +12,12 @@ import pytest
 
 __all__ = ["BROWSER", "browse", "browsing"]
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-browsing = pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page is checked as text only")
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+browsing = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium here: the page is checked as text only"
+)
 
 
 def browse(folder, page, script=""):
@@ -34,9 +38,16 @@ def browse(folder, page, script=""):
         "--disable-sync --no-first-run --allow-file-access-from-files --virtual-time-budget=4000 --dump-dom"
     )
     run = subprocess.run(
-        [BROWSER, *flags.split(), f"--user-data-dir={folder / 'profile'}", (folder / "frame.html").as_uri()],
+        [
+            BROWSER,
+            *flags.split(),
+            f"--user-data-dir={folder / 'profile'}",
+            (folder / "frame.html").as_uri(),
+        ],
         capture_output=True,
         text=True,
         timeout=120,
     )
-    return json.loads(html.unescape(re.search(r'<pre id="report">(.*?)</pre>', run.stdout, re.DOTALL)[1]))
+    return json.loads(
+        html.unescape(re.search(r'<pre id="report">(.*?)</pre>', run.stdout, re.DOTALL)[1])
+    )

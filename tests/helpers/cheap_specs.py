@@ -16,7 +16,11 @@ FEWER = {"samples": 120, "permutations": 4, "steps": 8}
 def light(name: str) -> str:
     """The method with fewer samples or steps, where it takes more of them or as many as it likes."""
     found = {item.name: item.default for item in fields(methods[name])}
-    fewer = {key: few for key, few in FEWER.items() if key in found and (found[key] is None or found[key] > few)}
+    fewer = {
+        key: few
+        for key, few in FEWER.items()
+        if key in found and (found[key] is None or found[key] > few)
+    }
     return str(Spec(name, fewer))
 
 

@@ -55,7 +55,9 @@ def served(line: str) -> str:
 def server_of(process: int) -> subprocess.Popen[str]:
     """One for each process that tests; it ends with the end of its input."""
     command, pipe = [sys.executable, "-m", "tests.helpers.cli_server"], subprocess.PIPE
-    server = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env={**os.environ, **OFFLINE})
+    server = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env={**os.environ, **OFFLINE}
+    )
     atexit.register(server.communicate)
     return server
 

@@ -28,5 +28,7 @@ def one_sentence(result: subprocess.CompletedProcess, code: int) -> str:
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     lines = [line for line in result.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("raison: ") and lines[0].endswith((".", "?")), result.stderr
+    assert len(lines) == 1 and lines[0].startswith("raison: ") and lines[0].endswith((".", "?")), (
+        result.stderr
+    )
     return lines[0]

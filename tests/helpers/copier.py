@@ -35,9 +35,15 @@ class Copier:
         import raison
 
         names = ["[UNK]", "[PAD]", *words_of_the_template()]
-        core = Tokenizer(models.WordLevel({name: k for k, name in enumerate(names)}, unk_token="[UNK]"))
-        core.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
-        tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]")
+        core = Tokenizer(
+            models.WordLevel({name: k for k, name in enumerate(names)}, unk_token="[UNK]")
+        )
+        core.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
+        )
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+        )
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
         hf, _ = tiny_hf("gpt2", "causal")
         self.inner = raison.load(hf, tokenizer)
@@ -56,7 +62,11 @@ class Copier:
         found = []
         for encoding in encodings:
             token = self.said(encoding.ids.tolist())
-            found.append(Prediction(Target("token", (token,), (len(encoding),), "", "log_prob"), 0.9, (("", 0.9),)))
+            found.append(
+                Prediction(
+                    Target("token", (token,), (len(encoding),), "", "log_prob"), 0.9, (("", 0.9),)
+                )
+            )
         return found
 
     def score(self, questions, *, removal=None, heads=None, memory=None):
@@ -64,9 +74,16 @@ class Copier:
         for question in questions:
             self.asked += len(question.keep)
             position = question.target.positions[0]
-            rows = [self.said(question.encoding.ids[:position][keep[:position]].tolist()) for keep in question.keep]
-            hit = np.array([row == question.target.ids[0] for row in rows], dtype=bool).reshape(-1, 1)
+            rows = [
+                self.said(question.encoding.ids[:position][keep[:position]].tolist())
+                for keep in question.keep
+            ]
+            hit = np.array([row == question.target.ids[0] for row in rows], dtype=bool).reshape(
+                -1, 1
+            )
             value, margin = np.where(hit, np.log(0.9), np.log(0.05)), np.where(hit, 2.0, -2.0)
             predicted = np.array(rows, dtype=np.int64).reshape(-1, 1)
-            answers.append(Scored(value, (~hit).astype(int), margin, predicted, len(rows), question.keep.size))
+            answers.append(
+                Scored(value, (~hit).astype(int), margin, predicted, len(rows), question.keep.size)
+            )
         return answers

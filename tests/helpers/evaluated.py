@@ -18,7 +18,9 @@ def examples(count: int = 6) -> list[Example]:
     for k in range(count):
         text = f"{TEXTS[k % 3]} {'good ' * k}".strip()
         start = text.index(" ") + 1
-        found.append(Example(text, id=f"e{k}", label=k % 3, gold=(Span(start, text.index(" ", start)),)))
+        found.append(
+            Example(text, id=f"e{k}", label=k % 3, gold=(Span(start, text.index(" ", start)),))
+        )
     return found
 
 

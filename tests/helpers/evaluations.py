@@ -16,9 +16,15 @@ def table(**columns):
         made.append(Column(key, key, higher, pooled))
         for method, values in (("a", first), ("b", second)):
             each = tuple(float(value) for value in values)
-            more = {"parts": tuple(v.part for v in values), "wholes": tuple(v.whole for v in values)} if pooled else {}
+            more = (
+                {"parts": tuple(v.part for v in values), "wholes": tuple(v.whole for v in values)}
+                if pooled
+                else {}
+            )
             cells.append(Cell(method, key, sum(each) / len(each), None, None, each, **more))
     cells.sort(key=lambda cell: cell.method)
     settings = {"seed": 0, "level": 0.95, "limit": 6}
     texts = tuple(EvaluatedText(str(number), "a text") for number in range(len(cells[0].each)))
-    return Evaluation("a model", "a set", ("a", "b"), tuple(made), tuple(cells), texts, {}, settings)
+    return Evaluation(
+        "a model", "a set", ("a", "b"), tuple(made), tuple(cells), texts, {}, settings
+    )

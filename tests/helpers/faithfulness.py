@@ -89,7 +89,9 @@ def expected(world, explanation, model, samples=64):
         if name == "lodds" and not model.probable:
             continue
         more = (
-            {"removed": sets_of(explanation, model, f"infidelity(samples={samples})")} if name == "infidelity" else {}
+            {"removed": sets_of(explanation, model, f"infidelity(samples={samples})")}
+            if name == "infidelity"
+            else {}
         )
         found.update(getattr(literal, name)(world, explanation, **more))
     return found
@@ -140,7 +142,9 @@ def measured_subjects():
         rationale = raison.rationalize(model, text)
         found.append(replace(found[-1], explanation=rationale))
     example = Example("Good", gold=(Span(0, 4),))
-    found.append(subject(model, example, "leave_one_out", example=example, gold_share=0.3, cache=shared))
+    found.append(
+        subject(model, example, "leave_one_out", example=example, gold_share=0.3, cache=shared)
+    )
     return found
 
 

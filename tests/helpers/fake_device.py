@@ -22,7 +22,10 @@ __all__ = ["FAR", "Far", "coarse"]
 aten = torch.ops.aten
 FAR = "far"
 COPIES = {aten.copy_.default, aten._to_copy.default, aten._copy_from.default}
-PACKING = {aten._pack_padded_sequence.default, aten._pad_packed_sequence.default}  # lengths of rows are the CPU's
+PACKING = {
+    aten._pack_padded_sequence.default,
+    aten._pad_packed_sequence.default,
+}  # lengths of rows are the CPU's
 PACKED = {*PACKING, aten.lstm.data, aten.gru.data}
 # what makes tensors of nothing is asked for by the name of the device, not by a tensor there
 MAKERS = (
@@ -83,8 +86,17 @@ def run(op, args, kwargs):
     place = next((x.device for x in given if isinstance(x, Far)), torch.device("cpu"))
     for named in [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.device)]:
         place = named
-    args, kwargs = tree_map(lambda x: torch.device("cpu") if isinstance(x, torch.device) else x, (args, kwargs))
-    far = lambda x: Far(x, place.index or 0) if isinstance(x, torch.Tensor) and not isinstance(x, Far) else x  # noqa: E731
+    args, kwargs = tree_map(
+        lambda x: torch.device("cpu") if isinstance(x, torch.device) else x, (args, kwargs)
+    )
+
+    def far(x):
+        return (
+            Far(x, place.index or 0)
+            if isinstance(x, torch.Tensor) and not isinstance(x, Far)
+            else x
+        )
+
     bare = lambda x: x.near if isinstance(x, Far) else x  # noqa: E731
     found = CELLS.get(op, op)(*tree_map(bare, args), **tree_map(bare, kwargs))
     if op is aten.copy_.default:
@@ -99,8 +111,15 @@ def run(op, args, kwargs):
 
 def fits(op, tensor: torch.Tensor, args) -> bool:
     """Whether a tensor of the CPU may stand beside others as it may beside CUDA's: numbers, indices, lengths."""
-    if op in (aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default):
-        return isinstance(args[0], Far) and (tensor.dim() == 0 or any(tensor is index for index in args[1]))
+    if op in (
+        aten.index.Tensor,
+        aten.index_put_.default,
+        aten.index_put.default,
+        aten._index_put_impl_.default,
+    ):
+        return isinstance(args[0], Far) and (
+            tensor.dim() == 0 or any(tensor is index for index in args[1])
+        )
     return tensor.dim() == 0 or op in PACKED
 
 
@@ -116,7 +135,10 @@ def gru_cell(read, remembered, state, read_bias=None, bias=None):
     """One step of a GRU."""
     if bias is not None:
         read, remembered = read + read_bias, remembered + bias
-    (reset, update, new), (own_reset, own_update, own_new) = read.chunk(3, 1), remembered.chunk(3, 1)
+    (reset, update, new), (own_reset, own_update, own_new) = (
+        read.chunk(3, 1),
+        remembered.chunk(3, 1),
+    )
     new = (new + (reset + own_reset).sigmoid() * own_new).tanh()
     return (state - new) * (update + own_update).sigmoid() + new, read
 

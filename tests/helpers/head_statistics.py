@@ -21,7 +21,10 @@ def statistics() -> Artifact:
         "direction": "dependent to its head word",
         "alpha": {"nsubj": [[0.5, 0.2, 0.61, 0.4], [0.2, 0.3, 0.1, 0.0], [0.0] * 4], "obj": zero},
         "counts": {"nsubj": 100, "obj": 100},
-        "lambda": {"nsubj": {"-1": 0.5, "-2": 0.4, "1": 0.1}, "obj": {"1": 0.3, "2": 0.3, "30": 0.4}},
+        "lambda": {
+            "nsubj": {"-1": 0.5, "-2": 0.4, "1": 0.1},
+            "obj": {"1": 0.3, "2": 0.3, "30": 0.4},
+        },
         "lambda_max": {"nsubj": 0.5, "obj": 0.4},
         "positional": {
             "offset": [[-1, 1, 1, 2]] * 3,

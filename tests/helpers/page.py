@@ -29,7 +29,10 @@ BREAKS = [  # each of which a look at the layout must notice
     "body * { position: static !important; display: block !important }",
 ]
 
-WIDTHS = [WIDE, pytest.param(NARROW, marks=pytest.mark.full)]  # both, for all views, in `make test-full`
+WIDTHS = [
+    WIDE,
+    pytest.param(NARROW, marks=pytest.mark.full),
+]  # both, for all views, in `make test-full`
 
 
 def at_home(page, address: str):
@@ -74,8 +77,13 @@ def looks_as_before(page, name: str) -> None:
     high = min(known.height, small.height)
     first, second = (np.asarray(each, dtype=np.float64)[:high] for each in (known, small))
     # blurred over a few rows, since another font moves lines a little
-    blurred = [np.stack([each[max(0, k - 2) : k + 3].mean(0) for k in range(high)]) for each in (first, second)]
-    assert np.abs(blurred[0] - blurred[1]).mean() < 6, f"{name} looks different: compare it, or write it anew"
+    blurred = [
+        np.stack([each[max(0, k - 2) : k + 3].mean(0) for k in range(high)])
+        for each in (first, second)
+    ]
+    assert np.abs(blurred[0] - blurred[1]).mean() < 6, (
+        f"{name} looks different: compare it, or write it anew"
+    )
 
 
 def axe(page) -> None:
@@ -86,4 +94,7 @@ def axe(page) -> None:
     page.evaluate(source.read_text("utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     bad = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    assert not bad, [(each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"]) for each in bad]
+    assert not bad, [
+        (each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"])
+        for each in bad
+    ]

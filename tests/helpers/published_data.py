@@ -12,7 +12,12 @@ def packed(path) -> str:
 
 
 def pieces(example):
-    texts = {"first": example.text, "second": example.pair, "context": example.pair, "question": example.text}
+    texts = {
+        "first": example.text,
+        "second": example.pair,
+        "context": example.pair,
+        "question": example.text,
+    }
     return [texts.get(span.segment, example.text)[span.start : span.end] for span in example.gold]
 
 

@@ -21,7 +21,15 @@ def encode_spaced_words(*texts, names=("text",), start=(), fixed=()):
         rows += [("<s>", segment, -1, -1, True)] * (segment in start)
         for a, b in split_words(text):
             a -= a > 0 and text[a - 1] == " "
-            rows.append((text[a:b], segment, a, b, any(low <= a < high for low, high in fixed) and segment == 0))
+            rows.append(
+                (
+                    text[a:b],
+                    segment,
+                    a,
+                    b,
+                    any(low <= a < high for low, high in fixed) and segment == 0,
+                )
+            )
     tokens, segment, first, last, kept = zip(*rows, strict=True)
     size = np.arange(len(rows))
     return Encoding(size, tokens, names, texts, segment, first, last, size, kept)
@@ -44,7 +52,9 @@ def rationale(encoding, target, chosen, level="token", grounding=None, likely=Tr
                 "size": size,
                 "value": math.log(probability),
                 "sufficient": size == len(order),
-                "candidates": [[u, math.log(probability / 2)] for u in [order[size - 1], *others]] if size else [],
+                "candidates": [[u, math.log(probability / 2)] for u in [order[size - 1], *others]]
+                if size
+                else [],
                 **({"probability": probability} if likely else {}),
             }
         )
@@ -119,7 +129,9 @@ def grounded_rationale(**changes):
     for name, text in PASSAGES.items():
         end = len(prompt) + len(text.rstrip())
         selected, necessary = name != "b.txt", name[0] == "c"
-        passages.append(PassageFinding(name, len(prompt), end, selected=selected, necessary=necessary))
+        passages.append(
+            PassageFinding(name, len(prompt), end, selected=selected, necessary=necessary)
+        )
         prompt += text.rstrip() + "\n\n"
     ends = [(0, passages[0].start), (len(prompt), len(prompt) + 99)]
     encoding = encode_spaced_words(prompt + "Where was the builder born?", fixed=ends)

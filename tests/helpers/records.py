@@ -66,11 +66,15 @@ def explanation(**changes):
 SMALL = {
     "Span": lambda: Span(1, 2, "pair"),
     "Slot": lambda: Slot("name", 0, 3),
-    "Example": lambda: Example("a text", "its pair", "7", 1, "label", (Span(0, 1),), (Slot("s", 0, 1),), {"k": [1]}),
+    "Example": lambda: Example(
+        "a text", "its pair", "7", 1, "label", (Span(0, 1),), (Slot("s", 0, 1),), {"k": [1]}
+    ),
     "Encoding": lambda: encoding(types=[0] * 5, slots=(Slot("s", 0, 4),), truncated=3, id="e"),
     "Units": units,
     "Target": lambda: Target("text", (4, 5), (3, 4), "two words", "log_prob", (4, 7), "two others"),
-    "Explanation": lambda: explanation(selected=[1, 0, 1], order=[2, 0], parts={"a": np.eye(2)}, artifacts={"h": "00"}),
+    "Explanation": lambda: explanation(
+        selected=[1, 0, 1], order=[2, 0], parts={"a": np.eye(2)}, artifacts={"h": "00"}
+    ),
 }
 
 
@@ -89,7 +93,9 @@ written = texts.map(lambda t: "x" + t)  # never empty
 numbers = st.integers(-(2**62), 2**62)
 
 
-spans = st.tuples(st.integers(0, 50), st.integers(1, 50), texts).map(lambda s: Span(s[0], s[0] + s[1], s[2]))
+spans = st.tuples(st.integers(0, 50), st.integers(1, 50), texts).map(
+    lambda s: Span(s[0], s[0] + s[1], s[2])
+)
 
 
 @st.composite
@@ -97,6 +103,10 @@ def targets(draw):
     kind = draw(st.sampled_from(["label", "tag", "span", "token", "text"]))
     ids = draw(st.lists(numbers, min_size=1, max_size=3))
     positions = draw(st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)))
-    rival = draw(st.none() | st.tuples(*(st.just(i) for i in ids[:-1]), numbers))  # only the last token may differ
-    output = draw(st.sampled_from(["logit", "log_prob", "prob"] if len(ids) == 1 else ["logit", "log_prob"]))
+    rival = draw(
+        st.none() | st.tuples(*(st.just(i) for i in ids[:-1]), numbers)
+    )  # only the last token may differ
+    output = draw(
+        st.sampled_from(["logit", "log_prob", "prob"] if len(ids) == 1 else ["logit", "log_prob"])
+    )
     return Target(kind, ids, positions, draw(texts), output, rival, draw(texts))

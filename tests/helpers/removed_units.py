@@ -38,7 +38,10 @@ def tangled(texts):
     for text in texts:
         there = text.split()
         worth = sum(WEIGHTS.get(word, 0.1) for word in there)
-        pairs = sum(math.sin(7 * len(a) + 3 * len(b) + ord(a[0]) * ord(b[-1])) for a, b in combinations(there, 2))
+        pairs = sum(
+            math.sin(7 * len(a) + 3 * len(b) + ord(a[0]) * ord(b[-1]))
+            for a, b in combinations(there, 2)
+        )
         rows.append(math.tanh(worth / 2) * 3 + 0.3 * pairs)
     return np.array(rows)
 

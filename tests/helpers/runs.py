@@ -55,16 +55,30 @@ def parquet_of(place: Path) -> bytes:
     return out.read_bytes()
 
 
-def killed(folder: Path, place: Path, workers: int, kills: int, seed: int, ray: bool = False) -> int:
+def killed(
+    folder: Path, place: Path, workers: int, kills: int, seed: int, ray: bool = False
+) -> int:
     """Drive a run by the command line, killing driver or workers at random moments until it is done; kills done."""
     rng = random.Random(seed)
-    command = [sys.executable, "-m", "raison", "run", "--out", str(place), "--resume", "--workers", str(workers)]
+    command = [
+        sys.executable,
+        "-m",
+        "raison",
+        "run",
+        "--out",
+        str(place),
+        "--resume",
+        "--workers",
+        str(workers),
+    ]
     if ray:
         command += ["--ray", "local"]
     count = 0
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     while True:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+        )
         try:
             while process.poll() is None and count < kills:
                 time.sleep(rng.uniform(0.05, 3.0))

@@ -42,7 +42,9 @@ def scored(*texts, scores=None, target=None, level="word", encoding=None, **fiel
     if scores is None:
         scores = np.sin(np.arange(len(units)) * 2.4) * 3
     top = (("positive", 0.987),)
-    prediction = PredictionSummary("positive", is_target=target.text == "positive", probability=0.987, top=top)
+    prediction = PredictionSummary(
+        "positive", is_target=target.text == "positive", probability=0.987, top=top
+    )
     made = {
         "encoding": encoding,
         "units": units,
@@ -69,7 +71,9 @@ CASES = {
     "negative": lambda: scored(MOVIE, scores=-np.arange(12) / 10),
     "positive": lambda: scored(MOVIE, scores=np.arange(12) / 10),
     "zero": lambda: scored(MOVIE, scores=np.zeros(12)),
-    "selected": lambda: scored(MOVIE, scores=SCORES, selected=[u in (1, 3) for u in range(12)], order=[1, 3]),
+    "selected": lambda: scored(
+        MOVIE, scores=SCORES, selected=[u in (1, 3) for u in range(12)], order=[1, 3]
+    ),
     "nasty": lambda: scored(NASTY),
     "one": lambda: scored("Superb", scores=[1.5]),
     "long": lambda: scored(" ".join(f"word{i}" for i in range(300))),
@@ -81,7 +85,9 @@ CASES = {
 def selection_of_rationalizer():
     """As a rationalizer gives it: how sure the selection was as scores, 0 for all that was not selected."""
     sure = [0, 0.89, 0, 0.93, 0, 0, 0, 0, 0, 0, 0.88, 0]
-    return scored(MOVIE, scores=sure, selected=[score > 0 for score in sure], method="own", removal=None)
+    return scored(
+        MOVIE, scores=sure, selected=[score > 0 for score in sure], method="own", removal=None
+    )
 
 
 LOO = [0, 2.5, 0.01, 1.25, 0.05, 0, -0.3, 0, 0.05, 0, -1.5, 0]
@@ -98,8 +104,17 @@ NOISE = [0.3, 0.1, 0.8, 0.2, 0.9, 0.7, 0.1, 0.6, 0.05, 0.75, 0.2, 0.5]
 
 def explained_by_methods(*scores, text=MOVIE, **fields):
     """One text, explained by a method for each list of scores."""
-    names = ["leave_one_out", "lime(samples=64)", "gradient_norm", "random", *(f"method_{i}" for i in range(9))]
-    return [scored(text, scores=each, method=name, **fields) for name, each in zip(names, scores, strict=False)]
+    names = [
+        "leave_one_out",
+        "lime(samples=64)",
+        "gradient_norm",
+        "random",
+        *(f"method_{i}" for i in range(9)),
+    ]
+    return [
+        scored(text, scores=each, method=name, **fields)
+        for name, each in zip(names, scores, strict=False)
+    ]
 
 
 def four_methods(**fields):

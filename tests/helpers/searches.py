@@ -71,7 +71,12 @@ def taken(encoding, index: np.ndarray, positions: np.ndarray, ids: np.ndarray):
     ordinary = (encoding.start[index] >= 0) & ~kept["fixed"]
     words = np.where(ordinary, ids[: len(index)], encoding.ids[index])
     return replace(
-        encoding, ids=words, tokens=tuple(encoding.tokens[i] for i in index), positions=positions, truncated=0, **kept
+        encoding,
+        ids=words,
+        tokens=tuple(encoding.tokens[i] for i in index),
+        positions=positions,
+        truncated=0,
+        **kept,
     )
 
 
@@ -103,7 +108,10 @@ def found_by(spec: str, model, aims: list, level: str = "token", **options: Any)
     """Answers of a search; each with what it is about."""
     batch = batch_of(aims, level)
     answers = replace(searches.build(spec), **options)(model, batch)
-    return [About(*item) for item in zip(batch.encodings, batch.targets, batch.units, answers, strict=True)]
+    return [
+        About(*item)
+        for item in zip(batch.encodings, batch.targets, batch.units, answers, strict=True)
+    ]
 
 
 class About:
@@ -174,16 +182,24 @@ def verify(model, about, tolerance: float = 1e-6) -> Certificate:
     chosen = np.flatnonzero(about.selected)
     spared = np.repeat(about.selected[None], len(chosen), axis=0)
     spared[np.arange(len(chosen)), chosen] = False
-    sets = np.concatenate([about.selected[None], np.ones((1, size), bool), np.zeros((1, size), bool), spared])
+    sets = np.concatenate(
+        [about.selected[None], np.ones((1, size), bool), np.zeros((1, size), bool), spared]
+    )
     scored = asked(model, about, sets)
-    full = Scored(*(column[1:2] for column in (scored.value, scored.rank, scored.margin, scored.predicted)))
+    full = Scored(
+        *(column[1:2] for column in (scored.value, scored.rank, scored.margin, scored.predicted))
+    )
     enough = judged(claim.rule, scored, full)
     cost = costs(claim.rule, sets, scored, enough)
     value = scored.value.sum(-1)
     assert claim.sufficient == enough[0], claim
-    assert abs(claim.value - value[0]) < tolerance and abs(claim.full_value - value[1]) < tolerance, claim
+    assert (
+        abs(claim.value - value[0]) < tolerance and abs(claim.full_value - value[1]) < tolerance
+    ), claim
     assert claim.is_prediction == bool((full.margin > 0).all()) or not full.margin.any()
-    looked = claim.irreducible is not None  # where nothing but the whole context was found, nobody looked
+    looked = (
+        claim.irreducible is not None
+    )  # where nothing but the whole context was found, nobody looked
     assert looked or about.selected.all()
     if looked:
         assert claim.irreducible == bool(enough[0] and (cost[3:] >= cost[0] - 1e-12).all())
@@ -201,7 +217,9 @@ def verify(model, about, tolerance: float = 1e-6) -> Certificate:
     seen = about.target.scope(len(about.encoding))
     given = about.target.given(about.encoding)
     inside = np.isin(about.units.of, chosen) | given
-    assert claim.kept_tokens == int((inside & seen).sum()) and claim.context_tokens == int(seen.sum())
+    assert claim.kept_tokens == int((inside & seen).sum()) and claim.context_tokens == int(
+        seen.sum()
+    )
     assert claim.evaluations >= 0 and claim.search_tokens >= 0 and claim.check_tokens >= 0
     assert claim.status in ("complete", "budget", "interrupted", "impossible")
     return claim
@@ -231,10 +249,16 @@ def brute(model, about) -> tuple[float, np.ndarray]:
 def literal_of(model, encoding, target, mode: str = "full"):
     free = target.free(encoding)
     if model.task == "causal":
-        return greedy_causal(model.hf, encoding.ids, len(encoding), target_id=target.ids[0], free=free, mode=mode)
+        return greedy_causal(
+            model.hf, encoding.ids, len(encoding), target_id=target.ids[0], free=free, mode=mode
+        )
     source = encoding.segment == 0
     return greedy_seq2seq(
-        model.hf, encoding.ids[source].tolist(), encoding.ids[~source].tolist(), target_id=target.ids[0], free=free
+        model.hf,
+        encoding.ids[source].tolist(),
+        encoding.ids[~source].tolist(),
+        target_id=target.ids[0],
+        free=free,
     )
 
 
@@ -246,15 +270,23 @@ def check_greedy_is_literal(model, aims: list, tolerance: float = 1e-6, mode: st
         assert [last, *about.positions] == expected.order, (last, about.positions, expected.order)
         assert expected.reached and about.certificate.sufficient
         steps = about.steps
-        if len(steps) < len(expected.steps):  # all that may be removed is kept: known from the whole context
+        if len(steps) < len(
+            expected.steps
+        ):  # all that may be removed is kept: known from the whole context
             assert len(steps) == len(expected.steps) - 1 and about.selected.all()
-            steps = [*steps, SearchStep(action="add", size=len(about.units), value=about.certificate.value)]
+            steps = [
+                *steps,
+                SearchStep(action="add", size=len(about.units), value=about.certificate.value),
+            ]
         for ours, theirs in zip(steps, expected.steps, strict=True):
             assert abs(ours.value - theirs.log_prob) < tolerance
             best = sorted(theirs.candidates.values(), reverse=True)[:5]
             for (unit, value), other in zip(ours.candidates, best, strict=False):
                 position = int(np.flatnonzero(about.units.of == unit)[0])
-                assert abs(value - theirs.candidates[position]) < tolerance and abs(value - other) < tolerance
+                assert (
+                    abs(value - theirs.candidates[position]) < tolerance
+                    and abs(value - other) < tolerance
+                )
 
 
 # -- B. on real models ------------------------------------------------------------------------------------------
@@ -263,7 +295,8 @@ def check_greedy_is_literal(model, aims: list, tolerance: float = 1e-6, mode: st
 def near_ties(model, texts, mode: str = "sparse", tolerance: float = 1e-3) -> int:
     """How often greedy chooses otherwise than the literal algorithm; allowed only between (almost) equals."""
     aims = [
-        (encoding, model.predict([encoding])[0].target) for encoding in model.encode(list(map(raison.Example, texts)))
+        (encoding, model.predict([encoding])[0].target)
+        for encoding in model.encode(list(map(raison.Example, texts)))
     ]
     ties = 0
     for about in found_by("greedy(sufficient=argmax)", model, aims):
@@ -276,10 +309,15 @@ def near_ties(model, texts, mode: str = "sparse", tolerance: float = 1e-3) -> in
             np.testing.assert_allclose(values, wanted, atol=tolerance)
             continue
         ties += 1
-        first = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
+        first = next(
+            (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None
+        )
         if first is not None:
             step = expected.steps[first + 1]
-            assert step.candidates[theirs[first]] - step.candidates[ours[first]] < tolerance, (ours, theirs)
+            assert step.candidates[theirs[first]] - step.candidates[ours[first]] < tolerance, (
+                ours,
+                theirs,
+            )
         else:  # one stopped earlier: its target was the first choice by a hair
             shorter = min(ours, theirs, key=len)
             chosen = np.isin(np.arange(len(about.units)), [int(about.units.of[t]) for t in shorter])

@@ -27,7 +27,11 @@ def served(models, runs=None, **changes):
     listening.listen(128)
     app = application(models, settings, runs or RunFolders())
     config = uvicorn.Config(
-        app, http=http_protocol(settings.patience, settings.connections), ws="none", log_level="error", access_log=False
+        app,
+        http=http_protocol(settings.patience, settings.connections),
+        ws="none",
+        log_level="error",
+        access_log=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -39,11 +39,15 @@ def reviews(count: int, seed: int = 0) -> list[Example]:
         label = int(rng.integers(2))
         words = [REST[k] for k in rng.integers(len(REST), size=rng.integers(4, 12))]
         words[rng.integers(len(words))] = (BAD, GOOD)[label][rng.integers(5)]
-        examples.append(Example(" ".join(words), label=("negative", "positive")[label], id=str(number)))
+        examples.append(
+            Example(" ".join(words), label=("negative", "positive")[label], id=str(number))
+        )
     return examples
 
 
-def built(seed: int = 0, double: bool = True, labels=("negative", "positive"), **settings) -> AttentionClassifier:
+def built(
+    seed: int = 0, double: bool = True, labels=("negative", "positive"), **settings
+) -> AttentionClassifier:
     """An untrained classifier that knows the words of the reviews, with its tokenizer as an attribute."""
     config = ClassifierConfig(**{"width": 12, **settings})
     tokenizer = words_tokenizer([e.text for e in reviews(60)])

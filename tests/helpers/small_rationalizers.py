@@ -24,7 +24,11 @@ __all__ = [
 ENCODERS = ("bert", "roberta", "distilbert", "electra", "modernbert")
 
 
-TEXTS = ["The old town lies on a hill above the river.", "A dull story with good actors", "It begins."]
+TEXTS = [
+    "The old town lies on a hill above the river.",
+    "A dull story with good actors",
+    "It begins.",
+]
 
 
 def encoder_of(family: str):
@@ -36,7 +40,9 @@ def built(family: str = "bert", **config) -> tuple[Rationalizer, object]:
     encoder, tokenizer = encoder_of(family)
     settings = {"blocks": 1, "pruning": 1, "full_text": "predictor", "dropout": 0.0, **config}
     labels = ["negative", "positive"]
-    model = build_rationalizer(encoder, tokenizer, RationalizerConfig.from_settings(settings), labels, seed=0).double()
+    model = build_rationalizer(
+        encoder, tokenizer, RationalizerConfig.from_settings(settings), labels, seed=0
+    ).double()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -51,13 +57,20 @@ def batch_of(tokenizer, texts=TEXTS, pairs=None):
     return {key: found[key] for key in ("input_ids", "attention_mask")}
 
 
-CONFIGS = [{"predictor": p, "hide": h} for p in ("rest", "whole", "apart") for h in ("attention", "zero")]
+CONFIGS = [
+    {"predictor": p, "hide": h} for p in ("rest", "whole", "apart") for h in ("attention", "zero")
+]
 
 
 def output_of(mask, real, **more) -> RationalizerOutput:
     mask = torch.tensor(mask, dtype=torch.float64)
     real = torch.tensor(real, dtype=torch.bool)
-    base = {"masks": (mask,), "real": real, "side": torch.zeros_like(real).long(), "logits": torch.zeros(len(mask), 2)}
+    base = {
+        "masks": (mask,),
+        "real": real,
+        "side": torch.zeros_like(real).long(),
+        "logits": torch.zeros(len(mask), 2),
+    }
     return RationalizerOutput(**{**base, **more})
 
 
@@ -67,7 +80,15 @@ SMALL = RationalizerTraining(lr=1e-3, head_lr=3e-3, epochs=3, batch=16, warm=1.0
 def start(tmp_path, **more):
     hf, tokenizer = tiny_hf("bert", "classification")
     hf = copy.deepcopy(hf).float()
-    settings = {"config": {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}}
+    settings = {
+        "config": {
+            "sparsity": 0.3,
+            "blocks": 1,
+            "pruning": 1,
+            "predictor": "whole",
+            "full_text": "predictor",
+        }
+    }
     return train_rationalizer(
         hf, more.pop("data", reviews(200)), out=tmp_path, tokenizer=tokenizer,
         **{**settings, "training": SMALL, **more},

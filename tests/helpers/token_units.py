@@ -11,7 +11,10 @@ from raison.core.units import group
 from raison.testing.tiny import TEXTS
 
 fuzz = settings(
-    max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
@@ -48,10 +51,14 @@ FRAGMENTS = (
 )  # fmt: skip
 
 
-anything = st.text(max_size=30) | st.lists(st.sampled_from(FRAGMENTS) | st.characters(), max_size=25).map("".join)
+anything = st.text(max_size=30) | st.lists(
+    st.sampled_from(FRAGMENTS) | st.characters(), max_size=25
+).map("".join)
 
 
-valid = anything.map(lambda text: "".join(c for c in text if not "\ud800" <= c <= "\udfff")).filter(str.strip)
+valid = anything.map(lambda text: "".join(c for c in text if not "\ud800" <= c <= "\udfff")).filter(
+    str.strip
+)
 
 
 KINDS = {"wordpiece": "bert", "bytes": "roberta", "unigram": "albert", "fallback": "llama"}
@@ -65,10 +72,14 @@ def check_units(encoding, level):
     """What holds of all units, whatever the text."""
     units = group(encoding, level)
     assert units.level == level and len(units.of) == len(encoding)
-    assert ((units.of >= 0) == ~encoding.fixed).all()  # each removable token has one unit, fixed ones have none
+    assert (
+        (units.of >= 0) == ~encoding.fixed
+    ).all()  # each removable token has one unit, fixed ones have none
     seen = units.of[units.of >= 0].tolist()
     assert list(dict.fromkeys(seen)) == list(range(len(units)))  # numbered in reading order
-    for unit, (name, (segment, start, end)) in enumerate(zip(units.names, units.spans, strict=True)):
+    for unit, (name, (segment, start, end)) in enumerate(
+        zip(units.names, units.spans, strict=True)
+    ):
         members = np.flatnonzero(units.of == unit)
         assert set(encoding.segment[members]) == {segment}  # never across segments
         assert name

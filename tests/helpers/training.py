@@ -17,14 +17,20 @@ from raison.training.translation_data import translations
 
 __all__ = ["PAIRS", "SMALL", "literal", "one_group", "problem", "setup_of"]
 
-PAIRS = [(text[: 40 + 3 * i], TEXTS[(k + 1) % len(TEXTS)][: 30 + i]) for i in range(8) for k, text in enumerate(TEXTS)]
+PAIRS = [
+    (text[: 40 + 3 * i], TEXTS[(k + 1) % len(TEXTS)][: 30 + i])
+    for i in range(8)
+    for k, text in enumerate(TEXTS)
+]
 SMALL = dict(length=24, batch=4, steps=4, warm=0.0)
 
 
 def problem(seed: int = 0):
     """A small network with dropout, and what it should learn."""
     torch.manual_seed(seed)
-    model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Dropout(0.3), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(6, 16), torch.nn.Dropout(0.3), torch.nn.Tanh(), torch.nn.Linear(16, 1)
+    )
     data = torch.randn(50, 4, 6)
     feed = lambda part: data[part % 50]  # noqa: E731
     loss = lambda model, batch, part: (model(batch)[..., 0] - batch.sum(-1)).square().mean()  # noqa: E731
@@ -39,11 +45,15 @@ def setup_of(model, **settings) -> tuple[PartialContexts, list[Row]]:
 
     chosen = Setup(**{**SMALL, **settings})
     if model.task == "causal":
-        found = blocks(model, [Example(t * 6) for t in TEXTS], length=chosen.length, held=0.3, batch=1)
+        found = blocks(
+            model, [Example(t * 6) for t in TEXTS], length=chosen.length, held=0.3, batch=1
+        )
     else:
         examples = [Example(source, label=target) for source, target in PAIRS]
         found = translations(model, examples, length=60, held=0.3, batch=1, own=False, out=Path())
-    task = PartialContexts(model.hf, model, rule_of(chosen.keep), chosen, reach_of(model.hf, "tiny"), found.lead)
+    task = PartialContexts(
+        model.hf, model, rule_of(chosen.keep), chosen, reach_of(model.hf, "tiny"), found.lead
+    )
     return task, found.held
 
 
@@ -56,7 +66,9 @@ def literal(hf, feed, lora, steps, seed, rate, lead=0):
     for step in range(steps):
         torch.manual_seed(seed * 1_000_003 + step)
         ids = torch.tensor([row.target for row in feed(step)])
-        logits = hf(input_ids=ids[:, :-1], attention_mask=torch.ones_like(ids[:, :-1]), use_cache=False).logits
+        logits = hf(
+            input_ids=ids[:, :-1], attention_mask=torch.ones_like(ids[:, :-1]), use_cache=False
+        ).logits
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(hf.parameters(), 1.0)

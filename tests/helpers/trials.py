@@ -6,7 +6,11 @@ from raison.studies.reproduce.experiment import Trial
 from raison.studies.reproduce.suite import Run
 from raison.studies.reproduce.target_rationales import Rationale
 
-METHODS = {"greedy": "greedy", "refined": "refined", "all attentions": "by_order(method=attention_mean)"}
+METHODS = {
+    "greedy": "greedy",
+    "refined": "refined",
+    "all attentions": "by_order(method=attention_mean)",
+}
 
 
 def trial_of(model, methods=METHODS, count=8, data="", **settings) -> Trial:

@@ -10,7 +10,10 @@ TEXT = "a dull film , but well acted ."  # tokens: a 0 dull 1 film 2 , 3 but 4 w
 def marks(example) -> list[str]:
     """The marked words, in the order of the spans."""
     second = {"second", "context"}
-    return [(example.pair if span.segment in second else example.text)[span.start : span.end] for span in example.gold]
+    return [
+        (example.pair if span.segment in second else example.text)[span.start : span.end]
+        for span in example.gold
+    ]
 
 
 def jsonl(path, *records) -> str:

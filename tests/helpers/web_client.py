@@ -30,12 +30,18 @@ def ask(client, path, **body) -> dict:
 
 def same(found: dict, expected: Explanation) -> None:
     read = Explanation.from_dict(found)
-    assert read.method == expected.method and read.target == expected.target and read.units == expected.units
+    assert (
+        read.method == expected.method
+        and read.target == expected.target
+        and read.units == expected.units
+    )
     np.testing.assert_array_equal(read.scores, expected.scores)
 
 
 def until(holds) -> None:
-    for _ in range(6000):  # so that a busy machine does not matter; what never comes is found all the same
+    for _ in range(
+        6000
+    ):  # so that a busy machine does not matter; what never comes is found all the same
         if holds():
             return
         time.sleep(0.02)

@@ -59,7 +59,9 @@ def test_attention_and_gradients(model, name):
         )
         if name == "gae":  # ours leaves the identity out
             theirs = theirs - np.eye(len(ids))[len(ids) - 1 if model.task == "causal" else 0]
-        np.testing.assert_allclose(ours[: len(theirs)], theirs, atol=1e-9 * max(1e-3, np.abs(theirs).max()))
+        np.testing.assert_allclose(
+            ours[: len(theirs)], theirs, atol=1e-9 * max(1e-3, np.abs(theirs).max())
+        )
         if np.abs(theirs).max() > 0:
             return
     raise AssertionError("all targets have maps of zeros")
@@ -78,7 +80,9 @@ def test_what_heads_carry(model):
     weights = literal.attention_maps(model.hf, ids, **types)
     slopes = literal.gradients(model.hf, ids, goal, **types, **value).maps
     each = np.abs(weights * slopes).sum((2, 3))
-    found = heads_of_answer(model, raison.explain(model, TEXT, "attention_x_gradient", units="token"))
+    found = heads_of_answer(
+        model, raison.explain(model, TEXT, "attention_x_gradient", units="token")
+    )
     np.testing.assert_allclose(found.carried, each / each.sum(), rtol=1e-6)
 
 

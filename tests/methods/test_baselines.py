@@ -62,7 +62,9 @@ def test_the_default_baseline_is_what_the_model_has():
 def test_baselines_of_two_streams(family):
     """Each stream takes absence from its own table; Marian's encoder scales its embeddings, and so does absence."""
     model, literal = tiny_model(family, "seq2seq"), Literal(family, "seq2seq")
-    encoding, target = model.resolve_targets(model.encode([raison.Example(OTHER)])[0], TargetSpec(target=2))[0]
+    encoding, target = model.resolve_targets(
+        model.encode([raison.Example(OTHER)])[0], TargetSpec(target=2)
+    )[0]
     free = target.free(encoding)
     assert free[encoding.segment == 0].any() and free[encoding.segment == 1].any()
     own = Words(model).of(encoding)
@@ -71,9 +73,16 @@ def test_baselines_of_two_streams(family):
         assert torch.equal(rows[~free], own[~free])
         for stream, table in enumerate(literal.tables):
             whole = table(torch.arange(table.num_embeddings)).detach()
-            token = {"mask": literal.tokenizer.mask_token_id, "pad": literal.tokenizer.pad_token_id}.get(name)
+            token = {
+                "mask": literal.tokenizer.mask_token_id,
+                "pad": literal.tokenizer.pad_token_id,
+            }.get(name)
             expected = (
-                whole.mean(0) if name == "mean" else torch.zeros_like(whole[0]) if name == "zero" else whole[token]
+                whole.mean(0)
+                if name == "mean"
+                else torch.zeros_like(whole[0])
+                if name == "zero"
+                else whole[token]
             )
             here = free & (encoding.segment == stream)
             np.testing.assert_allclose(rows[here], expected.expand(int(here.sum()), -1), atol=1e-12)
@@ -93,7 +102,9 @@ def test_a_text_as_baseline():
     assert found.diagnostics["baseline"] == "text:the town"
     same = explained(model, TEXT, f"integrated_gradients(baseline={'text:' + TEXT!r}, steps=3)")
     assert not same.scores.any()  # a text against itself
-    cut = explained(model, "the town", "integrated_gradients(baseline='text:a dull story with actors', steps=3)")
+    cut = explained(
+        model, "the town", "integrated_gradients(baseline='text:a dull story with actors', steps=3)"
+    )
     assert any("of which only the first" in note for note in cut.notes)
 
 
@@ -102,11 +113,18 @@ def test_zero_makes_rmsnorm_jump_and_the_note_says_so():
     model = tiny_model("llama", "causal")
     gaps = []
     for steps in (16, 64, 256):
-        found = explained(model, TEXT, f"integrated_gradients(baseline=zero, moved=all, steps={steps})")
+        found = explained(
+            model, TEXT, f"integrated_gradients(baseline=zero, moved=all, steps={steps})"
+        )
         gaps.append(found.diagnostics["completeness_gap"])
     assert min(gaps) > 0.01
-    assert any(note.startswith("The scores miss what they should add up to") for note in found.notes)
-    assert explained(model, TEXT, "integrated_gradients(steps=256)").diagnostics["completeness_gap"] < 0.01
+    assert any(
+        note.startswith("The scores miss what they should add up to") for note in found.notes
+    )
+    assert (
+        explained(model, TEXT, "integrated_gradients(steps=256)").diagnostics["completeness_gap"]
+        < 0.01
+    )
 
 
 def test_notes_about_cancelling_and_unsettled_paths():

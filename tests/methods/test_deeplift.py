@@ -56,10 +56,14 @@ def test_rescale_is_complete_on_every_family(family, task):
         ((_, trace),) = model.trace([encoding], [aimed], want=frozenset({"gradients"}))
         order = torch.randperm(len(encoding), generator=torch.Generator().manual_seed(0))
         pair = torch.stack([trace.embeddings, trace.embeddings[order]])
-        ((_, found),) = model.trace([encoding], [aimed], want=frozenset(), rules=RESCALE, embeddings=[pair])
+        ((_, found),) = model.trace(
+            [encoding], [aimed], want=frozenset(), rules=RESCALE, embeddings=[pair]
+        )
         assert not found.strange
         assert abs(found.value - trace.value) < 1e-9
-        assert abs(float(found.relevance.sum()) - found.cuts[0]) < 1e-9 * max(1.0, float(found.relevance.abs().sum()))
+        assert abs(float(found.relevance.sum()) - found.cuts[0]) < 1e-9 * max(
+            1.0, float(found.relevance.abs().sum())
+        )
 
 
 def test_deeplift(model):

@@ -69,14 +69,18 @@ def test_a_method_that_fails_on_one_text_goes_on_with_others(model, monkeypatch)
         return plain(self, model, batch)
 
     monkeypatch.setattr(GAE, "__call__", sometimes)
-    with pytest.raises(MethodFailed, match="gae fails on this text with BertForSequenceClassification"):
+    with pytest.raises(
+        MethodFailed, match="gae fails on this text with BertForSequenceClassification"
+    ):
         raison.explain(model, TEXT, "gae")
     assert raison.explain(model, "A dull story.", "gae").method == "gae"
 
 
 def test_a_model_that_fails_on_a_text_is_told_as_that(model, monkeypatch):
     monkeypatch.setattr(model, "predict", fail)
-    with pytest.raises(ModelError, match=r"BertForSequenceClassification fails on this text \(IndexError"):
+    with pytest.raises(
+        ModelError, match=r"BertForSequenceClassification fails on this text \(IndexError"
+    ):
         raison.explain(model, TEXT)
 
 
@@ -169,7 +173,10 @@ class Letters(Method):
         if self.wrong == "raises":
             return [batch.units[0].nonsense]
         extra = ["more"] if self.wrong == "longer" else []
-        return [Answer(np.array([float(len(name)) for name in [*units.names, *extra]])) for units in batch.units]
+        return [
+            Answer(np.array([float(len(name)) for name in [*units.names, *extra]]))
+            for units in batch.units
+        ]
 
 
 def test_mistakes_of_a_method_from_elsewhere_are_told_as_its_own():

@@ -23,7 +23,9 @@ def precise(request):
         yield
 
 
-@pytest.mark.parametrize(("family", "task"), [("bert", "classification"), ("gpt2", "causal"), ("t5", "seq2seq")])
+@pytest.mark.parametrize(
+    ("family", "task"), [("bert", "classification"), ("gpt2", "causal"), ("t5", "seq2seq")]
+)
 def test_expected_gradients_of_one_baseline_are_integrated_gradients(family, task):
     model = tiny_model(family, task)
     exact = explained(model, OTHER, "integrated_gradients(steps=300)")
@@ -31,7 +33,10 @@ def test_expected_gradients_of_one_baseline_are_integrated_gradients(family, tas
     error = np.array(found.parts["standard_error"])[found.units.of >= 0]
     assert (np.abs(found.scores - exact.scores) <= 4 * error + 1e-9).all()
     assert np.linalg.norm(found.scores - exact.scores) < 0.15 * np.linalg.norm(exact.scores)
-    assert np.abs(found.diagnostics["total"] - exact.scores.sum()) <= 4 * found.diagnostics["total_standard_error"]
+    assert (
+        np.abs(found.diagnostics["total"] - exact.scores.sum())
+        <= 4 * found.diagnostics["total_standard_error"]
+    )
 
 
 def test_the_standard_error_is_one():
@@ -55,7 +60,9 @@ def test_margins_of_differences_of_neighbours_cover_95_percent():
     """A variance from differences of neighbours has fewer degrees of freedom than one from deviations."""
     for count in (2, 4, 8, 50):
         draws = np.random.default_rng(0).normal(size=(count, 20_000))
-        within = np.abs(draws.mean(0)) <= margin(standard_error(draws), degrees_of_differences(count))
+        within = np.abs(draws.mean(0)) <= margin(
+            standard_error(draws), degrees_of_differences(count)
+        )
         assert 0.945 < within.mean() < 0.975
 
 
@@ -77,9 +84,14 @@ def test_one_noisy_copy_has_no_margin():
 def test_several_baselines_are_drawn_equally_often():
     model = tiny_model("bert", "classification")
     _, linear = linear_model()
-    parts = [explained(linear, TEXT, f"gradient_shap(samples=8, baselines={name})").scores for name in ("mask", "mean")]
+    parts = [
+        explained(linear, TEXT, f"gradient_shap(samples=8, baselines={name})").scores
+        for name in ("mask", "mean")
+    ]
     both = explained(linear, TEXT, "gradient_shap(samples=8, baselines=('mask', 'mean'))")
-    np.testing.assert_allclose(both.scores, np.mean(parts, 0), atol=1e-12)  # exact where G does not depend on α
+    np.testing.assert_allclose(
+        both.scores, np.mean(parts, 0), atol=1e-12
+    )  # exact where G does not depend on α
     assert both.diagnostics["baseline"] == "mask, mean"
     default = explained(model, TEXT, "gradient_shap(samples=3)")
     assert default.diagnostics["baseline"] == "words"

@@ -14,10 +14,19 @@ from raison.methods.head_masks import corrupt_mask, head_masks, head_strengths, 
 def test_thresholds_kinds_and_top(statistics):
     synt, pos = head_masks(statistics)
     assert np.argwhere(synt).tolist() == [[0, 2]] and np.argwhere(pos).tolist() == [[0, 0], [0, 3]]
-    assert np.argwhere(head_masks(statistics, syntactic=0.05, positional=0.86)[1]).tolist() == [[0, 0]]
+    assert np.argwhere(head_masks(statistics, syntactic=0.05, positional=0.86)[1]).tolist() == [
+        [0, 0]
+    ]
     only, none = head_masks(statistics, "synt", top=2)
     assert not none.any() and only.sum(1).tolist() == [2, 2, 2]
-    assert np.argwhere(only).tolist() == [[0, 0], [0, 2], [1, 0], [1, 1], [2, 0], [2, 1]]  # ties: the first
+    assert np.argwhere(only).tolist() == [
+        [0, 0],
+        [0, 2],
+        [1, 0],
+        [1, 1],
+        [2, 0],
+        [2, 1],
+    ]  # ties: the first
     none, only = head_masks(statistics, "pos", top=1)
     assert not none.any() and np.argwhere(only).tolist() == [[0, 0], [0, 3], [1, 1], [2, 2]]
     both = head_masks(statistics, top=9)
@@ -34,7 +43,13 @@ def test_what_was_not_measured_is_never_chosen(statistics):
 
 
 def test_masks_refuse_nonsense(statistics):
-    for wrong in ({"kinds": "all"}, {"top": -1}, {"top": 1.5}, {"syntactic": -0.1}, {"positional": 80}):
+    for wrong in (
+        {"kinds": "all"},
+        {"top": -1},
+        {"top": 1.5},
+        {"syntactic": -0.1},
+        {"positional": 80},
+    ):
         with pytest.raises(InputError):
             head_masks(statistics, **wrong)
     short = {**statistics.data, "alpha": {"nsubj": [[0.1]], "obj": [[0.1, 0.2]]}}

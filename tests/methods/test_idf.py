@@ -34,12 +34,14 @@ def test_the_shipped_table():
     counts = artifact.data["counts"]
     assert len(counts) == 5000 and SHIPPED.stat().st_size < 100_000
     assert all(
-        word == entry(word) == word.lower() and 0 < n <= artifact.data["documents"] for word, n in counts.items()
+        word == entry(word) == word.lower() and 0 < n <= artifact.data["documents"]
+        for word, n in counts.items()
     )
     found = raison.explain(model_of("classifier"), "The lobster's film is a Zyzzyva", "idf")
     documents = artifact.data["documents"]
     expected = [
-        math.log((1 + documents) / (1 + counts.get(w, 0))) for w in ("the", "lobster", "film", "is", "a", "zyzzyva")
+        math.log((1 + documents) / (1 + counts.get(w, 0)))
+        for w in ("the", "lobster", "film", "is", "a", "zyzzyva")
     ]
     np.testing.assert_allclose(found.scores, expected)
     assert found.artifacts == {"idf": artifact.content()}
@@ -49,17 +51,23 @@ def test_the_shipped_table():
 def test_idf_of_units_of_every_size():
     model = model_of("classifier")
     text = "A dull storyteller. Good actors"
-    of = {word: raison.explain(model, text, "idf").scores[i] for i, word in enumerate(text.replace(".", " .").split())}
+    of = {
+        word: raison.explain(model, text, "idf").scores[i]
+        for i, word in enumerate(text.replace(".", " .").split())
+    }
     tokens = raison.explain(model, text, "idf", units="token")
     assert len(tokens.units) > len(of)
     for name, span, score in zip(tokens.tokens, tokens.units.spans, tokens.scores, strict=True):
         whole = next(text[a:b] for a, b in split_words(text) if a <= span[1] < b)
-        assert name.lower() in whole.lower() and abs(score - of[whole]) < 1e-12  # a part of a word counts as the word
+        assert (
+            name.lower() in whole.lower() and abs(score - of[whole]) < 1e-12
+        )  # a part of a word counts as the word
     pair = raison.explain(model, raison.Example(text, "The actors"), "idf")
     assert abs(pair.scores[-1] - of["actors"]) < 1e-12
     sentence = raison.explain(model, text, "idf", units="sentence")
     inside = tokens.scores[
-        : len(tokens.scores) - (np.array([s[1] for s in tokens.units.spans]) > text.index(".")).sum()
+        : len(tokens.scores)
+        - (np.array([s[1] for s in tokens.units.spans]) > text.index(".")).sum()
     ]
     assert abs(sentence.scores[0] - inside.mean()) < 1e-12
 
@@ -67,7 +75,10 @@ def test_idf_of_units_of_every_size():
 def test_a_table_of_ones_own(tmp_path):
     table = fit_idf(["The film", "the FILM’s end", "the end, the end", "  "], corpus="three")
     assert table.data == {"documents": 3, "counts": {"the": 3, "end": 2, "film": 2, ",": 1}}
-    assert fit_idf(["the end", "the film", "a film"], largest=2).data["counts"] == {"film": 2, "the": 2}
+    assert fit_idf(["the end", "the film", "a film"], largest=2).data["counts"] == {
+        "film": 2,
+        "the": 2,
+    }
     table.save(tmp_path / "own.json")
     model = model_of("classifier")
     found = raison.explain(model, "The film ended", f"idf(table={str(tmp_path / 'own.json')!r})")
@@ -75,7 +86,11 @@ def test_a_table_of_ones_own(tmp_path):
     moved = tmp_path / "moved.json"
     (tmp_path / "own.json").rename(moved)
     again = raison.explain(model, "The film ended", f"idf(table={str(moved)!r})")
-    assert again.artifacts == found.artifacts != raison.explain(model, "The film ended", "idf").artifacts
+    assert (
+        again.artifacts
+        == found.artifacts
+        != raison.explain(model, "The film ended", "idf").artifacts
+    )
     for texts in ([], ["  "]):
         with pytest.raises(InputError, match="no words to count"):
             fit_idf(texts)
@@ -105,7 +120,12 @@ def test_a_missing_table_says_how_to_make_one():
 
 
 def command(*args):
-    return subprocess.run([sys.executable, "-m", "raison", *map(str, args)], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-m", "raison", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_the_command_fits_a_table(tmp_path):
@@ -120,7 +140,9 @@ def test_the_command_fits_a_table(tmp_path):
         tables.append(Artifact.open(out, "idf"))
     assert tables[0] == tables[1] and tables[0].data["counts"] == {"the": 2, "end": 1, "film": 1}
     assert tables[0].about["corpus"] == "texts.txt"
-    result = command("idf", "--data", tmp_path / "texts.txt", "--out", tmp_path / "few.json", "--words", 1)
+    result = command(
+        "idf", "--data", tmp_path / "texts.txt", "--out", tmp_path / "few.json", "--words", 1
+    )
     assert Artifact.open(tmp_path / "few.json", "idf").data["counts"] == {"the": 2}
 
 
@@ -145,7 +167,15 @@ def test_what_the_command_refuses(tmp_path, name, content, said):
 
 
 def test_names():
-    for name in ("occlusion", "kernel_shap", "lime", "shapley_sampling", "uniform", "position", "idf"):
+    for name in (
+        "occlusion",
+        "kernel_shap",
+        "lime",
+        "shapley_sampling",
+        "uniform",
+        "position",
+        "idf",
+    ):
         assert name in methods
     with pytest.raises(UnknownName, match="kernel_shap"):
         methods.build("kernelshap")

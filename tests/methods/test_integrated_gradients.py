@@ -65,10 +65,14 @@ def test_midpoints_one_by_one(family, task, text, how):
     assert not token_scores(found)[~free].any()
     told = found.diagnostics
     assert (told["baseline"], told["points"]) == ("mask", 7)
-    assert told["value"] == pytest.approx(value, abs=1e-8) and told["baseline_value"] == pytest.approx(start, abs=1e-8)
+    assert told["value"] == pytest.approx(value, abs=1e-8) and told[
+        "baseline_value"
+    ] == pytest.approx(start, abs=1e-8)
     assert told["completeness_error"] == pytest.approx(value - start - scores.sum(), abs=1e-7)
     difference = max(abs(value - start), np.abs(scores).sum() / 100)
-    assert told["completeness_gap"] == pytest.approx(abs(value - start - scores.sum()) / difference, rel=1e-4, abs=1e-9)
+    assert told["completeness_gap"] == pytest.approx(
+        abs(value - start - scores.sum()) / difference, rel=1e-4, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(("family", "task"), [("gpt2", "causal"), ("bert", "classification")])
@@ -79,7 +83,9 @@ def test_the_released_quadrature(family, task):
     found = explained(model, TEXT, spec)
     moved = found.target.scope(len(found.encoding))
     nothing = lambda table: torch.zeros(table.embedding_dim, dtype=torch.float64)  # noqa: E731
-    scores, *_ = literal.integrated(found.encoding, found.target, nothing, moved, np.arange(21) / 20)
+    scores, *_ = literal.integrated(
+        found.encoding, found.target, nothing, moved, np.arange(21) / 20
+    )
     np.testing.assert_allclose(token_scores(found), scores, atol=1e-9 * np.abs(scores).max())
     assert token_scores(found)[-1] != 0  # P0 moves the last token as well
     assert found.diagnostics["points"] == 21
@@ -92,9 +98,16 @@ def test_captum_agrees_on_integrated_gradients():
     found = explained(model, TEXT, "integrated_gradients(steps=20)", target=1)
     ids = torch.tensor(found.encoding.ids)[None]
     baseline = torch.where(torch.tensor(found.encoding.fixed)[None], ids, tokenizer.mask_token_id)
-    layer = captum.LayerIntegratedGradients(lambda i: hf(input_ids=i).logits, hf.bert.embeddings.word_embeddings)
+    layer = captum.LayerIntegratedGradients(
+        lambda i: hf(input_ids=i).logits, hf.bert.embeddings.word_embeddings
+    )
     expected, delta = layer.attribute(
-        ids, baselines=baseline, target=1, n_steps=20, method="riemann_middle", return_convergence_delta=True
+        ids,
+        baselines=baseline,
+        target=1,
+        n_steps=20,
+        method="riemann_middle",
+        return_convergence_delta=True,
     )
     expected = expected.sum(-1)[0].detach().numpy()
     assert np.abs(expected).max() > 0.1
@@ -115,7 +128,9 @@ def test_captum_agrees_on_smoothgrad_without_noise_and_on_expected_gradients():
     np.random.seed(0)  # captum draws its points on the line from numpy's global generator
     shap = captum.GradientShap(lambda e: hf(inputs_embeds=e).logits)
     full, none = embed(ids).detach(), embed(absent).detach()
-    runs = [shap.attribute(full, none, n_samples=60, target=1).sum(-1)[0].numpy() for _ in range(20)]
+    runs = [
+        shap.attribute(full, none, n_samples=60, target=1).sum(-1)[0].numpy() for _ in range(20)
+    ]
     free = ~found.encoding.fixed
     expected, theirs = np.mean(runs, 0)[free], np.std(runs, 0, ddof=1)[free] / np.sqrt(len(runs))
     error = np.hypot(np.array(found.parts["standard_error"])[free], theirs)
@@ -133,7 +148,9 @@ def test_scores_add_up(family, task):
     model = tiny_model(family, task)
     fine = explained(model, OTHER, "integrated_gradients(steps=400)")
     total = fine.diagnostics["value"] - fine.diagnostics["baseline_value"]
-    assert abs(fine.scores.sum() - total) <= 1e-2 * abs(total)  # random weights are rough, ReLU has kinks
+    assert abs(fine.scores.sum() - total) <= 1e-2 * abs(
+        total
+    )  # random weights are rough, ReLU has kinks
     found = explained(model, OTHER)
     told = found.diagnostics
     assert told["completeness_gap"] <= 0.01 and "notes" not in told
@@ -145,13 +162,15 @@ def test_a_hundred_midpoints_are_complete_on_a_toy_gpt2():
     """The reference quadrature is off by a share of 1/N, midpoints by far less (methods of P0, 1.8)."""
     model = tiny_model("gpt2", "causal")
     middle, both = (
-        explained(model, TEXT, f"integrated_gradients(steps=100, rule={rule})") for rule in ("midpoint", "reference")
+        explained(model, TEXT, f"integrated_gradients(steps=100, rule={rule})")
+        for rule in ("midpoint", "reference")
     )
     assert middle.diagnostics["completeness_gap"] < 1e-3 < both.diagnostics["completeness_gap"]
 
 
 @pytest.mark.parametrize(
-    "method", ["integrated_gradients(steps=1)", "integrated_gradients", "gradient_shap(baselines=mask)"]
+    "method",
+    ["integrated_gradients(steps=1)", "integrated_gradients", "gradient_shap(baselines=mask)"],
 )
 def test_a_linear_model_needs_one_step(method):
     hf, model = linear_model()
@@ -174,7 +193,9 @@ def test_an_irrelevant_word_gets_nothing():
     encoding = model.encode([raison.Example(TEXT)])[0]
     dead = int(encoding.ids[3])
     with torch.no_grad():  # one word gets the embedding of absence: it changes nothing
-        hf.bert.embeddings.word_embeddings.weight[dead] = hf.bert.embeddings.word_embeddings.weight[model.codec.mask_id]
+        hf.bert.embeddings.word_embeddings.weight[dead] = hf.bert.embeddings.word_embeddings.weight[
+            model.codec.mask_id
+        ]
     found = explained(model, TEXT)
     assert (token_scores(found)[found.encoding.ids == dead] == 0).all() and found.scores.any()
 
@@ -194,13 +215,18 @@ def test_adaptive_scores_do_not_depend_on_neighbours():
 def test_every_target_has_its_own_path():
     """Tokens behind a target and the row that it is read from stay where they are."""
     model = tiny_model("gpt2", "causal")
-    found = explained(model, "The old town lies on a hill", "integrated_gradients(steps=5)", target="all")
+    found = explained(
+        model, "The old town lies on a hill", "integrated_gradients(steps=5)", target="all"
+    )
     for one in found:
         free = one.target.free(one.encoding)
         assert not token_scores(one)[~free].any()
         if free.any():
             alone = explained(
-                model, "The old town lies on a hill", "integrated_gradients(steps=5)", target=one.target.positions[0]
+                model,
+                "The old town lies on a hill",
+                "integrated_gradients(steps=5)",
+                target=one.target.positions[0],
             )
             np.testing.assert_allclose(alone.scores, one.scores, atol=1e-10)
 
@@ -213,16 +239,28 @@ def test_every_target_has_its_own_path():
     [
         ("integrated_gradients(steps=0)", "steps is a whole number from 1 up, not 0."),
         ("integrated_gradients(steps=2.5)", "steps is a whole number from 1 up, not 2.5."),
-        ("integrated_gradients(baseline=maen)", "There is no baseline 'maen'. Did you mean 'mean'?"),
+        (
+            "integrated_gradients(baseline=maen)",
+            "There is no baseline 'maen'. Did you mean 'mean'?",
+        ),
         ("integrated_gradients(baseline='text: ')", "The text of the baseline is empty"),
-        ("integrated_gradients(rule=simpson, steps=3)", "rule is one of midpoint, reference, not 'simpson'."),
+        (
+            "integrated_gradients(rule=simpson, steps=3)",
+            "rule is one of midpoint, reference, not 'simpson'.",
+        ),
         ("integrated_gradients(rule=reference)", "The rule 'reference' needs a number of steps"),
-        ("integrated_gradients(tolerance=0)", "tolerance is a number above 0 and at most 1, not 0."),
+        (
+            "integrated_gradients(tolerance=0)",
+            "tolerance is a number above 0 and at most 1, not 0.",
+        ),
         ("integrated_gradients(most=3)", "most is a whole number from 9 up, not 3."),
         ("integrated_gradients(moved=some)", "moved is one of free, all, not 'some'."),
         ("smooth_grad(samples=0)", "samples is a whole number from 1 up, not 0."),
         ("smooth_grad(noise=-1)", "noise is a number from 0 up, not -1."),
-        ("smooth_grad(of=attention)", "of is one of gradient_norm, input_x_gradient, not 'attention'."),
+        (
+            "smooth_grad(of=attention)",
+            "of is one of gradient_norm, input_x_gradient, not 'attention'.",
+        ),
         ("gradient_shap(samples=1)", "samples is a whole number from 2 up, not 1."),
         ("gradient_shap(baselines=())", "baselines names at least one baseline"),
         ("gradient_shap(baselines=('mask', 'wrods'))", "There is no baseline 'wrods'."),
@@ -263,9 +301,15 @@ def test_adaptive_on_a_hundred_sentences(sentiment, data_dir, record_property):
     texts = sentences(data_dir, 100)
     found = raison.explain(sentiment, texts, "integrated_gradients")
     fine = raison.explain(sentiment, texts, "integrated_gradients(steps=500)")
-    apart = [np.linalg.norm(a.scores - b.scores) / np.linalg.norm(b.scores) for a, b in zip(found, fine, strict=True)]
+    apart = [
+        np.linalg.norm(a.scores - b.scores) / np.linalg.norm(b.scores)
+        for a, b in zip(found, fine, strict=True)
+    ]
     totals = [a.diagnostics["value"] - a.diagnostics["baseline_value"] for a in found]
-    gaps = [abs(a.diagnostics["completeness_error"] / total) for a, total in zip(found, totals, strict=True)]
+    gaps = [
+        abs(a.diagnostics["completeness_error"] / total)
+        for a, total in zip(found, totals, strict=True)
+    ]
     record_property("gaps, mean and largest", f"{np.mean(gaps):.4f}, {max(gaps):.4f}")
     record_property("from 500 steps, largest", f"{max(apart):.4f}")
     record_property("points, mean", f"{np.mean([a.diagnostics['points'] for a in found]):.1f}")
@@ -277,7 +321,11 @@ def test_a_baseline_at_which_the_gradient_is_not_finite_is_refused():
     for module in hf.modules():
         if hasattr(module, "variance_epsilon"):
             module.variance_epsilon = 0.0  # an RMS norm of zeros is then 0 / 0
-    with pytest.raises(InputError, match="not finite on the way from the baseline 'zero'.*steps=50"):
+    with pytest.raises(
+        InputError, match="not finite on the way from the baseline 'zero'.*steps=50"
+    ):
         raison.explain(load(hf, tokenizer), "the film is", "integrated_gradients(baseline=zero)")
-    found = raison.explain(load(hf, tokenizer), "the film is", "integrated_gradients(baseline=zero, steps=5)")
+    found = raison.explain(
+        load(hf, tokenizer), "the film is", "integrated_gradients(baseline=zero, steps=5)"
+    )
     assert np.isfinite(found.scores).all()

@@ -32,14 +32,19 @@ def test_sharing_changes_cost_but_no_score(monkeypatch, kind, method):
     literal = raison.explain(model, texts, method, units="token")
     for one, other in zip(shared, literal, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)
-        assert one.cost["forwards"] == other.cost["forwards"] and one.cost["tokens"] <= other.cost["tokens"]
+        assert (
+            one.cost["forwards"] == other.cost["forwards"]
+            and one.cost["tokens"] <= other.cost["tokens"]
+        )
         if kind != "writer" and method in ("leave_one_out", "occlusion"):
             assert one.cost["tokens"] < 0.65 * other.cost["tokens"]
 
 
 def test_what_is_worth_sharing():
     model = model_of("causal")
-    encoding = model.encode([raison.Example("The old town lies on a hill above the small river")])[0]
+    encoding = model.encode([raison.Example("The old town lies on a hill above the small river")])[
+        0
+    ]
     target = model.resolve_targets(encoding)[0][1]
     size = len(encoding)
     assert worth_sharing(Question(encoding, target, ~np.eye(size, dtype=bool)))
@@ -47,14 +52,18 @@ def test_what_is_worth_sharing():
     few[:, 0] = [True, False, True, False]
     assert not worth_sharing(Question(encoding, target, few))
     assert not worth_sharing(Question(encoding, target, np.ones((1, size), bool)))
-    literal = [tuple(np.flatnonzero((row | target.given(encoding)) & target.inputs(size))) for row in few]
+    literal = [
+        tuple(np.flatnonzero((row | target.given(encoding)) & target.inputs(size))) for row in few
+    ]
     nodes = {path[:end] for path in literal for end in range(1, len(path) + 1)}
     assert len(nodes) > 0.75 * sum(map(len, set(literal)))  # what the rule has counted
 
 
 def test_a_source_that_differs_shares_nothing():
     model = model_of("writer")
-    encoding, target = model.resolve_targets(model.encode([raison.Example("The old town lies")])[0])[0]
+    encoding, target = model.resolve_targets(
+        model.encode([raison.Example("The old town lies")])[0]
+    )[0]
     source = encoding.segment == 0
     removed = np.array([np.arange(len(encoding)) != t for t in np.flatnonzero(source)])
     assert not worth_sharing(Question(encoding, target, removed))

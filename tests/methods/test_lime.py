@@ -29,7 +29,9 @@ def precise(request):
 def test_lime_of_a_linear_function_is_shrunk_by_its_ridge_only():
     text = "a very good film and one lovely bad ending so"
     wanted = np.array([WEIGHTS.get(word, 0.0) for word in text.split()])
-    strong, weak = (raison.explain(raison.load(bag), text, f"lime(ridge={ridge})") for ridge in (1.0, 1e-9))
+    strong, weak = (
+        raison.explain(raison.load(bag), text, f"lime(ridge={ridge})") for ridge in (1.0, 1e-9)
+    )
     np.testing.assert_allclose(weak.scores, wanted, atol=1e-6)
     assert weak.diagnostics["fit"] > 1 - 1e-12 and 0 < 1 - strong.diagnostics["fit"] < 0.01
     assert (np.abs(strong.scores)[np.abs(wanted) > 1] < np.abs(wanted)[np.abs(wanted) > 1]).all()
@@ -103,7 +105,9 @@ class Ridge:
         x, y, w = (torch.cat(part) for part in zip(*data, strict=True))
         mean = (w[:, None] * x).sum(0) / w.sum()
         centred, rest = x - mean, y - (w * y).sum() / w.sum()
-        matrix = (centred * w[:, None]).T @ centred + self.penalty * torch.eye(x.shape[1], dtype=x.dtype)
+        matrix = (centred * w[:, None]).T @ centred + self.penalty * torch.eye(
+            x.shape[1], dtype=x.dtype
+        )
         self.coefficients = torch.linalg.solve(matrix, (centred * w[:, None]).T @ rest)
         return {}
 

@@ -91,14 +91,18 @@ def test_relevance_is_conserved_at_every_cut(family, task, masked):
         assert len(trace.cuts) >= 3
         if masked:
             for number, each in enumerate(trace.maps[:-1]):
-                assert not each.relevance[1 - number % 2].any()  # nothing is saved for a head that is left out
+                assert not each.relevance[
+                    1 - number % 2
+                ].any()  # nothing is saved for a head that is left out
     for trace, text in zip(traces, texts, strict=True):
         (single,) = cuts_of(model, ALPHA_BETA.through(chosen), [text])
         gap = float((trace.relevance - single.relevance).abs().max())
         assert gap <= 1e-9 * max(1.0, float(single.relevance.abs().max()))
 
 
-@pytest.mark.parametrize("rules", [ATTN_LRP, CP_LRP["identity", "half"]], ids=["attn_lrp", "cp_lrp"])
+@pytest.mark.parametrize(
+    "rules", [ATTN_LRP, CP_LRP["identity", "half"]], ids=["attn_lrp", "cp_lrp"]
+)
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen", "gemma"])
 def test_gradient_rules_conserve_where_there_are_no_biases(family, rules):
     """CP-LRP with identities gives the logit exactly; AttnLRP loses what the softmax's first-order step leaves out."""
@@ -130,7 +134,9 @@ def test_rules_that_do_not_conserve_say_so(name, why):
     rest = told["logit"] - told["relevance_sum"] - told["relevance_of_constants"]
     assert told["conservation_error"] == pytest.approx(abs(rest)) and abs(rest) > 0.01
     (note,) = explanation.notes
-    assert note.startswith("Of the logit ") and note.endswith(f"; the rule for {why} does not conserve the rest.")
+    assert note.startswith("Of the logit ") and note.endswith(
+        f"; the rule for {why} does not conserve the rest."
+    )
 
 
 def test_functions_without_a_rule_are_named():
@@ -160,17 +166,25 @@ def test_cp_lrp_of_gated_models_is_the_gradient_with_gates_as_told(gates):
 
     def mlp(self, x):
         gate, up = self.act_fn(self.gate_proj(x)), self.up_proj(x)
-        product = gate.detach() * up if gates == "constant" else (gate.detach() * up + gate * up.detach()) / 2
+        product = (
+            gate.detach() * up
+            if gates == "constant"
+            else (gate.detach() * up + gate * up.detach()) / 2
+        )
         return self.down_proj(product)
 
     def norm(self, x):
-        return self.weight * (x * (x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon).rsqrt().detach())
+        return self.weight * (
+            x * (x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon).rsqrt().detach()
+        )
 
     plain = torch.nn.functional.softmax
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(hf.model.layers[0].mlp), "forward", mlp)
         patch.setattr(type(hf.model.norm), "forward", norm)
-        patch.setattr(torch.nn.functional, "softmax", lambda *args, **kwargs: plain(*args, **kwargs).detach())
+        patch.setattr(
+            torch.nn.functional, "softmax", lambda *args, **kwargs: plain(*args, **kwargs).detach()
+        )
         ids = torch.from_numpy(encoding.ids.copy())[None]
         words = hf.get_input_embeddings()(ids).detach().requires_grad_()
         logit = hf(inputs_embeds=words).logits[0, -1, target.ids[0]]

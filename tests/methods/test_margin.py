@@ -33,9 +33,14 @@ def test_the_standard_error_is_the_error(method):
     found = [raison.explain(model, text, method, seed=seed) for seed in range(60)]
     errors = np.array([one.scores - exact.scores for one in found])
     stated = np.array([one.parts["standard_error"] for one in found])
-    assert all(one.diagnostics["sampling_error"] == max(one.parts["standard_error"]) > 0 for one in found)
+    assert all(
+        one.diagnostics["sampling_error"] == max(one.parts["standard_error"]) > 0 for one in found
+    )
     assert 0.7 < math.sqrt((errors**2).mean() / (stated**2).mean()) < 1.3
-    assert abs(errors.mean()) < 1e-9 and (np.abs(errors.mean(0)) < 5 * errors.std(0) / math.sqrt(60) + 1e-12).all()
+    assert (
+        abs(errors.mean()) < 1e-9
+        and (np.abs(errors.mean(0)) < 5 * errors.std(0) / math.sqrt(60) + 1e-12).all()
+    )
     assert (np.abs(errors) < 2 * stated).mean() > 0.85
 
 
@@ -87,7 +92,12 @@ def test_more_samples_err_less():
     for method, little, much in (("kernel_shap", "samples=60", "samples=960"),
                                  ("shapley_sampling", "permutations=3", "permutations=48")):  # fmt: skip
         few, many = (
-            np.mean([(raison.explain(model, text, f"{method}({n})", seed=s).scores - exact) ** 2 for s in range(8)])
+            np.mean(
+                [
+                    (raison.explain(model, text, f"{method}({n})", seed=s).scores - exact) ** 2
+                    for s in range(8)
+                ]
+            )
             for n in (little, much)
         )
         assert many < few / 6  # sixteen times the samples

@@ -86,7 +86,14 @@ def test_masked_lrp(model, tmp_path, masks, variant):
     path = some_heads(model, tmp_path, syntactic, positional)
     ours, found = scores(model, f'masked_lrp(heads="{path}", top=0, variant="{variant}")')
     theirs = literal.masked_lrp(
-        model.hf, ids, goal, syntactic=syntactic, positional=positional, variant=variant, **types, **value
+        model.hf,
+        ids,
+        goal,
+        syntactic=syntactic,
+        positional=positional,
+        variant=variant,
+        **types,
+        **value,
     )
     near(ours, theirs)
     assert found.artifacts["heads"] == Artifact.open(path, "heads").content()
@@ -98,7 +105,8 @@ def test_all_heads_are_no_mask(model, tmp_path):
     ones = np.ones((2, 2), bool)
     path = some_heads(model, tmp_path, ones, ~ones)
     np.testing.assert_array_equal(
-        scores(model, f'masked_lrp(heads="{path}", top=0)')[0], scores(model, "transformer_attribution")[0]
+        scores(model, f'masked_lrp(heads="{path}", top=0)')[0],
+        scores(model, "transformer_attribution")[0],
     )
 
 
@@ -109,7 +117,9 @@ def test_all_heads_are_no_mask(model, tmp_path):
 def test_masked_lrp_keeps_its_contract(name, tmp_path):
     """With a file of its own, since tiny models bring no heads along."""
     model = tiny_model("bert", "classification")
-    path = some_heads(model, tmp_path, np.array([[1, 0], [0, 0]], bool), np.array([[0, 0], [0, 1]], bool))
+    path = some_heads(
+        model, tmp_path, np.array([[1, 0], [0, 0]], bool), np.array([[0, 0], [0, 1]], bool)
+    )
     for more in ("", ", random=1", ", corruption=0.5"):
         check_method(methods.build(f'masked_lrp(heads="{path}"{more})'), model)
 

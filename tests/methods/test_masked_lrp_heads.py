@@ -19,7 +19,9 @@ def test_heads_that_are_not_chosen_make_a_difference_where_all_rows_are_read(sen
     assert abs(some.scores - every.scores).max() > 0.01 * every.scores.max()
 
 
-@pytest.mark.parametrize("spec", ["masked_lrp(heads=5)", "masked_lrp(heads='')", "masked_lrp(random='no')"])
+@pytest.mark.parametrize(
+    "spec", ["masked_lrp(heads=5)", "masked_lrp(heads='')", "masked_lrp(random='no')"]
+)
 def test_parameters_of_masked_lrp_are_checked(spec):
     with pytest.raises(InputError):
         methods.build(spec)

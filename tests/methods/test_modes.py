@@ -11,7 +11,9 @@ from raison.testing import tiny_hf
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-@pytest.mark.parametrize("name", ["gae", "gradient_norm", "attention_last", "lrp", "deeplift", "value_zeroing", "lime"])
+@pytest.mark.parametrize(
+    "name", ["gae", "gradient_norm", "attention_last", "lrp", "deeplift", "value_zeroing", "lime"]
+)
 def test_gradients_do_not_depend_on_the_mode_of_the_caller(mode, name):
     hf, tokenizer = tiny_hf("bert", "classification")
     with mode():

@@ -33,7 +33,9 @@ def test_occlusion_by_loops():
                 if start % stride == 0 and unit in covered:
                     drops.append(everything - worth([u for u in range(size) if u not in covered]))
             expected.append(np.mean(drops))
-        found = raison.explain(model, batch.encodings[0].texts[0], f"occlusion(window={window}, stride={stride})")
+        found = raison.explain(
+            model, batch.encodings[0].texts[0], f"occlusion(window={window}, stride={stride})"
+        )
         np.testing.assert_allclose(found.scores, expected, atol=1e-9)
 
 
@@ -45,6 +47,8 @@ def test_windows_stay_in_their_text():
     _, units, worth = questioned(model, pair, target_spec=TargetSpec(target=1))
     assert [span[0] for span in units.spans] == [0, 0, 0, 1, 1, 1]
     everything = worth(range(6))
-    drop = {gone: everything - worth(set(range(6)) - set(gone)) for gone in ((2,), (1, 2), (3,), (3, 4))}
+    drop = {
+        gone: everything - worth(set(range(6)) - set(gone)) for gone in ((2,), (1, 2), (3,), (3, 4))
+    }
     assert abs(found.scores[2] - (drop[2,] + drop[1, 2]) / 2) < 1e-9
     assert abs(found.scores[3] - (drop[3,] + drop[3, 4]) / 2) < 1e-9

@@ -50,10 +50,14 @@ def test_equal_steps_by_definition():
     value, slope, _ = step(0.3, 0.2)
     parts = lambda a: np.stack([slope(a), np.cos(5 * a)], 1)  # noqa: E731
     found, asked = run(quadrature.midpoint(10), value, parts)
-    np.testing.assert_allclose(found.scores, sum(parts(np.array([(k + 0.5) / 10]))[0] for k in range(10)) / 10)
+    np.testing.assert_allclose(
+        found.scores, sum(parts(np.array([(k + 0.5) / 10]))[0] for k in range(10)) / 10
+    )
     assert (found.start, found.end, found.places, asked) == (value(0.0), value(1.0), 10, [12])
     found, asked = run(quadrature.reference(10), value, parts)
-    np.testing.assert_allclose(found.scores, sum(parts(np.array([k / 10]))[0] for k in range(11)) / 11)
+    np.testing.assert_allclose(
+        found.scores, sum(parts(np.array([k / 10]))[0] for k in range(11)) / 11
+    )
     assert (found.places, asked) == (11, [11])
 
 
@@ -67,7 +71,9 @@ def test_adaptive_finds_bells_wherever_they_are(place, width):
     assert np.linalg.norm(found.scores - rise * shares) <= 0.01 * np.linalg.norm(rise * shares)
     assert found.places == sum(asked) <= 60
     if width <= 0.01:  # equal steps need many more: the bell falls between them
-        coarse, _ = run(quadrature.midpoint(found.places), value, lambda a: slope(a)[:, None] * shares)
+        coarse, _ = run(
+            quadrature.midpoint(found.places), value, lambda a: slope(a)[:, None] * shares
+        )
         assert coarse.gap > 2 * found.gap
 
 
@@ -79,7 +85,9 @@ def test_adaptive_sees_what_the_sum_hides():
     expected = np.array([1 + rise, 1 - rise])
     assert np.linalg.norm(found.scores - expected) <= 0.01 * np.linalg.norm(expected)
     blind, _ = run(quadrature.midpoint(9), lambda a: 2 * np.asarray(a), parts)
-    assert blind.gap < 1e-12 and np.linalg.norm(blind.scores - expected) > 0.01  # a small gap alone proves nothing
+    assert (
+        blind.gap < 1e-12 and np.linalg.norm(blind.scores - expected) > 0.01
+    )  # a small gap alone proves nothing
 
 
 def test_adaptive_is_tighter_when_asked_and_admits_defeat():
@@ -91,7 +99,9 @@ def test_adaptive_is_tighter_when_asked_and_admits_defeat():
         places.append(found.places)
     assert places == sorted(places) and places[0] < places[-1]
     rough = lambda a: 50 * np.cos(300 * np.asarray(a) ** 2)  # noqa: E731
-    found, asked = run(quadrature.adaptive(0.01, most=40), lambda a: np.asarray(a), lambda a: rough(a)[:, None])
+    found, asked = run(
+        quadrature.adaptive(0.01, most=40), lambda a: np.asarray(a), lambda a: rough(a)[:, None]
+    )
     assert not found.settled and sum(asked) == found.places == 40
 
 
@@ -111,5 +121,7 @@ def test_a_gap_is_measured_against_something():
     assert cancelling.scale == pytest.approx(0.1) and cancelling.gap == pytest.approx(1e-5)
     nothing = quadrature.Integral(np.zeros(2), 1.0, 1.0, 9)
     assert nothing.gap == 0.0
-    found, asked = run(quadrature.adaptive(0.01), lambda a: np.ones(len(a)), lambda a: np.zeros((len(a), 3)))
+    found, asked = run(
+        quadrature.adaptive(0.01), lambda a: np.ones(len(a)), lambda a: np.zeros((len(a), 3))
+    )
     assert found.settled and asked == [9] and not found.scores.any()

@@ -47,7 +47,9 @@ def first(found):
 def test_words_of_a_linear_function_get_their_weights(method):
     text = "a very good film and one lovely bad ending so"
     found = raison.explain(raison.load(bag), text, method)
-    np.testing.assert_allclose(found.scores, [WEIGHTS.get(word, 0.0) for word in text.split()], atol=1e-9)
+    np.testing.assert_allclose(
+        found.scores, [WEIGHTS.get(word, 0.0) for word in text.split()], atol=1e-9
+    )
     if "standard_error" in found.parts:  # nothing is left to chance: every draw agrees
         np.testing.assert_allclose(found.parts["standard_error"], 0, atol=1e-9)
 
@@ -59,10 +61,16 @@ def test_words_of_a_linear_function_get_their_weights(method):
 @pytest.mark.parametrize("method", ["kernel_shap(samples=90)", "shapley_sampling(permutations=2)"])
 def test_scores_add_up(kind, method):
     model = model_of(kind)
-    found = first(raison.explain(model, "The film is a lovely surprise, and nobody expected it", method))
+    found = first(
+        raison.explain(model, "The film is a lovely surprise, and nobody expected it", method)
+    )
     gain = found.diagnostics["value"] - found.diagnostics["empty"]
     assert abs(found.scores.sum() - gain) < 1e-9 * max(1, abs(gain))
-    whole = first(raison.explain(model, "The film is a lovely surprise, and nobody expected it", "leave_one_out"))
+    whole = first(
+        raison.explain(
+            model, "The film is a lovely surprise, and nobody expected it", "leave_one_out"
+        )
+    )
     assert abs(whole.diagnostics["value"] - found.diagnostics["value"]) < 1e-9
 
 
@@ -126,7 +134,9 @@ def test_a_text_of_one_unit(method):
         found = raison.explain(model, "good", method)
         drop = raison.explain(model, "good", "leave_one_out").scores
         assert found.scores.shape == (1,) and found.diagnostics["evaluations"] == 2
-        if method.startswith("lime"):  # the only other text is too far away to weigh much against the ridge
+        if method.startswith(
+            "lime"
+        ):  # the only other text is too far away to weigh much against the ridge
             assert 0 < found.scores[0] / drop[0] < 1
         else:
             np.testing.assert_allclose(found.scores, drop, atol=1e-9)
@@ -147,10 +157,13 @@ def test_units_of_every_size(method):
     model = model_of("classifier")
     text = "A dull story. Good actors, though! It is late."
     sizes = {
-        level: len(raison.explain(model, text, method, units=level).units) for level in ("token", "word", "sentence")
+        level: len(raison.explain(model, text, method, units=level).units)
+        for level in ("token", "word", "sentence")
     }
     assert sizes["token"] > sizes["word"] > sizes["sentence"] == 3
-    slots = raison.Example.from_template("Judge {title} by {words} now", title="the film", words="good actors")
+    slots = raison.Example.from_template(
+        "Judge {title} by {words} now", title="the film", words="good actors"
+    )
     found = raison.explain(model, slots, method, units="slot")
     assert found.tokens == ("title", "words")
     _, _, worth = questioned(model, slots, "slot")
@@ -174,10 +187,15 @@ def test_bad_parameters_are_one_sentence(spec):
 def test_other_removals():
     model = model_of("classifier")
     for method in REMOVERS:
-        by_mask, by_token = (raison.explain(model, TEXT, method, removal=r) for r in ("mask", "mask_token"))
+        by_mask, by_token = (
+            raison.explain(model, TEXT, method, removal=r) for r in ("mask", "mask_token")
+        )
         deleted = raison.explain(model, TEXT, method)
         np.testing.assert_allclose(by_mask.scores, deleted.scores, atol=1e-9)
-        assert np.abs(by_token.scores - deleted.scores).max() > 1e-3 and by_token.removal == "mask_token"
+        assert (
+            np.abs(by_token.scores - deleted.scores).max() > 1e-3
+            and by_token.removal == "mask_token"
+        )
 
 
 # -- real models -----------------------------------------------------------------------------------------------

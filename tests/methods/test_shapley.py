@@ -18,7 +18,15 @@ from raison.methods.kept_sets import evaluate_sets
 from raison.methods.kernel_shap import KernelShap
 from raison.methods.shapley_sampling import ShapleySampling
 from raison.testing.precision import Float64
-from tests.helpers.removed_units import KINDS, bag, model_of, questioned, shapley_values, tangled, vectors
+from tests.helpers.removed_units import (
+    KINDS,
+    bag,
+    model_of,
+    questioned,
+    shapley_values,
+    tangled,
+    vectors,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -41,14 +49,18 @@ def test_exact_shapley_values(kind):
     for method in (KernelShap(), ShapleySampling(200)):
         (found,) = method(model, batch)
         np.testing.assert_allclose(found.scores, expected, atol=1e-9)
-        assert (found.parts["standard_error"] == 0).all() and found.diagnostics["sampling_error"] == 0
+        assert (found.parts["standard_error"] == 0).all() and found.diagnostics[
+            "sampling_error"
+        ] == 0
         assert found.diagnostics["evaluations"] == 2 ** len(units)
 
 
 def test_shapley_sampling_walks_its_orders():
     """The mean over the orders it drew, each also backwards, one prefix after the other."""
     model = raison.load(tangled)
-    batch, units, worth = questioned(model, "some very good films have a bad and lovely end", "word")
+    batch, units, worth = questioned(
+        model, "some very good films have a bad and lovely end", "word"
+    )
     method, size = ShapleySampling(3), len(units)
     walk = method.walk(size, batch.generator(0))
     assert walk.ranks is not None
@@ -60,7 +72,9 @@ def test_shapley_sampling_walks_its_orders():
                 gains[number, unit] += (worth(way[: place + 1]) - worth(way[:place])) / 2
     (found,) = method(model, batch)
     np.testing.assert_allclose(found.scores, gains.mean(0), atol=1e-9)
-    np.testing.assert_allclose(found.parts["standard_error"], gains.std(0, ddof=1) / math.sqrt(3), atol=1e-9)
+    np.testing.assert_allclose(
+        found.parts["standard_error"], gains.std(0, ddof=1) / math.sqrt(3), atol=1e-9
+    )
 
 
 def test_many_orders_are_asked_about_in_parts(monkeypatch):
@@ -79,7 +93,9 @@ def test_many_orders_are_asked_about_in_parts(monkeypatch):
     (found,) = ShapleySampling(7)(model, batch)
     assert sizes == [4 * (len(units) + 1)] * 3 + [2 * (len(units) + 1)]
     np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-12)
-    np.testing.assert_allclose(found.parts["standard_error"], wanted.parts["standard_error"], atol=1e-12)
+    np.testing.assert_allclose(
+        found.parts["standard_error"], wanted.parts["standard_error"], atol=1e-12
+    )
     assert found.diagnostics["value"] == wanted.diagnostics["value"]
     assert found.diagnostics["empty"] == wanted.diagnostics["empty"]
 
@@ -114,7 +130,9 @@ def test_sets_of_kernel_shap(size, paired):
     whole = design.keep[: len(design.keep) - design.drawn]
     weight = {k: (size - 1) / (math.comb(size, k) * k * (size - k)) for k in range(1, size)}
     sizes = set(whole.sum(1).tolist())
-    assert {1, size - 1} <= sizes and sizes == {k for k in range(1, size) if min(k, size - k) <= len(sizes) / 2 + 0.5}
+    assert {1, size - 1} <= sizes and sizes == {
+        k for k in range(1, size) if min(k, size - k) <= len(sizes) / 2 + 0.5
+    }
     for kept, found in zip(whole, design.weight, strict=False):
         assert abs(found - weight[int(kept.sum())]) < 1e-12
     assert len(np.unique(whole, axis=0)) == len(whole) == sum(math.comb(size, k) for k in sizes)
@@ -126,7 +144,9 @@ def test_sets_of_kernel_shap(size, paired):
         drawn = design.keep[-design.drawn :]
         assert not sizes & set(drawn.sum(1).tolist())
         assert not paired or (drawn[::2] == ~drawn[1::2]).all()
-        assert len(np.unique(design.keep, axis=0)) >= 0.95 * samples  # what duplicates save is drawn anew
+        assert (
+            len(np.unique(design.keep, axis=0)) >= 0.95 * samples
+        )  # what duplicates save is drawn anew
 
 
 def test_drawn_sizes_follow_the_kernel():
@@ -150,7 +170,9 @@ def test_captum_agrees_exactly(kind):
     model = model_of(kind)
     batch, forward, ones = vectors(model, "The old town lies")
     ablated = captum.FeatureAblation(forward).attribute(ones)[0].numpy()
-    np.testing.assert_allclose(methods.build("leave_one_out")(model, batch)[0].scores, ablated, atol=1e-9)
+    np.testing.assert_allclose(
+        methods.build("leave_one_out")(model, batch)[0].scores, ablated, atol=1e-9
+    )
     exact = captum.ShapleyValues(forward).attribute(ones)[0].numpy()  # all orders
     for method in (KernelShap(), ShapleySampling(200)):
         np.testing.assert_allclose(method(model, batch)[0].scores, exact, atol=1e-9)
@@ -161,11 +183,17 @@ def test_captum_sampling_agrees_within_the_error():
     model = raison.load(tangled)
     batch, forward, ones = vectors(model, "some very good films have a bad and lovely end")
     torch.manual_seed(0)
-    theirs = captum.ShapleyValueSampling(forward).attribute(ones, n_samples=40, perturbations_per_eval=11)[0].numpy()
+    theirs = (
+        captum.ShapleyValueSampling(forward)
+        .attribute(ones, n_samples=40, perturbations_per_eval=11)[0]
+        .numpy()
+    )
     (ours,) = ShapleySampling(20)(model, batch)
     gap = np.abs(ours.scores - theirs)
     assert gap.max() > 1e-6  # they are two samples, not one
-    assert (gap < 5 * 2 * ours.parts["standard_error"].max()).all()  # theirs has no reverses and errs more
+    assert (
+        gap < 5 * 2 * ours.parts["standard_error"].max()
+    ).all()  # theirs has no reverses and errs more
     (kernel,) = KernelShap(200)(model, batch)
     assert (np.abs(kernel.scores - theirs) < 5 * 2 * ours.parts["standard_error"].max()).all()
 
@@ -174,9 +202,20 @@ def test_captum_sampling_agrees_within_the_error():
 
 
 def test_too_few_samples_are_refused():
-    with pytest.raises(InputError, match=r"20 samples are too few to tell 10 units apart: use .*samples=40"):
-        raison.explain(raison.load(bag), "some very good films have a bad and lovely end", "kernel_shap(samples=20)")
-    assert raison.explain(raison.load(bag), "a good film", "kernel_shap(samples=6)").diagnostics["evaluations"] == 8
+    with pytest.raises(
+        InputError, match=r"20 samples are too few to tell 10 units apart: use .*samples=40"
+    ):
+        raison.explain(
+            raison.load(bag),
+            "some very good films have a bad and lovely end",
+            "kernel_shap(samples=20)",
+        )
+    assert (
+        raison.explain(raison.load(bag), "a good film", "kernel_shap(samples=6)").diagnostics[
+            "evaluations"
+        ]
+        == 8
+    )
 
 
 # -- real models -----------------------------------------------------------------------------------------------

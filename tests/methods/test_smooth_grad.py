@@ -23,7 +23,9 @@ def precise(request):
 
 
 @pytest.mark.parametrize("base", ["gradient_norm", "input_x_gradient"])
-@pytest.mark.parametrize(("family", "task"), [("bert", "classification"), ("t5", "seq2seq"), ("gpt2", "causal")])
+@pytest.mark.parametrize(
+    ("family", "task"), [("bert", "classification"), ("t5", "seq2seq"), ("gpt2", "causal")]
+)
 def test_smoothgrad_without_noise_is_the_map_itself(base, family, task):
     model = tiny_model(family, task)
     found = explained(model, TEXT, f"smooth_grad(noise=0, of={base})")
@@ -47,15 +49,21 @@ def test_smoothgrad_copy_by_copy(base, family, task):
     seeds = Batch([encoding], [target], [], seed=3).generator(0).integers(2**63, size=5)
     maps = []
     for seed in seeds:
-        drawn = torch.from_numpy(np.random.default_rng(seed).standard_normal((len(encoding), everything.shape[1])))
+        drawn = torch.from_numpy(
+            np.random.default_rng(seed).standard_normal((len(encoding), everything.shape[1]))
+        )
         noisy = [rows + sigma * drawn[index] for rows, index in zip(own, streams, strict=True)]
         _, gradient = literal.slope(encoding, target, noisy)
         scores = np.zeros(len(encoding))
         for index, rows, slope in zip(streams, noisy, gradient, strict=True):
-            scores[index] = slope.norm(dim=-1) if base == "gradient_norm" else (slope * rows).sum(-1)
+            scores[index] = (
+                slope.norm(dim=-1) if base == "gradient_norm" else (slope * rows).sum(-1)
+            )
         maps.append(scores)
     np.testing.assert_allclose(token_scores(found), np.mean(maps, 0), rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(found.parts["standard_error"], np.std(maps, 0, ddof=1) / np.sqrt(5), atol=1e-9)
+    np.testing.assert_allclose(
+        found.parts["standard_error"], np.std(maps, 0, ddof=1) / np.sqrt(5), atol=1e-9
+    )
     other = explained(model, OTHER, f"smooth_grad(samples=5, of={base})", seed=4)
     assert not np.allclose(other.scores, found.scores)
 
@@ -65,6 +73,7 @@ def test_smoothgrad_of_a_token_ignores_what_follows():
     model = tiny_model("gpt2", "causal")
     words = "The old town lies on a hill"
     inside, alone = (
-        explained(model, text, "smooth_grad(samples=3)", target=3).diagnostics["sigma"] for text in (words, words[:16])
+        explained(model, text, "smooth_grad(samples=3)", target=3).diagnostics["sigma"]
+        for text in (words, words[:16])
     )
     assert inside == alone

@@ -35,9 +35,13 @@ def test_attcat_of_an_encoder_that_is_deeper_than_its_decoder():
     (prepared,) = model.runner.prepare(plan)
     inputs = prepared.inputs
     with torch.no_grad():
-        states = model.hf.get_encoder()(inputs["input_ids"], inputs["attention_mask"]).last_hidden_state[0]
+        states = model.hf.get_encoder()(
+            inputs["input_ids"], inputs["attention_mask"]
+        ).last_hidden_state[0]
     np.testing.assert_allclose(trace.hidden[-1][source], states, atol=1e-5)
-    assert np.isfinite(raison.explain(model, "The film is lovely", "attcat", target=" good").scores).all()
+    assert np.isfinite(
+        raison.explain(model, "The film is lovely", "attcat", target=" good").scores
+    ).all()
 
 
 def test_a_window_longer_than_the_text_is_the_text():
@@ -51,7 +55,9 @@ WRITTEN = ("cam", "gradcam", "attcat", "value_weighted_attention", "alti", "valu
 
 
 @pytest.mark.parametrize("method", WRITTEN)
-@pytest.mark.parametrize("family, task", [("llama", "causal"), ("gpt2", "causal"), ("t5", "seq2seq")])
+@pytest.mark.parametrize(
+    "family, task", [("llama", "causal"), ("gpt2", "causal"), ("t5", "seq2seq")]
+)
 def test_maps_of_a_written_token_end_before_it(family, task, method):
     """Targets of one text share a pass, as long as the last of them needs: no mean may run over the rows behind."""
     model = tiny_model(family, task)
@@ -60,7 +66,9 @@ def test_maps_of_a_written_token_end_before_it(family, task, method):
     assert len(every) > 5  # so that some stand behind those that are looked at
     for number in (2, 4):
         one = every[number]
-        place = one.target.positions[0] if task == "causal" else number  # of what an encoder-decoder writes
+        place = (
+            one.target.positions[0] if task == "causal" else number
+        )  # of what an encoder-decoder writes
         other = raison.explain(model, text, method, target=place, units="token")
         assert (one.target.ids, one.target.positions) == (other.target.ids, other.target.positions)
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-4, atol=1e-7)

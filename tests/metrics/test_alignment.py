@@ -25,7 +25,10 @@ FOUND = {(0, 0), (1, 1), (3, 3), (0, 3)}
 
 
 def random_links(generator, count=6):
-    return {(int(i), int(j)) for i, j in generator.integers(0, 4, (int(generator.integers(0, count)), 2))}
+    return {
+        (int(i), int(j))
+        for i, j in generator.integers(0, 4, (int(generator.integers(0, count)), 2))
+    }
 
 
 def test_error_rate_by_hand():
@@ -81,7 +84,9 @@ def test_error_rate_per_word_is_too_high():
         per_word = aer_per_word(a, s, p)
         if per_word and (a or s):
             assert per_word[0] >= float(aer(a, s, p)) - 1e-12
-            assert per_word[0] == pytest.approx(1 - (len(a & (p - s)) + len(a & s)) / (len(a) + len(s)))
+            assert per_word[0] == pytest.approx(
+                1 - (len(a & (p - s)) + len(a & s)) / (len(a) + len(s))
+            )
 
 
 def test_links():
@@ -102,7 +107,9 @@ def test_links_are_scikit_learns():
             [c in s for c in cells], [c in a for c in cells], average="binary"
         )
         found = link_scores(a, s)
-        np.testing.assert_allclose([float(found[n]) for n in ("precision", "recall", "f1")], [p, r, f])
+        np.testing.assert_allclose(
+            [float(found[n]) for n in ("precision", "recall", "f1")], [p, r, f]
+        )
 
 
 def test_iou_of_words():
@@ -113,14 +120,18 @@ def test_iou_of_words():
 
 def test_top_1():
     gold = SURE | POSSIBLE
-    assert top_1_of_words({0: 0, 1: 0, 3: 3}, gold) == Share(2, 4)  # word 1 is wrong, word 2 has none
+    assert top_1_of_words({0: 0, 1: 0, 3: 3}, gold) == Share(
+        2, 4
+    )  # word 1 is wrong, word 2 has none
     assert top_1_of_words({0: 0, 9: 9}, {(0, 0)}) == Share(1, 1)  # word 9 has no gold
 
 
 def test_top_1_of_subwords_grows():
     """Word 3 has three subwords: miss, hit, miss; P0 counts 0, 1, 1. Word 0 has one: hit."""
     assert top_1_of_subwords({0: [0], 3: [0, 2, 0]}, SURE) == Share(3, 4)
-    assert top_1_of_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_words({0: 0, 1: 1, 3: 2}, SURE)
+    assert top_1_of_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_words(
+        {0: 0, 1: 1, 3: 2}, SURE
+    )
 
 
 # -- crossovers ---------------------------------------------------------------------------------------------
@@ -149,7 +160,10 @@ def test_crossovers_literally():
     for _ in range(200):
         index = int(generator.integers(0, 7))
         source = np.flatnonzero(generator.random(10) < 0.5)
-        target = [*np.flatnonzero(generator.random(index) < 0.5), index]  # the token before stands at `index`
+        target = [
+            *np.flatnonzero(generator.random(index) < 0.5),
+            index,
+        ]  # the token before stands at `index`
         found = crossover(source.tolist(), [int(j) for j in target], index=index, **PAIR)
         if index < 3:
             assert found == Crossover(sum(1 for i in source if 4 <= i < 9), None)

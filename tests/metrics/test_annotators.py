@@ -50,7 +50,12 @@ def test_fleiss_literally(generator):
     for _ in range(20):
         raters, tokens, k = (int(generator.integers(2, 6)) for _ in range(3))
         labels = generator.integers(0, k, (raters, tokens))
-        same = [labels[i, t] == labels[j, t] for t in range(tokens) for i in range(raters) for j in range(i)]
+        same = [
+            labels[i, t] == labels[j, t]
+            for t in range(tokens)
+            for i in range(raters)
+            for j in range(i)
+        ]
         chance = sum((labels == c).mean() ** 2 for c in range(k))
         if chance < 1:
             assert fleiss_kappa(labels) == pytest.approx((np.mean(same) - chance) / (1 - chance))

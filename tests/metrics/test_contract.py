@@ -53,7 +53,10 @@ def test_constant_transformer():
         hf.classifier.weight.zero_()
     example = Example(TEXT, gold=(Span(4, 8),))
     # as many draws as it takes; what they cost is not the point here
-    few = {"max_sensitivity": "max_sensitivity(samples=1)", "randomisation": "randomisation(levels=1)"}
+    few = {
+        "max_sensitivity": "max_sensitivity(samples=1)",
+        "randomisation": "randomisation(levels=1)",
+    }
     chosen = build(*(few.get(name, name) for name in metrics))
     shared: dict = {}
     subjects = [
@@ -63,7 +66,13 @@ def test_constant_transformer():
     for row in measure(model, subjects, chosen):
         assert_finite(row)
         found = {key: value for each in row for key, value in each.items()}
-        assert found["comprehensiveness"] == found["sufficiency"] == found["aopc"] == found["lodds"] == 0
+        assert (
+            found["comprehensiveness"]
+            == found["sufficiency"]
+            == found["aopc"]
+            == found["lodds"]
+            == 0
+        )
         assert found["decision_flip"] == 1 and found["decision_flip_first"] == 0
         assert found["loo_correlation"] == 0 and found["infidelity"] == 0
         assert found["normalised_sufficiency"] == found["soft_sufficiency"] == 1
@@ -73,7 +82,9 @@ def test_constant_transformer():
 def assert_finite(row):
     for each in row:
         for key, value in each.items():
-            assert np.isfinite(np.asarray(float(value) if isinstance(value, (Share, AveragedF1)) else value)).all(), key
+            assert np.isfinite(
+                np.asarray(float(value) if isinstance(value, (Share, AveragedF1)) else value)
+            ).all(), key
 
 
 @pytest.mark.parametrize("name", list(metrics))
@@ -97,7 +108,9 @@ def test_contract(name):
             assert key.curve == (np.ndim(value) == 1)
             assert key.curve == key.name.endswith("_curve")
             number = float(value) if key.pooled else value
-            assert np.isfinite(number).all() or "gold" in chosen.needs  # what has no gold may be undefined
+            assert (
+                np.isfinite(number).all() or "gold" in chosen.needs
+            )  # what has no gold may be undefined
             limits = key.range_for(probabilities=True)  # a classifier gives probabilities
             assert limits.low <= np.min(number) and np.max(number) <= limits.high, key
     curves = {key.name: {np.shape(each[key.name]) for each in found} for key in chosen.curve_keys()}
@@ -125,10 +138,26 @@ def test_specs(name):
 @pytest.mark.parametrize(
     "spec",
     [
-        *(f"{name}(steps={value})" for name in ("aopc", "lodds", "deletion", "insertion") for value in (0, -1, 1.5)),
-        *(f"{name}(samples={value})" for name in ("infidelity", *SOFT, "max_sensitivity") for value in (0, 2.5)),
-        *(f"{name}(shares={value})" for name in ("comprehensiveness", "sufficiency") for value in ("()", "(0,)", "2")),
-        *(f"{name}(shares={value})" for name in ("comprehensiveness", "sufficiency") for value in ("(1.5,)", "(-.1,)")),
+        *(
+            f"{name}(steps={value})"
+            for name in ("aopc", "lodds", "deletion", "insertion")
+            for value in (0, -1, 1.5)
+        ),
+        *(
+            f"{name}(samples={value})"
+            for name in ("infidelity", *SOFT, "max_sensitivity")
+            for value in (0, 2.5)
+        ),
+        *(
+            f"{name}(shares={value})"
+            for name in ("comprehensiveness", "sufficiency")
+            for value in ("()", "(0,)", "2")
+        ),
+        *(
+            f"{name}(shares={value})"
+            for name in ("comprehensiveness", "sufficiency")
+            for value in ("(1.5,)", "(-.1,)")
+        ),
         "max_sensitivity(radius=0)",
         "max_sensitivity(radius=-1)",
         "randomisation(levels=0)",

@@ -55,13 +55,27 @@ class Transparent(Function):
         for i, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
             assert target.ids == (0,) and target.output == "log_prob"
             weights = [WEIGHTS[WORDS.index(word)] for word in encoding.tokens]
-            rows = torch.tensor(weights)[:, None].expand(-1, self.width) / self.width if embeddings is None else None
+            rows = (
+                torch.tensor(weights)[:, None].expand(-1, self.width) / self.width
+                if embeddings is None
+                else None
+            )
             rows = embeddings[i] if rows is None else rows
-            yield i, Trace(encoding, target, float(-np.logaddexp(0, -(BIAS + float(rows.sum())))), embeddings=rows)
+            yield (
+                i,
+                Trace(
+                    encoding,
+                    target,
+                    float(-np.logaddexp(0, -(BIAS + float(rows.sum())))),
+                    embeddings=rows,
+                ),
+            )
 
 
 DIRECTED = [
-    name for name in metrics if metrics[name].keys[0].direction is not None and "again" not in metrics[name].needs
+    name
+    for name in metrics
+    if metrics[name].keys[0].direction is not None and "again" not in metrics[name].needs
 ]
 
 
@@ -80,11 +94,14 @@ def test_direction(name):
     random = np.random.default_rng(0)
     tried = [WEIGHTS, -WEIGHTS, *random.normal(size=(40, len(WORDS)))]
     subjects = [
-        Subject(scored(model, text, scores, target=0), example, model, gold_share=BEST / len(WORDS)) for scores in tried
+        Subject(scored(model, text, scores, target=0), example, model, gold_share=BEST / len(WORDS))
+        for scores in tried
     ]
     found = measure(model, subjects, [chosen])
     key = chosen.keys[0]
-    oracle, reverse, *chance = [float(each[0][key.name]) * (1 if key.direction == "higher" else -1) for each in found]
+    oracle, reverse, *chance = [
+        float(each[0][key.name]) * (1 if key.direction == "higher" else -1) for each in found
+    ]
     assert oracle > np.mean(chance) > reverse
     if "gold" not in chosen.needs and name not in SOFT:  # for a sum, no other scores can do better
         assert oracle >= max(chance)
@@ -94,15 +111,23 @@ def test_closed_form():
     """A sum: what each number must be, by hand."""
     model = raison.load(additive)
     text = " ".join(WORDS)
-    right = numbers(model, scored(model, text, WEIGHTS, target=0), [n for n in LITERAL if n != "lodds"])
+    right = numbers(
+        model, scored(model, text, WEIGHTS, target=0), [n for n in LITERAL if n != "lodds"]
+    )
     assert right["loo_correlation"] == pytest.approx(1) and right["monotonicity"] == 1
     assert right["monotone_steps"] == pytest.approx(6 / 12)  # the positive weights
-    assert right["completeness_gap"] < 1e-12 and right["infidelity"] < 1e-12 and right["raw_infidelity"] < 1e-12
+    assert (
+        right["completeness_gap"] < 1e-12
+        and right["infidelity"] < 1e-12
+        and right["raw_infidelity"] < 1e-12
+    )
     assert right["decision_flip"] == pytest.approx(1 / 12) and right["decision_flip_first"] == 1
     first = [WEIGHTS[:k].sum() for k in (1, 1, 2, 3, 6)]  # ⌈q·12⌉ of q = 1, 5, 10, 20, 50 %
     assert right["comprehensiveness"] == pytest.approx(np.mean(first))
     assert right["sufficiency"] == pytest.approx(np.mean(WEIGHTS.sum() - np.array(first)))
-    wrong = numbers(model, scored(model, text, -WEIGHTS, target=0), [n for n in LITERAL if n != "lodds"])
+    wrong = numbers(
+        model, scored(model, text, -WEIGHTS, target=0), [n for n in LITERAL if n != "lodds"]
+    )
     assert wrong["loo_correlation"] == pytest.approx(-1) and wrong["monotonicity"] == 0
     assert wrong["completeness_gap"] == pytest.approx(1) and wrong["decision_flip_first"] == 0
     sets = sets_of(scored(model, text, WEIGHTS, target=0), model, "infidelity")
@@ -125,7 +150,10 @@ def test_normalised_sufficiency_has_the_other_direction():
     """Plain sufficiency is a loss; its normalised form is what survives."""
     model = raison.load(additive)
     text = " ".join(WORDS)
-    right, wrong = (numbers(model, scored(model, text, sign * WEIGHTS, target=0), ["sufficiency"]) for sign in (1, -1))
+    right, wrong = (
+        numbers(model, scored(model, text, sign * WEIGHTS, target=0), ["sufficiency"])
+        for sign in (1, -1)
+    )
     assert right["sufficiency"] < wrong["sufficiency"]
     assert right["normalised_sufficiency"] > wrong["normalised_sufficiency"]
 
@@ -149,7 +177,9 @@ def test_numbers_without_a_unit_do_not_depend_on_the_scale(power):
 def test_rounding_does_not_break_ties():
     """Five words of weight 0.1 and five of 0.2: their effects are two numbers, though sums of them are rounded."""
     words = dict(zip("a b c d e f g h i j".split(), [0.1, 0.2] * 5, strict=True))
-    model = raison.load(lambda texts: [[sum(words[word] for word in text.split()), 0.0] for text in texts])
+    model = raison.load(
+        lambda texts: [[sum(words[word] for word in text.split()), 0.0] for text in texts]
+    )
     explanation = scored(model, " ".join(words), np.array(list(words.values())), target=0)
     found = numbers(model, explanation, ["loo_correlation", "monotonicity"])
     assert found["loo_correlation"] == pytest.approx(1)

@@ -28,7 +28,14 @@ pytestmark = pytest.mark.usefixtures("precise")
 def test_curves_begin_and_end_alike(family):
     """Everything removed is the same for all methods; deletion goes from p(x) to p(nothing), insertion back."""
     model = tiny(family)
-    names = ["uniform", "random", "position", "leave_one_out", "input_x_gradient", "attention_rollout"]
+    names = [
+        "uniform",
+        "random",
+        "position",
+        "leave_one_out",
+        "input_x_gradient",
+        "attention_rollout",
+    ]
     for removal in ("delete", "mask_token"):
         explanations = [raison.explain(model, TEXT, name) for name in names]
         world = world_of(family, explanations[0], removal)

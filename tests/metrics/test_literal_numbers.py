@@ -30,7 +30,9 @@ def assert_literal(family, explanation, removal="delete", samples=16):
     wanted = expected(world, explanation, model, samples)
     assert set(found) == set(wanted)
     for key, value in wanted.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-9, atol=1e-9 * abs(world.p(world.units)), err_msg=key)
+        np.testing.assert_allclose(
+            found[key], value, rtol=1e-9, atol=1e-9 * abs(world.p(world.units)), err_msg=key
+        )
 
 
 # -- 1. every number by another route ----------------------------------------------------------------------
@@ -44,7 +46,9 @@ def test_literal(family, units, removal):
     model = tiny(family)
     assert removal in model.removals
     assert_literal(family, scored(model, TEXT, 3, units=units), removal)
-    enough = "drop(nats=0.05)" if family == "bert" else "argmax"  # this classifier needs no word for its first choice
+    enough = (
+        "drop(nats=0.05)" if family == "bert" else "argmax"
+    )  # this classifier needs no word for its first choice
     rationale = raison.rationalize(model, TEXT, units=units, removal=removal, sufficient=enough)
     assert 0 < rationale.selected.sum() < len(rationale.units)
     assert_literal(family, rationale, removal)

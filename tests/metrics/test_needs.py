@@ -41,7 +41,9 @@ def test_needs_gold(name):
         assert_sentence(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in metrics if metrics[name].needs & {"probability", "gradients"}])
+@pytest.mark.parametrize(
+    "name", [name for name in metrics if metrics[name].needs & {"probability", "gradients"}]
+)
 def test_functions_have_no_probabilities_and_no_inside(name):
     model = raison.load(additive)
     with pytest.raises(Unsupported, match=name) as caught:
@@ -58,14 +60,19 @@ def test_regressions_have_no_probabilities():
         assert_sentence(caught.value)
     found = numbers(model, explanation, ["completeness_gap", "aopc"])
     whole, nothing = (float(model.score([q])[0].value[0, 0]) for q in ends(explanation))
-    assert found["aopc_curve"][-1] == pytest.approx(whole - nothing, abs=1e-9)  # of what it predicts
+    assert found["aopc_curve"][-1] == pytest.approx(
+        whole - nothing, abs=1e-9
+    )  # of what it predicts
 
 
 def ends(explanation):
     from raison.models.protocol import Question
 
     given = explanation.target.given(explanation.encoding)
-    return [Question(explanation.encoding, explanation.target, keep[None]) for keep in (given | True, given)]
+    return [
+        Question(explanation.encoding, explanation.target, keep[None])
+        for keep in (given | True, given)
+    ]
 
 
 @pytest.mark.parametrize("name", SANITY)

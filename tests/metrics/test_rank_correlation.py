@@ -38,7 +38,9 @@ def test_kendall_is_scipys(generator):
         for n in (2, 3, 17, 400):
             x, y = generator.integers(0, top, (2, n)).astype(float)
             if kendall_defined(x, y):
-                assert kendall_tau(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
+                assert kendall_tau(x, y) == pytest.approx(
+                    stats.kendalltau(x, y).statistic, abs=1e-12
+                )
             else:
                 assert math.isnan(stats.kendalltau(x, y).statistic)
     x, y = generator.normal(size=(2, 2500))  # more than one piece of the table of pairs

@@ -38,14 +38,18 @@ def test_company_does_not_matter():
     model.budget = Budget(tokens=1)
     subjects = [replace(each, model=model) for each in measured_subjects()[1:5]]
     few = {name: f"{name}(samples=2)" for name in ("infidelity", *SOFT)}
-    chosen = [m for m in build(*(few.get(name, name) for name in metrics)) if "again" not in m.needs]
+    chosen = [
+        m for m in build(*(few.get(name, name) for name in metrics)) if "again" not in m.needs
+    ]
     together = measure(model, subjects, chosen)
     for row, one in zip(together, subjects, strict=True):
         for i, metric in enumerate(chosen):
             assert same(row[i], measure(model, [one], [metric])[0][0])
     assert all(
         same(row[i], other[-1 - i])
-        for row, other in zip(together, measure(model, subjects[::-1], chosen[::-1])[::-1], strict=True)
+        for row, other in zip(
+            together, measure(model, subjects[::-1], chosen[::-1])[::-1], strict=True
+        )
         for i in range(len(chosen))
     )
 
@@ -68,17 +72,23 @@ def test_company_of_the_same_text_in_a_template_does_not_matter(family):
 def test_company_of_a_function_does_not_matter():
     model = raison.load(additive)
     texts = [" ".join(WORDS), " ".join(WORDS[::2]), " ".join(WORDS)]
-    subjects = [Subject(scored(model, text, seed, target=0), model=model) for seed, text in enumerate(texts)]
+    subjects = [
+        Subject(scored(model, text, seed, target=0), model=model) for seed, text in enumerate(texts)
+    ]
     chosen = [m for m in build(*metrics) if m.needs == {"score"}]
     together = measure(model, subjects, chosen)
     for row, one in zip(together, subjects, strict=True):
-        assert all(same(row[i], measure(model, [one], [metric])[0][0]) for i, metric in enumerate(chosen))
+        assert all(
+            same(row[i], measure(model, [one], [metric])[0][0]) for i, metric in enumerate(chosen)
+        )
 
 
 @pytest.mark.parametrize("family", WORLDS)
 def test_batches_change_the_last_digits_at_most(family):
     model = tiny(family)
-    subjects = [Subject(raison.explain(model, text, "leave_one_out"), model=model) for text in TEXTS]
+    subjects = [
+        Subject(raison.explain(model, text, "leave_one_out"), model=model) for text in TEXTS
+    ]
     chosen = build(*LITERAL)
     together = measure(model, subjects, chosen)
     for row, one in zip(together, subjects, strict=True):
@@ -99,7 +109,9 @@ def test_one_call_for_everything(family, monkeypatch):
         return answer(questions, **how)
 
     names = ("leave_one_out", "random", "uniform")
-    subjects = [Subject(raison.explain(model, text, name), model=model) for text in TEXTS for name in names]
+    subjects = [
+        Subject(raison.explain(model, text, name), model=model) for text in TEXTS for name in names
+    ]
     answer = model.score
     monkeypatch.setattr(model, "score", score)
     measure(model, subjects, build(*LITERAL))

@@ -43,14 +43,20 @@ def test_methods_that_look(family):
     model = tiny(family)
     before = state_of(model)
     for method in ("input_x_gradient", "leave_one_out"):
-        names = ["max_sensitivity(radius=0.0002)", "max_sensitivity(radius=0.0001)", "randomisation(levels=2)"]
+        names = [
+            "max_sensitivity(radius=0.0002)",
+            "max_sensitivity(radius=0.0001)",
+            "randomisation(levels=2)",
+        ]
         double, once, mixed = measure(model, [subject(model, TEXT, method)], build(*names))[0]
         assert 0 < once["max_sensitivity"] < 0.1
         assert double["max_sensitivity"] / once["max_sensitivity"] == pytest.approx(2, rel=0.05)
         assert -1 <= mixed["randomisation"] < 0.95
         assert mixed["randomisation_curve"][-1] == mixed["randomisation"]
         again = measure(model, [subject(model, TEXT, method)], build(*names))[0]
-        assert all(same(one, other) for one, other in zip((double, once, mixed), again, strict=True))
+        assert all(
+            same(one, other) for one, other in zip((double, once, mixed), again, strict=True)
+        )
     assert state_of(model) == before
 
 
@@ -77,14 +83,23 @@ def test_literal_max_sensitivity(family):
     ids = sorted({int(number) for number in one.explanation.encoding.ids})
     table = model.hf.get_input_embeddings().weight.detach()
     size = math.sqrt(mean_square(table[ids]))
-    moves = torch.stack([other.hf.get_input_embeddings().weight.detach() - table for other, _ in seen])  # [n v d]
+    moves = torch.stack(
+        [other.hf.get_input_embeddings().weight.detach() - table for other, _ in seen]
+    )  # [n v d]
     rest = [number for number in range(len(table)) if number not in ids]
     assert (moves[:, rest] == 0).all() and (moves[:, ids] != 0).all()
     assert 0.09 * size < moves.abs().max() <= 0.1 * size * (1 + 1e-9)
-    assert mean_square(moves[:, ids]) == pytest.approx((0.1 * size) ** 2 / 3, rel=0.1)  # uniform in ±0.1
-    inside = {name: weight for name, weight in model.hf.named_parameters() if weight.shape != table.shape}
+    assert mean_square(moves[:, ids]) == pytest.approx(
+        (0.1 * size) ** 2 / 3, rel=0.1
+    )  # uniform in ±0.1
+    inside = {
+        name: weight for name, weight in model.hf.named_parameters() if weight.shape != table.shape
+    }
     for other, _ in seen:
-        assert all(torch.equal(dict(other.hf.named_parameters())[name], weight) for name, weight in inside.items())
+        assert all(
+            torch.equal(dict(other.hf.named_parameters())[name], weight)
+            for name, weight in inside.items()
+        )
 
 
 def mean_square(tensor):
@@ -103,15 +118,21 @@ def test_literal_randomisation(family):
     changed = []
     for other, _ in seen:
         names = set()
-        for (name, old), (same_name, new) in zip(model.hf.named_parameters(), other.hf.named_parameters(), strict=True):
-            assert name == same_name and torch.equal(old.flatten().sort().values, new.flatten().sort().values)
+        for (name, old), (same_name, new) in zip(
+            model.hf.named_parameters(), other.hf.named_parameters(), strict=True
+        ):
+            assert name == same_name and torch.equal(
+                old.flatten().sort().values, new.flatten().sort().values
+            )
             if not torch.equal(old, new):
                 names.add(name)
         changed.append(names)
     varied = {name for name, weight in model.hf.named_parameters() if len(weight.unique()) > 1}
     upper, whole = changed
     assert whole == varied and upper < whole
-    blocks = [{part for name in names for part in name.split(".") if part.isdigit()} for names in changed]
+    blocks = [
+        {part for name in names for part in name.split(".") if part.isdigit()} for names in changed
+    ]
     assert blocks == [{"1"}, {"0", "1"}]  # of two blocks the last comes first
     assert not any("embed" in name or "wte" in name or "wpe" in name for name in upper)
 
@@ -121,7 +142,9 @@ def test_a_cache_shared_by_subjects_changes_nothing():
     shared: dict = {}
     texts = TEXTS[:2]
     chosen = build("randomisation(levels=2)", "max_sensitivity(samples=2)")
-    together = measure(model, [subject(model, text, "gradient_norm", cache=shared) for text in texts], chosen)
+    together = measure(
+        model, [subject(model, text, "gradient_norm", cache=shared) for text in texts], chosen
+    )
     for text, row in zip(texts, together, strict=True):
         alone = measure(model, [subject(model, text, "gradient_norm")], chosen)[0]
         assert all(same(one, other) for one, other in zip(row, alone, strict=True))

@@ -38,7 +38,9 @@ def test_literal_soft(family, text, target, units):
         found = numbers(model, explanation, SOFT)
         draws = Subject(explanation, model=model).generator("soft")
         wanted = literal.soft(world_of(family, explanation, "delete"), explanation, draws, 8)
-        assert 0 < wanted["soft_sufficiency"] < 1 and 0 < wanted["soft_comprehensiveness"] < 1  # nothing trivial
+        assert (
+            0 < wanted["soft_sufficiency"] < 1 and 0 < wanted["soft_comprehensiveness"] < 1
+        )  # nothing trivial
         for key, value in wanted.items():
             assert abs(found[key] - value) < 1e-9, key
 
@@ -47,7 +49,9 @@ def test_shuffled_weights_forget():
     """With all weights shuffled, a gradient says something else: beaten by no control (which stays at 1)."""
     model = tiny("bert")
     found = [
-        measure(model, [subject(model, text, "input_x_gradient")], build("randomisation"))[0][0]["randomisation"]
+        measure(model, [subject(model, text, "input_x_gradient")], build("randomisation"))[0][0][
+            "randomisation"
+        ]
         for text in TEXTS
     ]
     assert np.mean(found) < 0.7

@@ -29,7 +29,11 @@ def drop(folder, chosen):
     file = folder / "model.safetensors"
     tensors = load_file(file)
     lost = [name for name in tensors if chosen(name)]
-    save_file({name: tensor for name, tensor in tensors.items() if name not in lost}, file, {"format": "pt"})
+    save_file(
+        {name: tensor for name, tensor in tensors.items() if name not in lost},
+        file,
+        {"format": "pt"},
+    )
     return lost
 
 
@@ -41,7 +45,9 @@ def test_a_checkpoint_without_a_block_is_refused_in_every_family(family, task, t
         raison.load(folder)
 
 
-@pytest.mark.parametrize(("family", "task"), [(f, t) for f, t in PAIRS if t in ("classification", "tagging", "qa")])
+@pytest.mark.parametrize(
+    ("family", "task"), [(f, t) for f, t in PAIRS if t in ("classification", "tagging", "qa")]
+)
 def test_a_checkpoint_without_its_head_is_refused_in_every_family(family, task, tmp_path):
     model, folder = save(tmp_path, family, task)
     prefix = model.base_model_prefix + "."
@@ -54,7 +60,9 @@ def test_a_checkpoint_without_its_head_is_refused_in_every_family(family, task, 
 def test_a_checkpoint_without_embeddings_or_without_anything_is_refused(tmp_path):
     _, folder = save(tmp_path / "a")
     drop(folder, lambda name: "word_embeddings" in name)
-    with pytest.raises(ModelError, match=r"lack 1 of its weights \(bert.embeddings.word_embeddings.weight\)"):
+    with pytest.raises(
+        ModelError, match=r"lack 1 of its weights \(bert.embeddings.word_embeddings.weight\)"
+    ):
         raison.load(folder)
     _, folder = save(tmp_path / "b")
     save_file({"other": torch.zeros(1)}, folder / "model.safetensors", {"format": "pt"})
@@ -67,7 +75,10 @@ def test_the_command_line_says_which_weights_are_missing(tmp_path):
     drop(folder, lambda name: name.startswith("classifier."))
     result = cli_server.run(("explain", "A plain text.", "-m", str(folder)), b"", timeout=120)
     assert (result.returncode, result.stdout) == (1, b"")
-    assert b"give no trained head (classifier.weight, classifier.bias), so its answers would be random" in result.stderr
+    assert (
+        b"give no trained head (classifier.weight, classifier.bias), so its answers would be random"
+        in result.stderr
+    )
 
 
 def test_weights_that_another_one_gives_are_not_missing(tmp_path):
@@ -81,7 +92,9 @@ def test_an_encoder_alone_is_no_classifier(tmp_path):
     """config.json names a head, the weights are those of the encoder as it was pretrained."""
     model, folder = save(tmp_path)
     model.bert.save_pretrained(folder)
-    config = json.loads((folder / "config.json").read_text()) | {"architectures": ["BertForSequenceClassification"]}
+    config = json.loads((folder / "config.json").read_text()) | {
+        "architectures": ["BertForSequenceClassification"]
+    }
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match="no trained head"):
         raison.load(folder)
@@ -93,7 +106,11 @@ def test_an_encoder_alone_is_no_classifier(tmp_path):
 def save_adapter(folder, base, **options):
     peft = pytest.importorskip("peft")
     model, _ = tiny_hf("bert", "classification", double=False)
-    wanted = {"r": 2, "target_modules": ["query", "value"], "modules_to_save": ["classifier"]} | options
+    wanted = {
+        "r": 2,
+        "target_modules": ["query", "value"],
+        "modules_to_save": ["classifier"],
+    } | options
     wrapped = peft.get_peft_model(model, peft.LoraConfig(**wanted))
     wrapped.save_pretrained(folder)
     config = folder / "adapter_config.json"
@@ -120,7 +137,10 @@ def test_an_adapter_does_not_mend_other_losses_of_its_base(tmp_path):
 @pytest.mark.parametrize(
     ("lost", "told"),
     [
-        ("layer.1.attention.self.value", "holds no change of bert.encoder.layer.1.attention.self.value"),
+        (
+            "layer.1.attention.self.value",
+            "holds no change of bert.encoder.layer.1.attention.self.value",
+        ),
         ("classifier.bias", "holds no tensor of classifier.bias"),
         ("classifier", "holds no tensor of classifier.weight"),
     ],
@@ -152,7 +172,13 @@ def write_gguf(path, lost=()):
     gguf = pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     random = np.random.default_rng(0)
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁abcdefghijklmnopqrstuvwxyzT."]
+    pieces = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        *"▁abcdefghijklmnopqrstuvwxyzT.",
+    ]
     kinds = [2, 3, 3, *[6] * 256, *[1] * (len(pieces) - 259)]  # unknown, control, byte, normal
     file = gguf.GGUFWriter(path, "llama")
     file.add_context_length(64)
@@ -171,7 +197,11 @@ def write_gguf(path, lost=()):
     file.add_bos_token_id(1)
     file.add_eos_token_id(2)
     file.add_unk_token_id(0)
-    shapes = {"token_embd": (len(pieces), WIDTH), "output": (len(pieces), WIDTH), "output_norm": (WIDTH,)}
+    shapes = {
+        "token_embd": (len(pieces), WIDTH),
+        "output": (len(pieces), WIDTH),
+        "output_norm": (WIDTH,),
+    }
     block = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), (WIDTH, WIDTH))
     block |= {"ffn_gate": (INNER, WIDTH), "ffn_up": (INNER, WIDTH), "ffn_down": (WIDTH, INNER)}
     block |= {"attn_norm": (WIDTH,), "ffn_norm": (WIDTH,)}
@@ -190,7 +220,9 @@ def test_a_gguf_file_without_a_tensor_is_refused(tmp_path):
     write_gguf(tmp_path / "whole.gguf")
     assert raison.load(tmp_path / "whole.gguf").task == "causal"
     write_gguf(tmp_path / "cut.gguf", lost=("blk.1.attn_q",))
-    with pytest.raises(ModelError, match=r"'cut' lack 1 of its weights \(model.layers.1.self_attn.q_proj.weight\)"):
+    with pytest.raises(
+        ModelError, match=r"'cut' lack 1 of its weights \(model.layers.1.self_attn.q_proj.weight\)"
+    ):
         raison.load(tmp_path / "cut.gguf")
 
 
@@ -244,7 +276,9 @@ def test_an_index_that_the_config_names_is_looked_into(tmp_path):
     (folder / "model.safetensors.index.json").rename(folder / "other.safetensors.index.json")
     (folder / "model.safetensors").write_bytes(whole)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"transformers_weights": "other.safetensors.index.json"}))
+    (folder / "config.json").write_text(
+        json.dumps(config | {"transformers_weights": "other.safetensors.index.json"})
+    )
     with pytest.raises(ModelError, match="names a pickled file"):
         raison.load(folder)
 

@@ -16,7 +16,17 @@ from raison.core.units import group
 from raison.models.axis import axis_of
 from raison.models.codec import Codec, align
 from raison.testing.tiny import tiny_model, tiny_tokenizer
-from tests.helpers.token_units import FRAGMENTS, HARD, KINDS, ORDINARY, anything, check_units, encode, fuzz, valid
+from tests.helpers.token_units import (
+    FRAGMENTS,
+    HARD,
+    KINDS,
+    ORDINARY,
+    anything,
+    check_units,
+    encode,
+    fuzz,
+    valid,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +51,14 @@ def test_offsets_slice_the_text_to_the_surface(models, kind):
                 continue
             if kind == "wordpiece":
                 plain = unicodedata.normalize("NFD", behind.lower())  # the normalizer drops accents
-                assert piece.removeprefix("##") == "".join(c for c in plain if unicodedata.category(c) != "Mn")
+                assert piece.removeprefix("##") == "".join(
+                    c for c in plain if unicodedata.category(c) != "Mn"
+                )
             elif kind == "bytes":
                 spelled = tokenizer.decode([int(encoding.ids[t])])
-                assert spelled == behind or ("�" in spelled and behind.startswith(spelled.replace("�", "")))
+                assert spelled == behind or (
+                    "�" in spelled and behind.startswith(spelled.replace("�", ""))
+                )
             elif not piece.startswith("<0x"):
                 spelled = piece.replace("▁", " ")
                 # the mark that the tokenizer puts before the text has no character of its own
@@ -58,7 +72,12 @@ def test_offsets_cover_the_text(models, kind):
         encoding = encode(models, kind, text)
         if encoding.truncated:
             continue
-        covered = {i for a, b in zip(encoding.start, encoding.end, strict=True) if a >= 0 for i in range(a, b)}
+        covered = {
+            i
+            for a, b in zip(encoding.start, encoding.end, strict=True)
+            if a >= 0
+            for i in range(a, b)
+        }
         assert all(i in covered or char.isspace() for i, char in enumerate(text))
 
 
@@ -95,7 +114,10 @@ def test_align_by_hand(names, text, expected):
 
 
 @fuzz
-@given(anything, st.lists(st.sampled_from(["▁", "<unk>", "a", "▁a", "漢", "é", "...", "5", "한"]), max_size=12))
+@given(
+    anything,
+    st.lists(st.sampled_from(["▁", "<unk>", "a", "▁a", "漢", "é", "...", "5", "한"]), max_size=12),
+)
 def test_align_is_in_order_whatever_the_pieces_say(text, names):
     spans = align(names, text, {"<unk>"})
     assert len(spans) == len(names)
@@ -103,7 +125,9 @@ def test_align_is_in_order_whatever_the_pieces_say(text, names):
 
 
 @fuzz
-@given(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=12).map("".join), st.integers(1, 4))
+@given(
+    st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=12).map("".join), st.integers(1, 4)
+)
 def test_align_finds_pieces_that_spell_the_text(text, width):
     """Cut the normalized text anywhere: each piece lies where its letters came from."""
     spelled = "".join(unicodedata.normalize("NFKC", text).split())
@@ -159,7 +183,12 @@ def tokenizer_named(name):
 def encoded(codec, text, pair=None):
     """The axis of a text, as an adapter without a limit makes it."""
     whole = SimpleNamespace(codec=codec, surplus=lambda size, truncate: 0)
-    return axis_of(whole, Example(text, pair), ("text",) if pair is None else ("first", "second"), truncate=False)
+    return axis_of(
+        whole,
+        Example(text, pair),
+        ("text",) if pair is None else ("first", "second"),
+        truncate=False,
+    )
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
@@ -174,17 +203,29 @@ def test_real_tokenizers_keep_the_rules(real, name, text):
     codec = real(name)
     encoding = encoded(codec, text)
     seen = encoding.start >= 0
-    in_order(list(zip(encoding.start[seen].tolist(), encoding.end[seen].tolist(), strict=True)), text)
+    in_order(
+        list(zip(encoding.start[seen].tolist(), encoding.end[seen].tolist(), strict=True)), text
+    )
     for level in ("token", "word", "sentence", "passage"):
         check_units(encoding, level)
     for t in np.flatnonzero(seen):
-        spelled = unicodedata.normalize("NFKC", codec.name(int(encoding.ids[t]))).strip().strip("▁").lower()
+        spelled = (
+            unicodedata.normalize("NFKC", codec.name(int(encoding.ids[t])))
+            .strip()
+            .strip("▁")
+            .lower()
+        )
         behind = unicodedata.normalize("NFKC", encoding.text_of(t)).strip().lower()
         if "�" in spelled or int(encoding.ids[t]) in codec.special_ids:
             assert len(behind) >= 1
         else:  # a piece within a ligature, or of letters whose accents were dropped, has more behind it
-            bare = "".join(c for c in unicodedata.normalize("NFD", behind) if not unicodedata.combining(c))
-            assert spelled.removeprefix("##") in behind or spelled.removeprefix("##") in bare, (spelled, behind)
+            bare = "".join(
+                c for c in unicodedata.normalize("NFD", behind) if not unicodedata.combining(c)
+            )
+            assert spelled.removeprefix("##") in behind or spelled.removeprefix("##") in bare, (
+                spelled,
+                behind,
+            )
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -197,7 +238,9 @@ def test_real_tokenizers_on_arbitrary_text(real, name):
         pieces = codec(text)
         seen = pieces.start >= 0
         assert (seen == ~pieces.special).all()
-        in_order(list(zip(pieces.start[seen].tolist(), pieces.end[seen].tolist(), strict=True)), text)
+        in_order(
+            list(zip(pieces.start[seen].tolist(), pieces.end[seen].tolist(), strict=True)), text
+        )
 
     check()
 

@@ -24,7 +24,16 @@ from tests.helpers.paths import ROOT
 
 WORDS = "the film is about a town and its people".split()
 MARKS = {"negative": ("dull", "bad"), "positive": ("lovely", "good")}
-PARTS = ["mixed", "explained", "spread", "measured", "rationalizer", "classifier", "compatibility", "audited"]
+PARTS = [
+    "mixed",
+    "explained",
+    "spread",
+    "measured",
+    "rationalizer",
+    "classifier",
+    "compatibility",
+    "audited",
+]
 FEW = "few" in sys.argv
 KINDS = (("bert", "classification"), ("llama", "causal"), ("marian", "seq2seq"))
 
@@ -44,21 +53,43 @@ def test_everything_on_another_device(part):
 def test_a_device_that_is_not_there(what, tmp_path):
     file = tmp_path / "texts.csv"
     file.write_text("text,label\n" + "".join(f"{e.text},{e.label}\n" for e in reviews(60)))
-    family = {"rationalizer": ("bert", "classification"), "compatibility": ("gpt2", "causal")}.get(what)
+    family = {"rationalizer": ("bert", "classification"), "compatibility": ("gpt2", "causal")}.get(
+        what
+    )
     if family is not None:
         for part in raison.testing.tiny_hf(*family, double=False):
             part.save_pretrained(tmp_path / "model")
     model = [] if family is None else ["-m", str(tmp_path / "model")]
-    command = [sys.executable, "-m", "raison", "train", what, *model, "--data", str(file), "--device", "moon"]
-    done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True)
-    assert done.returncode in (1, 2) and "can't be put on 'moon'" in done.stderr and "Traceback" not in done.stderr
+    command = [
+        sys.executable,
+        "-m",
+        "raison",
+        "train",
+        what,
+        *model,
+        "--data",
+        str(file),
+        "--device",
+        "moon",
+    ]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "out")], capture_output=True, text=True
+    )
+    assert (
+        done.returncode in (1, 2)
+        and "can't be put on 'moon'" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 def in_its_own_process(*part: str) -> None:
     if "spread" in part:
         pytest.importorskip("accelerate")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.models.test_devices", *part], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "tests.models.test_devices", *part],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
@@ -89,7 +120,11 @@ def pair(family: str, task: str):
     with coarse():
         far = raison.load(copy.deepcopy(near.hf).to(FAR), near.tokenizer, task=near.task)
     assert far.device.type == FAR
-    assert (far.offers, far.removals, far.shares_prefixes) == (near.offers, near.removals, near.shares_prefixes)
+    assert (far.offers, far.removals, far.shares_prefixes) == (
+        near.offers,
+        near.removals,
+        near.shares_prefixes,
+    )
     return near, far
 
 
@@ -109,7 +144,11 @@ def mixed() -> None:
     """What the other device is good for: it refuses what CUDA refuses."""
     here, there = torch.ones(3), torch.ones(3, device=FAR)
     assert torch.equal((there * 2).cpu(), here * 2) and float(there[0]) == 1.0
-    for wrong in (lambda: here + there, lambda: torch.cat([here, there]), lambda: there[None] @ here):
+    for wrong in (
+        lambda: here + there,
+        lambda: torch.cat([here, there]),
+        lambda: there[None] @ here,
+    ):
         with pytest.raises(RuntimeError, match="same device"):
             wrong()
     with pytest.raises((RuntimeError, TypeError)):
@@ -125,7 +164,10 @@ def explained() -> None:
     from raison.testing.checks import example_texts
     from tests.helpers.cheap_specs import fitting, light, rough
 
-    told, models = count(), KINDS if FEW else [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
+    told, models = (
+        count(),
+        KINDS if FEW else [(family, task) for family, tasks in FAMILIES.items() for task in tasks],
+    )
     for number, (family, task) in enumerate(models):
         twins = pair(family, task)
         text = example_texts(twins[0])[1]
@@ -161,7 +203,9 @@ def spread() -> None:
         assert len({parameter.device for parameter in far.hf.parameters()}) == 2
         for name in fitting(far)[:: 2 if FEW else 1]:
             one, other = (
-                found[0] if isinstance(found := raison.explain(model, text, method=light(name)), list) else found
+                found[0]
+                if isinstance(found := raison.explain(model, text, method=light(name)), list)
+                else found
                 for model in (near, far)
             )
             apart = np.abs(one.scores - other.scores).max() / max(np.abs(one.scores).max(), 1e-6)
@@ -179,7 +223,10 @@ def over_two(hf, second):
     for name, module in hf.named_modules():
         inside = any(name == block or name.startswith(f"{block}.") for block in second)
         place = torch.device("cpu") if inside else there
-        for own, kind in ((module._parameters, torch.nn.Parameter), (module._buffers, lambda tensor: tensor)):
+        for own, kind in (
+            (module._parameters, torch.nn.Parameter),
+            (module._buffers, lambda tensor: tensor),
+        ):
             for key, tensor in own.items():
                 own[key] = None if tensor is None else kind(tensor.detach().to(place))
         if name and (module._parameters or module._buffers or name in second):
@@ -203,7 +250,10 @@ def measured() -> None:
 
             def chosen(model, text=text, search=search):
                 found = raison.rationalize(model, text, search=search)
-                return [one.scores.round(3).tolist() for one in (found if isinstance(found, list) else [found])]
+                return [
+                    one.scores.round(3).tolist()
+                    for one in (found if isinstance(found, list) else [found])
+                ]
 
             one, other = both(twins, chosen)
             assert one == other, (family, task, search)
@@ -218,7 +268,9 @@ def measured() -> None:
     assert one.keys() == other.keys() and len(one) > 10
     assert all(np.isclose(one[key], other[key], rtol=1e-3, atol=1e-4) for key in one), (one, other)
     texts = [Example(" ".join(e.text for e in reviews(12)))]
-    one, other = both(pair("gpt2", "causal"), lambda model: check_compatibility(model, texts, length=24))
+    one, other = both(
+        pair("gpt2", "causal"), lambda model: check_compatibility(model, texts, length=24)
+    )
     assert one.trusted == other.trusted and np.isclose(one.guess, other.guess, rtol=1e-4)
 
 
@@ -235,7 +287,11 @@ def rationalizer() -> None:
     words.save_pretrained(plain)
     trials = {
         "whole": {"training": RationalizerTraining(epochs=2, batch=16)},
-        "plmr": {"training": RationalizerTraining(epochs=2, batch=16, lora=2, weights=LossWeights(human=1.0))},
+        "plmr": {
+            "training": RationalizerTraining(
+                epochs=2, batch=16, lora=2, weights=LossWeights(human=1.0)
+            )
+        },
         "a2r": {"training": RationalizerTraining(epochs=2, batch=16)},
         "rnp_gru": {"training": RationalizerTraining(epochs=2, batch=16)},
     }
@@ -245,7 +301,13 @@ def rationalizer() -> None:
             out = Path(tempfile.mkdtemp()) / "made"
             config = {} if "gru" in variant else {"blocks": 1}
             train_rationalizer(
-                str(plain), reviews(96), out=out, variant=variant, config=config, device=device, **settings
+                str(plain),
+                reviews(96),
+                out=out,
+                variant=variant,
+                config=config,
+                device=device,
+                **settings,
             )
             model = raison.load(str(out), device=device)
             assert model.device.type == device
@@ -276,7 +338,11 @@ def classifier() -> None:
             out = Path(tempfile.mkdtemp()) / "made"
             training = {"epochs": 2, "batch": 16, "tying": 0.1, "mlm": 0.5}
             found = train_classifier(
-                reviews(96), out=out, config={**config, "width": 16}, training=training, device=device
+                reviews(96),
+                out=out,
+                config={**config, "width": 16},
+                training=training,
+                device=device,
             )
             model = raison.load(str(out), device=device)
             return found.dev.loss, raison.explain(model, reviews(1)[0].text, method="own").scores
@@ -292,7 +358,9 @@ def compatibility() -> None:
     from raison.training import fit
     from raison.training.compatibility import train_compatibility
 
-    torch.__future__.set_swap_module_params_on_conversion(True)  # a weight that is used twice stays one, as on CUDA
+    torch.__future__.set_swap_module_params_on_conversion(
+        True
+    )  # a weight that is used twice stays one, as on CUDA
     for family, task, lora in some([("llama", "causal", None), ("marian", "seq2seq", 2)]):
         hf, words = tiny_hf(family, task, double=False)
         plain = Path(tempfile.mkdtemp())
@@ -316,7 +384,9 @@ def compatibility() -> None:
                     train_compatibility(str(plain), data, out=out, device=device, **settings)
                 fit.one_step = stopping
                 assert (out / fit.CHECKPOINT).exists()
-            return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)["after"]["perplexity"]
+            return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)[
+                "after"
+            ]["perplexity"]
 
         here = ask(["cpu"])
         for devices in some([[FAR, "cpu"], [FAR], ["cpu", FAR]]):
@@ -334,7 +404,14 @@ def audited() -> None:
 
     def ask(device):
         model = raison.load(str(out), device=device)
-        return audit(model, reviews(8), permutations=3, adversaries=["frozen", "unfrozen"], epochs=1, train=reviews(40))
+        return audit(
+            model,
+            reviews(8),
+            permutations=3,
+            adversaries=["frozen", "unfrozen"],
+            epochs=1,
+            train=reviews(40),
+        )
 
     here = ask("cpu")
     with coarse():
@@ -355,7 +432,8 @@ def close(one, other) -> bool:
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(close, one, other))
     return one == other or (
-        isinstance(one, float) and bool(np.isclose(one, other, rtol=0.01, atol=1e-3, equal_nan=True))
+        isinstance(one, float)
+        and bool(np.isclose(one, other, rtol=0.01, atol=1e-3, equal_nan=True))
     )
 
 

@@ -15,7 +15,9 @@ from raison.testing import tiny_hf
 def adapter(tmp_path):
     peft = pytest.importorskip("peft")
     hf, _ = tiny_hf("gpt2", "causal", double=False)
-    wrapped = peft.get_peft_model(hf, peft.LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True))
+    wrapped = peft.get_peft_model(
+        hf, peft.LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True)
+    )
     wrapped.save_pretrained(tmp_path / "adapter")
     return tmp_path / "adapter"
 
@@ -26,7 +28,10 @@ def adapter(tmp_path):
         ({"alpha_pattern": {"(?:.|..|...)+(?<!n)": 3}}, "takes too long to fit"),
         ({"alpha_pattern": {"(": 3}}, "which is no pattern"),
         ({"alpha_pattern": {"(" * 900 + ")" * 900: 3, "x" * 2000: 3}}, "more than 1000"),
-        ({"alpha_pattern": {f"x{number}": 3 for number in range(5000)}}, "more than the model has modules"),
+        (
+            {"alpha_pattern": {f"x{number}": 3 for number in range(5000)}},
+            "more than the model has modules",
+        ),
         ({"lora_alpha": 10**400}, "damaged"),
     ],
     ids=["hungry", "no pattern", "long", "many", "large"],

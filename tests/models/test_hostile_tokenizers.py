@@ -16,7 +16,12 @@ from raison.testing import tiny_hf
 from tests.helpers import cli_server
 
 # catastrophic backtracking: every way to part the a's is tried before the pattern is given up
-HUNGRY = {"type": "Split", "pattern": {"Regex": "(a+)+(?=b)$"}, "behavior": "Isolated", "invert": False}
+HUNGRY = {
+    "type": "Split",
+    "pattern": {"Regex": "(a+)+(?=b)$"},
+    "behavior": "Isolated",
+    "invert": False,
+}
 
 
 VICTIM = "a film " + "a" * 40
@@ -25,10 +30,18 @@ VICTIM = "a film " + "a" * 40
 NO_PIECES = {"type": "FixedLength", "length": 0}  # a panic with every text
 
 
-BROKEN_MAP = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}  # a panic when the file is read
+BROKEN_MAP = {
+    "type": "Precompiled",
+    "precompiled_charsmap": "AAAA",
+}  # a panic when the file is read
 
 
-BROKEN_STRIP = {"type": "Strip", "content": "a", "start": 5, "stop": 5}  # a panic when tokens become text
+BROKEN_STRIP = {
+    "type": "Strip",
+    "content": "a",
+    "start": 5,
+    "stop": 5,
+}  # a panic when tokens become text
 
 
 @pytest.fixture
@@ -54,7 +67,9 @@ def test_a_pattern_that_backtracks_for_ever_is_told(folder):
 
 def test_a_tokenizer_that_panics_when_it_is_read_is_told(folder):
     edit_tokenizer(folder, normalizer=BROKEN_MAP)
-    with pytest.raises(ModelError, match="The tokenizer of .* can't be read .*precompiled_charsmap"):
+    with pytest.raises(
+        ModelError, match="The tokenizer of .* can't be read .*precompiled_charsmap"
+    ):
         raison.load(folder)
 
 
@@ -121,8 +136,22 @@ def test_a_panic_that_nobody_expects_is_one_line_as_well(capsys):
 
 def test_a_run_goes_on_behind_a_text_that_its_tokenizer_can_not_cut(folder, tmp_path):
     edit_tokenizer(folder, pre_tokenizer=HUNGRY)
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in ("a film", VICTIM, "plain")))
+    (tmp_path / "data.jsonl").write_text(
+        "".join(json.dumps({"text": t}) + "\n" for t in ("a film", VICTIM, "plain"))
+    )
     assemble()
-    asked = ["run", "-m", str(folder), "-d", str(tmp_path / "data.jsonl"), "-M", "random", "--out", str(tmp_path / "r")]
+    asked = [
+        "run",
+        "-m",
+        str(folder),
+        "-d",
+        str(tmp_path / "data.jsonl"),
+        "-M",
+        "random",
+        "--out",
+        str(tmp_path / "r"),
+    ]
     result = CliRunner().invoke(app, asked)
-    assert result.exit_code == 0 and "3 of 3 texts are explained, 1 failed" in result.stderr, result.output
+    assert result.exit_code == 0 and "3 of 3 texts are explained, 1 failed" in result.stderr, (
+        result.output
+    )

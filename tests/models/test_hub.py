@@ -43,7 +43,10 @@ def knocked(monkeypatch):
         ({"https_proxy": "proxy.example:3128"}, ("proxy.example", 3128)),
         ({"ALL_PROXY": "socks5://proxy.example"}, ("proxy.example", 1080)),
         ({"HTTP_PROXY": "http://proxy.example:3128"}, ("huggingface.co", 443)),
-        ({"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "localhost,.co"}, ("huggingface.co", 443)),
+        (
+            {"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "localhost,.co"},
+            ("huggingface.co", 443),
+        ),
         ({"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "*"}, ("huggingface.co", 443)),
     ],
 )
@@ -56,14 +59,26 @@ def test_the_hub_is_asked_where_downloads_go(environment, door, knocked, monkeyp
 
 @pytest.mark.parametrize(
     "odd",
-    ["http://", "https://host:port", "http://host:99999999", "http://[::1", "ftp//x", "a" * 300, "é..é", "//", " "],
+    [
+        "http://",
+        "https://host:port",
+        "http://host:99999999",
+        "http://[::1",
+        "ftp//x",
+        "a" * 300,
+        "é..é",
+        "//",
+        " ",
+    ],
 )
 def test_an_address_that_is_none_is_no_hub(odd, knocked, monkeypatch):
     monkeypatch.undo()  # the real connection, which refuses such names in its own ways
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("HF_ENDPOINT", odd)
     looked_up = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *where: looked_up.append(where) or refused(*where))
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *where: looked_up.append(where) or refused(*where)
+    )
     mistakes = []
     monkeypatch.setattr(threading, "excepthook", mistakes.append)
     assert hub.reachable() is False and not mistakes

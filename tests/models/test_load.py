@@ -75,10 +75,15 @@ def test_a_function_is_asked_once_per_text():
     (first,) = model.score([question], memory=memory)
     (again,) = model.score([question], memory=memory)
     assert asked == ["two three", "one three"] or asked == ["one three", "two three"]
-    assert first.value[:, 0].tolist() == again.value[:, 0].tolist() == [9.0, 9.0, 9.0] and again.forwards == 0
+    assert (
+        first.value[:, 0].tolist() == again.value[:, 0].tolist() == [9.0, 9.0, 9.0]
+        and again.forwards == 0
+    )
 
 
-@pytest.mark.parametrize("bad", [lambda t: [1], lambda t: [[float("nan")]] * len(t), lambda t: [["a"]] * len(t)])
+@pytest.mark.parametrize(
+    "bad", [lambda t: [1], lambda t: [[float("nan")]] * len(t), lambda t: [["a"]] * len(t)]
+)
 def test_a_function_that_misbehaves_is_named(bad):
     with pytest.raises(ModelError, match="function"):
         raison.explain(raison.load(bad), "one two")
@@ -96,7 +101,13 @@ def test_other_architectures_offer_what_passes_the_probe():
     from transformers import AutoModelForCausalLM, BloomConfig, OPTConfig
 
     _, tokenizer = tiny_hf("gpt2", "causal")
-    small = dict(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, pad_token_id=0)
+    small = dict(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        pad_token_id=0,
+    )
     for config in (
         OPTConfig(**small, ffn_dim=24, max_position_embeddings=64, word_embed_proj_dim=16),
         BloomConfig(**small, n_head=2),
@@ -225,7 +236,9 @@ def test_methods_that_a_model_can_not_offer():
 
 
 def test_nothing_is_left_behind_after_a_failure_inside_a_call(monkeypatch):
-    model = raison.load(*tiny_hf("llama", "causal"))  # its own: what fails here is switched off for it
+    model = raison.load(
+        *tiny_hf("llama", "causal")
+    )  # its own: what fails here is switched off for it
     before = state_of(model)
     expected = raison.explain(model, "The old town").scores
     task = type(model.definition)
@@ -250,7 +263,9 @@ def test_training_mode_and_sdpa_stay():
     hf.train()
     hf.config._attn_implementation = "sdpa"
     tokenizer.padding_side = "left"
-    hf.bert.embeddings.word_embeddings.weight.grad = torch.ones_like(hf.bert.embeddings.word_embeddings.weight)
+    hf.bert.embeddings.word_embeddings.weight.grad = torch.ones_like(
+        hf.bert.embeddings.word_embeddings.weight
+    )
     random_state = torch.random.get_rng_state()
     model = raison.load(hf, tokenizer)
     before = state_of(model)
@@ -259,14 +274,19 @@ def test_training_mode_and_sdpa_stay():
     assert state_of(model) == before and hf.training
     assert torch.equal(torch.random.get_rng_state(), random_state)
     assert torch.equal(
-        hf.bert.embeddings.word_embeddings.weight.grad, torch.ones_like(hf.bert.embeddings.word_embeddings.weight)
+        hf.bert.embeddings.word_embeddings.weight.grad,
+        torch.ones_like(hf.bert.embeddings.word_embeddings.weight),
     )
 
 
 def test_mixed_calls_from_four_threads():
     """A third of them fails on purpose; every answer equals the single-threaded one, the model stays the same."""
     model = tiny_model("mistral", "causal")
-    texts = ["The old town lies on a hill", "A dull story with good actors", "Nobody knows who built it first"]
+    texts = [
+        "The old town lies on a hill",
+        "A dull story with good actors",
+        "Nobody knows who built it first",
+    ]
     names = [light(name) for name in fitting(model)]
     jobs = [(texts[i % 3], name, i % 3 == 2) for i in range(9) for name in names][: 2 * len(names)]
     expected = {(t, n): raison.explain(model, t, method=n).scores for t in texts for n in names}
@@ -311,7 +331,9 @@ def test_a_view_follows_weights_that_move():
     first = raison.explain(model, "The film is lovely.").scores
     with torch.no_grad():
         hf.classifier.weight.mul_(2.0)  # in place: the view shares the storage
-    np.testing.assert_allclose(raison.explain(model, "The film is lovely.", target=0).scores.shape, first.shape)
+    np.testing.assert_allclose(
+        raison.explain(model, "The film is lovely.", target=0).scores.shape, first.shape
+    )
     doubled = raison.explain(model, "The film is lovely.", target=0).scores
     hf.float()  # the weights move: the view is made anew
     moved = raison.explain(model, "The film is lovely.", target=0).scores
@@ -344,7 +366,9 @@ def test_a_pair_is_cut_evenly():
     assert len(found) == 64 and found.truncated == len(whole.ids) - 64
     kept = [int(((found.segment == s) & ~found.fixed).sum()) for s in (0, 1)]
     before = [int(((whole.segment == s) & ~whole.special).sum()) for s in (0, 1)]
-    assert kept[1] == min(before[1], 64 - 3 - kept[0]) and abs(kept[0] - kept[1]) <= max(1, kept[0] - before[1])
+    assert kept[1] == min(before[1], 64 - 3 - kept[0]) and abs(kept[0] - kept[1]) <= max(
+        1, kept[0] - before[1]
+    )
 
 
 def test_a_language_model_keeps_the_end():

@@ -29,7 +29,9 @@ def test_models_that_count_positions_their_own_way_have_a_limit():
         max_position_embeddings=66, pad_token_id=0,
     )  # fmt: skip
     model = raison.load(AutoModelForSequenceClassification.from_config(config).double(), tokenizer)
-    assert np.isfinite(raison.explain(model, "good " * 90, "gradient_norm", truncate=True).scores).all()
+    assert np.isfinite(
+        raison.explain(model, "good " * 90, "gradient_norm", truncate=True).scores
+    ).all()
 
 
 def test_a_model_that_is_nearly_known_is_suggested(monkeypatch):

@@ -21,7 +21,9 @@ peft = pytest.importorskip("peft")
 
 def tiny_gpt():
     torch.manual_seed(0)
-    return GPT2LMHeadModel(GPT2Config(vocab_size=20, n_positions=16, n_embd=16, n_layer=2, n_head=2)).eval()
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=20, n_positions=16, n_embd=16, n_layer=2, n_head=2)
+    ).eval()
 
 
 def save_adapter(model, folder, **options):
@@ -36,7 +38,12 @@ def save_adapter(model, folder, **options):
     return wrapped.merge_and_unload().eval()
 
 
-BERT = {"r": 4, "lora_alpha": 6, "target_modules": ["query", "value", "dense"], "modules_to_save": ["classifier"]}
+BERT = {
+    "r": 4,
+    "lora_alpha": 6,
+    "target_modules": ["query", "value", "dense"],
+    "modules_to_save": ["classifier"],
+}
 
 
 def edit_config(folder, **changes):
@@ -75,7 +82,9 @@ def test_merge_agrees_with_peft(tmp_path, extra):
 
 
 def test_merge_agrees_with_peft_fan_in_fan_out(tmp_path):
-    expected = save_adapter(tiny_gpt(), tmp_path, r=4, lora_alpha=6, target_modules=["c_attn"], fan_in_fan_out=True)
+    expected = save_adapter(
+        tiny_gpt(), tmp_path, r=4, lora_alpha=6, target_modules=["c_attn"], fan_in_fan_out=True
+    )
     merged = merge(tiny_gpt(), tmp_path)
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(merged.state_dict()[name], value, rtol=0, atol=1e-6)
@@ -118,7 +127,12 @@ def test_unused_tensor_is_named(tmp_path, key):
 def test_missing_module_is_named(tmp_path):
     save_adapter(tiny_bert(), tmp_path, **BERT)
     key = "base_model.model.bert.nowhere.lora_{}.weight"
-    edit_tensors(tmp_path, lambda t: t.update({key.format("A"): torch.ones(4, 16), key.format("B"): torch.ones(16, 4)}))
+    edit_tensors(
+        tmp_path,
+        lambda t: t.update(
+            {key.format("A"): torch.ones(4, 16), key.format("B"): torch.ones(16, 4)}
+        ),
+    )
     refused(tmp_path, "bert.nowhere")
 
 
@@ -137,11 +151,15 @@ def test_missing_head_is_named(tmp_path):
 
 def test_head_of_another_shape(tmp_path):
     save_adapter(tiny_bert(), tmp_path, **BERT)
-    edit_tensors(tmp_path, lambda t: t.update({"base_model.model.classifier.weight": torch.ones(3, 16)}))
+    edit_tensors(
+        tmp_path, lambda t: t.update({"base_model.model.classifier.weight": torch.ones(3, 16)})
+    )
     refused(tmp_path, "classifier.weight")
 
 
-@pytest.mark.parametrize("changes", [{"use_dora": True}, {"peft_type": "LOHA"}, {"init_lora_weights": "pissa"}])
+@pytest.mark.parametrize(
+    "changes", [{"use_dora": True}, {"peft_type": "LOHA"}, {"init_lora_weights": "pissa"}]
+)
 def test_variants_are_refused(tmp_path, changes):
     save_adapter(tiny_bert(), tmp_path, **BERT)
     edit_config(tmp_path, **changes)
@@ -154,7 +172,9 @@ def adapted_folder(tmp_path):
     hf, tokenizer = tiny_hf("gpt2", "causal", double=False)
     hf.save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
-    expected = save_adapter(hf, tmp_path / "adapter", r=4, target_modules=["c_attn"], fan_in_fan_out=True)
+    expected = save_adapter(
+        hf, tmp_path / "adapter", r=4, target_modules=["c_attn"], fan_in_fan_out=True
+    )
     edit_config(tmp_path / "adapter", base_model_name_or_path=str(tmp_path / "base"))
     return tmp_path / "adapter", expected
 
@@ -176,13 +196,28 @@ def circle(folder):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda f: edit_config(f, base_model_name_or_path=None), "does not say which model it is for"),
-        (lambda f: edit_config(f, base_model_name_or_path=str(f)), "does not say which model it is for"),
+        (
+            lambda f: edit_config(f, base_model_name_or_path=None),
+            "does not say which model it is for",
+        ),
+        (
+            lambda f: edit_config(f, base_model_name_or_path=str(f)),
+            "does not say which model it is for",
+        ),
         (circle, "does not say which model it is for"),
-        (lambda f: (f / "adapter_config.json").write_text("{"), "does not say which model it is for"),
-        (lambda f: edit_config(f, base_model_name_or_path=str(f.parent / "gone")), "There is no model folder"),
+        (
+            lambda f: (f / "adapter_config.json").write_text("{"),
+            "does not say which model it is for",
+        ),
+        (
+            lambda f: edit_config(f, base_model_name_or_path=str(f.parent / "gone")),
+            "There is no model folder",
+        ),
         (lambda f: (f / "adapter_model.safetensors").unlink(), "has no adapter_model.safetensors"),
-        (lambda f: (f / "adapter_model.safetensors").write_bytes(b"\1" * 40), "can't be merged into its model"),
+        (
+            lambda f: (f / "adapter_model.safetensors").write_bytes(b"\1" * 40),
+            "can't be merged into its model",
+        ),
         (lambda f: edit_config(f, use_dora=True), "can't be merged into its model: .*use_dora"),
     ],
 )
@@ -193,7 +228,9 @@ def test_a_broken_adapter_is_said_in_a_sentence(adapted_folder, spoil, words):
         raison.load(folder)
 
 
-@pytest.mark.parametrize("wrong", [{"lora_alpha": None}, {"lora_alpha": "x"}, {"alpha_pattern": {"(": 3}}])
+@pytest.mark.parametrize(
+    "wrong", [{"lora_alpha": None}, {"lora_alpha": "x"}, {"alpha_pattern": {"(": 3}}]
+)
 def test_a_damaged_adapter_is_told(wrong, tmp_path):
     peft = pytest.importorskip("peft")
     hf, _ = tiny_hf("gpt2", "causal")

@@ -37,7 +37,9 @@ LONG = "The old town lies on a hill above the river, and nobody knows who built 
 def model_of(name, tokenizer="qwen", task="causal", **settings):
     """A tiny model of any architecture with random weights, and a tokenizer (qwen's adds no token in front)."""
     words = tokenizer_of(tokenizer, task)
-    config = transformers.AutoConfig.for_model(name, **(WRITER | {"vocab_size": len(words)} | settings))
+    config = transformers.AutoConfig.for_model(
+        name, **(WRITER | {"vocab_size": len(words)} | settings)
+    )
     auto = transformers.AutoModelForCausalLM
     kind = auto if task == "causal" else transformers.AutoModelForSequenceClassification
     torch.manual_seed(0)
@@ -56,7 +58,11 @@ def ask(model, keep, removal, text=LONG):
     rows = np.ones((len(keep), len(encoding)), bool)
     for row, kept in zip(rows, keep, strict=True):
         row[~kept(np.arange(len(encoding)))] = False
-    return encoding, target, model.score([Question(encoding, target, rows)], removal=removal)[0].value[:, 0]
+    return (
+        encoding,
+        target,
+        model.score([Question(encoding, target, rows)], removal=removal)[0].value[:, 0],
+    )
 
 
 def everything(place):
@@ -81,7 +87,11 @@ def with_masks(hf, encoding, target, visible):
     mask = torch.from_numpy(visible.astype(int))[None]
     places = torch.arange(ids.shape[1])[None]
     with torch.no_grad():
-        return float(plain(input_ids=ids, attention_mask=mask, position_ids=places).logits[0, -1, target.ids[0]])
+        return float(
+            plain(input_ids=ids, attention_mask=mask, position_ids=places).logits[
+                0, -1, target.ids[0]
+            ]
+        )
 
 
 @pytest.mark.parametrize("name", SINKS)
@@ -135,7 +145,12 @@ def test_the_probe_notices_a_mask_that_forgets_what_comes_behind_the_weights(mon
 
 # -- models that change themselves ----------------------------------------------------------------------
 
-BIRD = {"block_size": 4, "num_random_blocks": 2, "attention_type": "block_sparse", "num_key_value_heads": 4}
+BIRD = {
+    "block_size": 4,
+    "num_random_blocks": 2,
+    "attention_type": "block_sparse",
+    "num_key_value_heads": 4,
+}
 
 
 def bird(**settings):
@@ -175,7 +190,9 @@ def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one(
     start = torch.tensor([[config.decoder_start_token_id]])
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        plain = copy.deepcopy(hf)(input_ids=ids, decoder_input_ids=start).logits[0, -1].log_softmax(-1)
+        plain = (
+            copy.deepcopy(hf)(input_ids=ids, decoder_input_ids=start).logits[0, -1].log_softmax(-1)
+        )
 
     def said():
         encoding, target = model.resolve_targets(long, TargetSpec(target=[7]))[0]
@@ -203,7 +220,12 @@ def test_settings_are_put_back_whatever_a_pass_does():
             self.register_buffer("seen", torch.zeros(1))
 
         def forward(self, x):
-            self.kind, self.new, self.seen, self.inner = "sparse", 1, torch.ones(1), torch.nn.Identity()
+            self.kind, self.new, self.seen, self.inner = (
+                "sparse",
+                1,
+                torch.ones(1),
+                torch.nn.Identity(),
+            )
             raise ValueError
 
     model = Odd()
@@ -212,7 +234,9 @@ def test_settings_are_put_back_whatever_a_pass_does():
     for _ in range(2):  # the turn is given back
         with pytest.raises(ValueError):
             model(torch.zeros(2))
-    assert (model.kind, model.inner, model.seen) == ("full", inner, seen) and not hasattr(model, "new")
+    assert (model.kind, model.inner, model.seen) == ("full", inner, seen) and not hasattr(
+        model, "new"
+    )
     assert settings.changes == 2 and settings.changed() == []
 
 
@@ -278,7 +302,9 @@ def quantized():
     hf, tokenizer = tiny_hf("bert", "classification", double=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return torch.ao.quantization.quantize_dynamic(hf, {torch.nn.Linear}, dtype=torch.qint8), tokenizer
+        return torch.ao.quantization.quantize_dynamic(
+            hf, {torch.nn.Linear}, dtype=torch.qint8
+        ), tokenizer
 
 
 def test_a_model_whose_answer_depends_on_the_batch_runs_one_text_at_a_time():
@@ -300,12 +326,19 @@ def test_methods_that_need_a_batch_are_refused_where_batches_change_answers(monk
         raison.explain(model, "A plain text.", method="deeplift")
     alone = raison.explain(model, "A plain text.", method="value_zeroing")
     monkeypatch.undo()
-    np.testing.assert_allclose(alone.scores, raison.explain(model, "A plain text.", method="value_zeroing").scores)
+    np.testing.assert_allclose(
+        alone.scores, raison.explain(model, "A plain text.", method="value_zeroing").scores
+    )
 
 
 # -- windows and chunks ---------------------------------------------------------------------------------
 
-CHUNKED = {"num_local_experts": 2, "num_experts_per_tok": 1, "head_dim": 8, "intermediate_size_mlp": 48}
+CHUNKED = {
+    "num_local_experts": 2,
+    "num_experts_per_tok": 1,
+    "head_dim": 8,
+    "intermediate_size_mlp": 48,
+}
 
 
 @pytest.mark.parametrize(
@@ -325,7 +358,9 @@ def test_what_deletion_and_masking_say_behind_a_chunk_differs():
     hf, tokenizer = model_of("llama4_text", **CHUNKED, attention_chunk_size=16)
     model = raison.load(hf, tokenizer)
     encoding, target, (masked,) = ask(model, [behind(20)], "mask")
-    assert masked == pytest.approx(with_masks(hf, encoding, target, np.arange(len(encoding)) >= 20), abs=1e-4)
+    assert masked == pytest.approx(
+        with_masks(hf, encoding, target, np.arange(len(encoding)) >= 20), abs=1e-4
+    )
     model.runner.removals = ("delete", "mask")
     assert abs(ask(model, [behind(20)], "delete")[2][0] - masked) > 0.01
 
@@ -347,7 +382,9 @@ def test_a_window_that_is_counted_in_tokens_is_noticed(monkeypatch):
     from raison.models.attention import masks
 
     seen = masks.current
-    monkeypatch.setattr(masks, "current", lambda: None if seen() is None else UnknownPositions(seen()))
+    monkeypatch.setattr(
+        masks, "current", lambda: None if seen() is None else UnknownPositions(seen())
+    )
     model = raison.load(*model_of("mistral", sliding_window=1024, max_position_embeddings=4096))
     assert model.removals[0] != "delete"
 

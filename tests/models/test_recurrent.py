@@ -13,7 +13,9 @@ from raison.models.recurrent import over_present
 def test_the_fast_lstm_is_torchs_own_over_packed_rows(layers):
     torch.manual_seed(0)
     network = torch.nn.LSTM(6, 4, layers, batch_first=True, bidirectional=True).double()
-    there = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]).bool()
+    there = torch.tensor(
+        [[1, 1, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]]
+    ).bool()
     embedded = torch.randn(5, 5, 6, dtype=torch.float64, requires_grad=True)
     found = over_present(network, embedded, there)
     slope = torch.autograd.grad(found.square().sum(), [embedded, *network.parameters()])
@@ -24,6 +26,8 @@ def test_the_fast_lstm_is_torchs_own_over_packed_rows(layers):
             wanted[row, kept] = network(packed)[0].data
     assert torch.allclose(found, wanted, atol=1e-12)
     truth = torch.autograd.grad(wanted.square().sum(), [embedded, *network.parameters()])
-    assert all(torch.allclose(one, other, atol=1e-10) for one, other in zip(slope, truth, strict=True))
+    assert all(
+        torch.allclose(one, other, atol=1e-10) for one, other in zip(slope, truth, strict=True)
+    )
     single = over_present(network.float(), embedded.detach().float(), there)
     assert torch.allclose(single.double(), wanted, atol=1e-6)

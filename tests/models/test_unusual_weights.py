@@ -22,7 +22,11 @@ def scores(model) -> np.ndarray:
 
 
 def linears(hf) -> list[torch.nn.Module]:
-    return [module for module in hf.modules() if isinstance(module, (torch.nn.Linear, torch.nn.Embedding))]
+    return [
+        module
+        for module in hf.modules()
+        if isinstance(module, (torch.nn.Linear, torch.nn.Embedding))
+    ]
 
 
 @pytest.mark.parametrize(("family", "task"), [("bert", "classification"), ("llama", "causal")])
@@ -34,9 +38,15 @@ def test_a_pruned_model_is_explained_as_the_one_whose_zeros_were_written(family,
     model = raison.load(hf, tokenizer)
     inputs = tokenizer(TEXT, return_tensors="pt")
     with torch.no_grad():
-        answer = hf(**inputs).logits.log_softmax(-1).reshape(-1, hf.config.vocab_size if task == "causal" else 3)[-1]
+        answer = (
+            hf(**inputs)
+            .logits.log_softmax(-1)
+            .reshape(-1, hf.config.vocab_size if task == "causal" else 3)[-1]
+        )
     (said,) = model.predict(model.encode(raison.api.examples_of(TEXT)))
-    assert said.value == pytest.approx(float(answer.exp().max()), rel=1e-6)  # llama rounds some of it to float32
+    assert said.value == pytest.approx(
+        float(answer.exp().max()), rel=1e-6
+    )  # llama rounds some of it to float32
     found = scores(model)
     hooks = sum(len(module._forward_pre_hooks) for module in hf.modules())
     assert hooks == len(linears(hf))  # the user's model is as it was
@@ -55,12 +65,17 @@ def test_a_model_that_was_made_in_inference_mode_is_explained_as_any_other(famil
     model = raison.load(other, tokenizer)
     np.testing.assert_array_equal(scores(model), expected)
     np.testing.assert_array_equal(scores(within), expected)
-    assert model.runner.view.get_input_embeddings().weight.data_ptr() == other.get_input_embeddings().weight.data_ptr()
+    assert (
+        model.runner.view.get_input_embeddings().weight.data_ptr()
+        == other.get_input_embeddings().weight.data_ptr()
+    )
 
 
 def test_a_model_without_values_is_told():
     hf, tokenizer = tiny_hf("bert", "classification")
-    with pytest.raises(ModelError, match="on the device 'meta' or offloaded in part .*has no values"):
+    with pytest.raises(
+        ModelError, match="on the device 'meta' or offloaded in part .*has no values"
+    ):
         raison.load(copy.deepcopy(hf).to("meta"), tokenizer)
     partly = copy.deepcopy(hf)
     partly.classifier.to("meta")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from raison.models.weight_fingerprint import bytes_of_tensor, fingerprint_of_model, fingerprint_of_weights
+from raison.models.weight_fingerprint import (
+    bytes_of_tensor,
+    fingerprint_of_model,
+    fingerprint_of_weights,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,7 +19,9 @@ def test_one_changed_number_changes_the_fingerprint(dtype):
     weight = torch.tensor([[1, 0], [1, 1]]).to(dtype)
     other = weight.clone()
     other[0, 1] = 1
-    assert fingerprint_of_weights([("w", weight)]) == fingerprint_of_weights([("w", weight.clone())])
+    assert fingerprint_of_weights([("w", weight)]) == fingerprint_of_weights(
+        [("w", weight.clone())]
+    )
     assert fingerprint_of_weights([("w", weight)]) != fingerprint_of_weights([("w", other)])
 
 

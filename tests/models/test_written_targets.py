@@ -31,14 +31,18 @@ TEXT = "The old town lies on a hill"
 )
 def test_a_continuation_gets_a_space_only_between_words(text, target, expected):
     model = tiny_model("gpt2", "causal")
-    longer, goal = model.resolve_targets(model.encode([raison.Example(text)])[0], TargetSpec(target=target))[0]
+    longer, goal = model.resolve_targets(
+        model.encode([raison.Example(text)])[0], TargetSpec(target=target)
+    )[0]
     assert model.codec.text(goal.ids) == expected
     assert model.codec.text(longer.ids) == text + expected
 
 
 def test_a_continuation_after_a_space_has_one_space():
     model = tiny_model("llama", "causal")
-    longer, _ = model.resolve_targets(model.encode([raison.Example("The old ")])[0], TargetSpec(target="town"))[0]
+    longer, _ = model.resolve_targets(
+        model.encode([raison.Example("The old ")])[0], TargetSpec(target="town")
+    )[0]
     assert "  " not in model.codec.text(longer.ids[1:])
 
 
@@ -59,7 +63,9 @@ def test_a_decoder_with_its_own_vocabulary_is_seen():
     last = raison.explain(model, TEXT, "gradient_norm", target="all", units="token")[-1]
     written = last.units.of[last.encoding.segment > 0]
     assert (last.scores[written[written >= 0]] > 0).all()
-    zero = raison.explain(model, TEXT, "leave_one_out", target="all", units="token", removal="zero")[-1]
+    zero = raison.explain(
+        model, TEXT, "leave_one_out", target="all", units="token", removal="zero"
+    )[-1]
     assert np.abs(zero.scores[written[written >= 0]]).min() > 0
 
 
@@ -83,7 +89,11 @@ def test_a_contrast_behind_punctuation_keeps_its_space():
     model = tiny_model("gpt2", "causal")
     text = "The film is a lovely surprise, and nobody"
     (encoding,) = model.encode([Example(text)])
-    place = next(k for k, (a, b) in enumerate(zip(encoding.start, encoding.end, strict=True)) if text[a:b] == " and")
+    place = next(
+        k
+        for k, (a, b) in enumerate(zip(encoding.start, encoding.end, strict=True))
+        if text[a:b] == " and"
+    )
     found = raison.explain(model, text, "gradient_norm", target=place, contrast="the")
     assert model.codec.text(found.target.contrast) == " the"
 
@@ -104,12 +114,20 @@ def test_a_forced_first_token_stands_before_the_target():
     source = torch.tensor([encoding.ids[:-2].tolist()])
     rest = torch.tensor([[int(start), 7, *found[1].ids]])
     with torch.no_grad():
-        logits = forced(input_ids=source, decoder_input_ids=rest[:, :-1]).logits.log_softmax(-1)[0, 1:]
+        logits = forced(input_ids=source, decoder_input_ids=rest[:, :-1]).logits.log_softmax(-1)[
+            0, 1:
+        ]
     expected = [float(logits[k, i]) for k, i in enumerate(found[1].ids)]
     (told,) = outcomes_of(model.runner, [found[0]], [found[1]])
     own = told.log_softmax(-1)
-    np.testing.assert_allclose([float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        [float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5
+    )
     with torch.no_grad():
-        whole = forced.generate(input_ids=source, max_new_tokens=6, num_beams=1, do_sample=False)[0].tolist()
+        whole = forced.generate(input_ids=source, max_new_tokens=6, num_beams=1, do_sample=False)[
+            0
+        ].tolist()
     assert whole[:2] == [start, 7]
-    assert model.write(encoding, 5) == [i for i in whole[2:] if i != forced.generation_config.eos_token_id]
+    assert model.write(encoding, 5) == [
+        i for i in whole[2:] if i != forced.generation_config.eos_token_id
+    ]

@@ -100,7 +100,10 @@ def tanh_gelu_slope(x: Array) -> Array:
     return 0.5 * (1 + inner) + 0.5 * x * inner_slope
 
 
-CURVES = {"gelu": Curve(erf_gelu_value, erf_gelu_slope), "gelu_new": Curve(tanh_gelu_value, tanh_gelu_slope)}
+CURVES = {
+    "gelu": Curve(erf_gelu_value, erf_gelu_slope),
+    "gelu_new": Curve(tanh_gelu_value, tanh_gelu_slope),
+}
 TANH = Curve(np.tanh, lambda x: 1 - np.tanh(x) ** 2)
 EXP = Curve(np.exp, np.exp)
 LOG = Curve(np.log, lambda x: 1 / x)
@@ -151,7 +154,9 @@ def weights_of(hf: Any) -> Net:
             raise ValueError("only the usual scaling 1/√width is written out here")
 
         def turned(name: str, rows: slice = slice(None)) -> Linear:
-            return Linear(w[name + ".weight"].T[rows], w[name + ".bias"][rows])  # Conv1D keeps [input output]
+            return Linear(
+                w[name + ".weight"].T[rows], w[name + ".bias"][rows]
+            )  # Conv1D keeps [input output]
 
         def norm(name: str) -> Norm:
             return Norm(w[name + ".weight"], w[name + ".bias"], c.layer_norm_epsilon)
@@ -241,7 +246,9 @@ def apply(linear: Linear, x: Array) -> Array:
 def normed(norm: Norm, x: Array) -> Array:
     """[… d] → [… d]"""
     centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + norm.eps) * norm.gain + norm.shift
+    return (
+        centred / np.sqrt((centred**2).mean(-1, keepdims=True) + norm.eps) * norm.gain + norm.shift
+    )
 
 
 def softmax(z: Array) -> Array:
@@ -261,7 +268,9 @@ def together(x: Array) -> Array:
     return np.concatenate(list(x), axis=1)
 
 
-def run_block(net: Net, w: BlockWeights, x: Array, *, maps: Array | None = None, v: Array | None = None) -> BlockRun:
+def run_block(
+    net: Net, w: BlockWeights, x: Array, *, maps: Array | None = None, v: Array | None = None
+) -> BlockRun:
     """One block; `maps` [h s t] or `v` [h t c] replace what it would compute itself."""
     post = net.kind == "bert"
     read = x if post else normed(w.first, x)
@@ -288,10 +297,14 @@ def run_block(net: Net, w: BlockWeights, x: Array, *, maps: Array | None = None,
     f = apply(w.down, g)
     sum2 = f + middle
     y = normed(w.second, sum2) if post else sum2
-    return BlockRun(x, read, q, k, v, scores, maps, mixed, joined, o, sum1, middle, read2, u, g, f, sum2, y)
+    return BlockRun(
+        x, read, q, k, v, scores, maps, mixed, joined, o, sum1, middle, read2, u, g, f, sum2, y
+    )
 
 
-def run_words(net: Net, words: Array, types: Sequence[int] | None = None, maps: dict[int, Array] | None = None) -> Run:
+def run_words(
+    net: Net, words: Array, types: Sequence[int] | None = None, maps: dict[int, Array] | None = None
+) -> Run:
     """The whole model from word embeddings [t d]; `maps` {l: [h s t]} replaces attention maps."""
     t = len(words)
     constant = net.positions[:t].copy()
@@ -325,7 +338,9 @@ def run(hf: Any, ids: Sequence[int], types: Sequence[int] | None = None) -> Run:
     with torch.no_grad():
         logits = hf(**given).logits[0]
     plain = (logits if net.kind == "bert" else logits[-1]).numpy()
-    assert np.abs(found.logits - plain).max() < 1e-9, "the forward pass written out is not the model's"
+    assert np.abs(found.logits - plain).max() < 1e-9, (
+        "the forward pass written out is not the model's"
+    )
     return found
 
 
@@ -347,10 +362,16 @@ def value_of(logits: Array, target: int, value: str) -> float:
 
 @dataclass(frozen=True)
 class Rules:
-    curve: Callable[[Curve, Array, Array], Array]  # (g, x, x') → what m is multiplied by, element by element
+    curve: Callable[
+        [Curve, Array, Array], Array
+    ]  # (g, x, x') → what m is multiplied by, element by element
     softmax: Callable[[Array, Array, Array], Array]  # (m [t], z [t], z' [t]) → m at z [t], one row
-    norm: Callable[[Array, Norm, Array, Array], Array]  # (m [d], norm, x [d], x' [d]) → m at x [d], one row
-    score: Callable[..., tuple[Array, Array]]  # (m [s t], a [s c], b [c t], a', b') → m at a, m at b, for a·b
+    norm: Callable[
+        [Array, Norm, Array, Array], Array
+    ]  # (m [d], norm, x [d], x' [d]) → m at x [d], one row
+    score: Callable[
+        ..., tuple[Array, Array]
+    ]  # (m [s t], a [s c], b [c t], a', b') → m at a, m at b, for a·b
     weigh: Callable[..., tuple[Array, Array]]  # the same for maps · values
 
 
@@ -417,7 +438,9 @@ CP_LRP_IDENTITY = Rules(ratio_curve, plain_softmax, linear_norm, plain_product, 
 def rescale_curve(g: Curve, x: Array, x0: Array) -> Array:
     """(g(x) − g(x')) / (x − x')."""
     near = np.abs(x - x0) < CLOSE
-    return np.where(near, g.slope((x + x0) / 2), (g.value(x) - g.value(x0)) / np.where(near, 1.0, x - x0))
+    return np.where(
+        near, g.slope((x + x0) / 2), (g.value(x) - g.value(x0)) / np.where(near, 1.0, x - x0)
+    )
 
 
 def rescale_softmax(m: Array, z: Array, z0: Array) -> Array:
@@ -443,7 +466,9 @@ def rescale_norm(m: Array, norm: Norm, x: Array, x0: Array) -> Array:
     m_product = m * norm.gain
     m_c = m_product * (s + s0) / 2
     m_s = float((m_product * (c + c0) / 2).sum())
-    m_w = m_s * (-1 / (math.sqrt(w) * math.sqrt(w0) * (math.sqrt(w) + math.sqrt(w0))))  # (s − s') / (w − w')
+    m_w = m_s * (
+        -1 / (math.sqrt(w) * math.sqrt(w0) * (math.sqrt(w) + math.sqrt(w0)))
+    )  # (s − s') / (w − w')
     m_q = m_w / len(x)
     m_c = m_c + m_q * (c + c0)  # (c² − c'²) / (c − c')
     return m_c - m_c.mean()
@@ -468,17 +493,28 @@ def norm_rows(rules: Rules, m: Array, norm: Norm, x: Array, x0: Array) -> Array:
     return np.stack([rules.norm(m[i], norm, x[i], x0[i]) for i in range(len(x))])
 
 
-def back_heads(rules: Rules, net: Net, w: BlockWeights, m: Array, b: BlockRun, b0: BlockRun) -> tuple[Array, Array]:
+def back_heads(
+    rules: Rules, net: Net, w: BlockWeights, m: Array, b: BlockRun, b0: BlockRun
+) -> tuple[Array, Array]:
     """m at the projection o [s d] → m at what queries, keys and values read [t d], and m at the maps [h s t]."""
     m_mixed = apart(m @ w.o.weight, net.heads)
     t, width = len(b.x), b.q.shape[2]
-    m_maps, m_q, m_k, m_v = np.zeros_like(b.maps), np.zeros_like(b.q), np.zeros_like(b.k), np.zeros_like(b.v)
+    m_maps, m_q, m_k, m_v = (
+        np.zeros_like(b.maps),
+        np.zeros_like(b.q),
+        np.zeros_like(b.k),
+        np.zeros_like(b.v),
+    )
     for h in range(net.heads):
         m_maps[h], m_v[h] = rules.weigh(m_mixed[h], b.maps[h], b.v[h], b0.maps[h], b0.v[h])
         m_scores = np.zeros((t, t))
         for i in range(t):
-            seen = np.isfinite(b.scores[h, i])  # a token that can't be seen is no input of the row's softmax
-            m_scores[i, seen] = rules.softmax(m_maps[h, i, seen], b.scores[h, i, seen], b0.scores[h, i, seen])
+            seen = np.isfinite(
+                b.scores[h, i]
+            )  # a token that can't be seen is no input of the row's softmax
+            m_scores[i, seen] = rules.softmax(
+                m_maps[h, i, seen], b.scores[h, i, seen], b0.scores[h, i, seen]
+            )
         m_scores = m_scores / math.sqrt(width)
         m_q[h], turned = rules.score(m_scores, b.q[h], b.k[h].T, b0.q[h], b0.k[h].T)
         m_k[h] = turned.T
@@ -523,7 +559,9 @@ def seed(rules: Rules, target: int, value: str, z: Array, z0: Array) -> Array:
     return m
 
 
-def multipliers(rules: Rules, run: Run, target: int, value: str = "logit", reference: Run | None = None) -> Multipliers:
+def multipliers(
+    rules: Rules, run: Run, target: int, value: str = "logit", reference: Run | None = None
+) -> Multipliers:
     """Back from f to everything, by `rules`."""
     net, base = run.net, run if reference is None else reference
     m_logits = seed(rules, target, value, run.logits, base.logits)
@@ -549,7 +587,12 @@ def multipliers(rules: Rules, run: Run, target: int, value: str = "logit", refer
 
 
 def gradients(
-    hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
 ) -> Multipliers:
     """∂f/∂(word embeddings), ∂f/∂(input of every block), ∂f/∂A."""
     return multipliers(GRADIENT, run(hf, ids, types), target, value)
@@ -602,7 +645,9 @@ def rollout_plus(maps: Array) -> Array:
     return chain([rows_to_one(m.mean(0) + np.eye(m.shape[-1])) for m in maps])
 
 
-def attention_rollout(hf: Any, ids: Sequence[int], *, form: str = "half", types: Sequence[int] | None = None) -> Array:
+def attention_rollout(
+    hf: Any, ids: Sequence[int], *, form: str = "half", types: Sequence[int] | None = None
+) -> Array:
     """Rollout, readout row [t]; form "half" (P0) or "plus" (P4)."""
     found = run(hf, ids, types)
     return {"half": rollout_half, "plus": rollout_plus}[form](found.maps)[found.row]
@@ -638,7 +683,14 @@ def gae_of(maps: Array, gradient: Array) -> Array:
     return relevance
 
 
-def gae(hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None) -> Array:
+def gae(
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
+) -> Array:
     """Generic attention explainability, readout row [t]."""
     found = run(hf, ids, types)
     return gae_of(found.maps, multipliers(GRADIENT, found, target, value).maps)[found.row]
@@ -722,7 +774,9 @@ def self_normalised(relevance: Array) -> Array:
     return rows_to_one(relevance - eye) + eye
 
 
-def gae_cross_of(maps: CrossMaps, gradient: CrossMaps, *, carry: bool = True) -> tuple[Array, Array, Array]:
+def gae_cross_of(
+    maps: CrossMaps, gradient: CrossMaps, *, carry: bool = True
+) -> tuple[Array, Array, Array]:
     """R_ss [s s], R_tt [t t], R_ts [t s] of Chefer 2021a for an encoder-decoder; Ā = mean_h (∇A ⊙ A)⁺.
 
     All encoder blocks:        R_ss += Ā_ss R_ss                              (R_ss starts as I)
@@ -744,7 +798,13 @@ def gae_cross_of(maps: CrossMaps, gradient: CrossMaps, *, carry: bool = True) ->
 
 
 def seq2seq_gae(
-    hf: Any, source: Sequence[int], prefix: Sequence[int], target: int, *, value: str = "logit", carry: bool = True
+    hf: Any,
+    source: Sequence[int],
+    prefix: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    carry: bool = True,
 ) -> Array:
     """[R_ts; R_tt] at the last decoder row: scores of source and prefix."""
     maps, gradient, _ = seq2seq_maps(hf, source, prefix, target, value=value)
@@ -774,13 +834,25 @@ def gradcam_of(maps: Array, gradient: Array) -> Array:
     return np.zeros_like(cut) if high == low else (cut - low) / (high - low)
 
 
-def cam(hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None) -> Array:
+def cam(
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
+) -> Array:
     """CAM of the last block's attention gradient [t]."""
     return cam_of(gradients(hf, ids, target, value=value, types=types).maps[-1])
 
 
 def gradcam(
-    hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
 ) -> Array:
     """GradCAM of the last block's attention, readout row [t]."""
     found = run(hf, ids, types)
@@ -789,7 +861,12 @@ def gradcam(
 
 
 def attcat(
-    hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
 ) -> Array:
     """Σ_l [mean_{h,i} A^l_{h,i,j}]·⟨∂f/∂h^l_j, h^l_j⟩, h^l the input of block l; signed [t]."""
     found = run(hf, ids, types)
@@ -820,7 +897,9 @@ def linear_relevance(x: Array, weight: Array, r: Array) -> Array:
     for t in range(len(x)):
         for i in range(len(weight)):
             if r[t, i] != 0:
-                parts = np.maximum(x[t], 0) * np.maximum(weight[i], 0) + np.minimum(x[t], 0) * np.minimum(weight[i], 0)
+                parts = np.maximum(x[t], 0) * np.maximum(weight[i], 0) + np.minimum(
+                    x[t], 0
+                ) * np.minimum(weight[i], 0)
                 out[t] += parts * divided(r[t, i], parts.sum())
     return out
 
@@ -887,12 +966,17 @@ class Masked:
     syntactic: Array | None = None  # [l h] 0/1; None for both: no mask
     positional: Array | None = None
     variant: str = "paper"  # paper | released
-    alone: str = "identity"  # how the residual takes all where a block has no head: identity | rescaled
+    alone: str = (
+        "identity"  # how the residual takes all where a block has no head: identity | rescaled
+    )
 
     def of(self, layer: int, heads: int) -> tuple[Array, Array] | None:
         if self.syntactic is None and self.positional is None:
             return None
-        rows = [np.zeros(heads) if m is None else np.asarray(m)[layer] for m in (self.syntactic, self.positional)]
+        rows = [
+            np.zeros(heads) if m is None else np.asarray(m)[layer]
+            for m in (self.syntactic, self.positional)
+        ]
         return rows[0], rows[1]
 
 
@@ -908,15 +992,24 @@ def relevance_of_heads(
         passed = mask_relevance(arriving, *masks)
     elif masked.variant == "released":
         either = np.maximum(masks[0], masks[1])
-        passed = np.stack([arriving[h] if either[h] else np.zeros_like(arriving[h]) for h in range(net.heads)])
+        passed = np.stack(
+            [arriving[h] if either[h] else np.zeros_like(arriving[h]) for h in range(net.heads)]
+        )
     else:
         raise ValueError(f"no variant {masked.variant!r}: paper or released")
-    saved, r_q, r_k, r_v = np.zeros_like(b.maps), np.zeros_like(b.q), np.zeros_like(b.k), np.zeros_like(b.v)
+    saved, r_q, r_k, r_v = (
+        np.zeros_like(b.maps),
+        np.zeros_like(b.q),
+        np.zeros_like(b.k),
+        np.zeros_like(b.v),
+    )
     for h in range(net.heads):
         r_maps, r_v[h] = matmul_relevance(b.maps[h], b.v[h], passed[h])
         saved[h] = r_maps
         if masks is not None and masked.variant == "released":
-            saved[h] = 2 * matmul_relevance(b.maps[h], b.v[h], arriving[h])[0]  # before the mask, and not halved
+            saved[h] = (
+                2 * matmul_relevance(b.maps[h], b.v[h], arriving[h])[0]
+            )  # before the mask, and not halved
         # softmax, adding the mask of what can't be seen, and /√c are the identity
         r_q[h], turned = matmul_relevance(b.q[h], b.k[h].T, r_maps)
         r_k[h] = turned.T
@@ -926,7 +1019,9 @@ def relevance_of_heads(
     return r_read, saved
 
 
-def split_attention(b: BlockRun, r: Array, masked: Masked, layer: int, heads: int) -> tuple[Array, Array]:
+def split_attention(
+    b: BlockRun, r: Array, masked: Masked, layer: int, heads: int
+) -> tuple[Array, Array]:
     """R at sum1 = o + x → R at o, R at x. A block without a head (paper): x takes all, o nothing."""
     r_o, r_x = add_relevance(b.o, b.x, r)
     masks = masked.of(layer, heads)
@@ -966,7 +1061,9 @@ def relevance_of(found: Run, target: int, masked: Masked) -> Relevance:
     cut[found.row] = r[0]
     cuts, maps = [cut], []
     for layer in reversed(range(len(net.blocks))):
-        cut, saved = relevance_of_block(net, net.blocks[layer], found.blocks[layer], cut, masked, layer)
+        cut, saved = relevance_of_block(
+            net, net.blocks[layer], found.blocks[layer], cut, masked, layer
+        )
         cuts.insert(0, cut)
         maps.insert(0, saved)
     return Relevance(cuts[0].sum(-1), np.stack(cuts), np.stack(maps))
@@ -1011,7 +1108,9 @@ def partial_of(maps: Array) -> Array:
     return np.maximum(0, maps).mean(0)
 
 
-def partial_lrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int] | None = None) -> Array:
+def partial_lrp(
+    hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int] | None = None
+) -> Array:
     """mean_h (R_A)⁺ of the last block, readout row [t]."""
     found = run(hf, ids, types)
     return partial_of(relevance_of(found, target, Masked()).maps[-1])[found.row]
@@ -1019,7 +1118,10 @@ def partial_lrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int
 
 def relevance_rollout(gradient: Array, maps: Array) -> Array:
     """Ā_b = rows to one(mean_h((∇A_b ⊙ R_b)⁺) + I);  Ā_L ··· Ā_1. [l h s t] → [s t]"""
-    bars = [np.maximum(0, g * r).mean(0) + np.eye(r.shape[-1]) for g, r in zip(gradient, maps, strict=True)]
+    bars = [
+        np.maximum(0, g * r).mean(0) + np.eye(r.shape[-1])
+        for g, r in zip(gradient, maps, strict=True)
+    ]
     return chain([rows_to_one(bar) for bar in bars])
 
 
@@ -1031,7 +1133,12 @@ def around_attention(gradient: Array, maps: Array) -> Array:
 
 
 def transformer_attribution(
-    hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
 ) -> Array:
     """Chefer 2021b without a mask, readout row [t]; ∇A of the target's logit (5.4)."""
     return masked_lrp(hf, ids, target, value=value, types=types)
@@ -1067,7 +1174,9 @@ def token_relevance(
     return (found.words * multipliers(rules, found, target).words).sum(-1)
 
 
-def attnlrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int] | None = None) -> Array:
+def attnlrp(
+    hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int] | None = None
+) -> Array:
     """Gradient × input with: std of norms constant, R(x) = R(g(x)), half to each factor of q·k and maps · values.
 
     Biases, shifts of norms, and position and type embeddings keep their share (ε-rule with ε = 0), so scores do not
@@ -1077,13 +1186,20 @@ def attnlrp(hf: Any, ids: Sequence[int], target: int, *, types: Sequence[int] | 
 
 
 def cp_lrp(
-    hf: Any, ids: Sequence[int], target: int, *, activation: str = "gradient", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    activation: str = "gradient",
+    types: Sequence[int] | None = None,
 ) -> Array:
     """Gradient × input with attention weights and the std of norms constant, all else the plain gradient.
 
     activation="identity" treats GELU and tanh by R(x) = R(g(x)), as later code of this method does.
     """
-    return token_relevance({"gradient": CP_LRP, "identity": CP_LRP_IDENTITY}[activation], hf, ids, target, types)
+    return token_relevance(
+        {"gradient": CP_LRP, "identity": CP_LRP_IDENTITY}[activation], hf, ids, target, types
+    )
 
 
 # -- what values do --------------------------------------------------------------------------------------
@@ -1105,7 +1221,8 @@ def value_weighted_attention(
         for i in range(t):
             for j in range(t):
                 vectors = [
-                    b.maps[h, i, j] * (w.o.weight[:, h * width : (h + 1) * width] @ b.v[h, j]) for h in range(net.heads)
+                    b.maps[h, i, j] * (w.o.weight[:, h * width : (h + 1) * width] @ b.v[h, j])
+                    for h in range(net.heads)
                 ]
                 if heads == "each":
                     out[layer, i, j] = sum(np.linalg.norm(vector) for vector in vectors)
@@ -1193,7 +1310,9 @@ def alti(hf: Any, ids: Sequence[int], *, types: Sequence[int] | None = None) -> 
             for j in range(t):
                 if np.isfinite(b.scores[:, i, j]).any():
                     y = b.middle[i]
-                    out[layer, i, j] = max(0.0, float(np.abs(y).sum() - np.abs(y - parts[i, j]).sum()))
+                    out[layer, i, j] = max(
+                        0.0, float(np.abs(y).sum() - np.abs(y - parts[i, j]).sum())
+                    )
         out[layer] = rows_to_one(out[layer])
     return out
 
@@ -1207,7 +1326,12 @@ def alti_scores(hf: Any, ids: Sequence[int], *, types: Sequence[int] | None = No
 
 
 def gradient_norm(
-    hf: Any, ids: Sequence[int], target: int, *, value: str = "logit", types: Sequence[int] | None = None
+    hf: Any,
+    ids: Sequence[int],
+    target: int,
+    *,
+    value: str = "logit",
+    types: Sequence[int] | None = None,
 ) -> Array:
     """‖∂f/∂e_i‖₂ [t]."""
     return np.linalg.norm(gradients(hf, ids, target, value=value, types=types).words, axis=-1)
@@ -1332,7 +1456,9 @@ def main() -> None:
             "attention rows": np.abs(found.maps.sum(-1) - 1).max(),
             "two rollouts": np.abs(rollout_half(found.maps) - rollout_plus(found.maps)).max(),
             "LRP": np.abs(relevance(hf, ids, target).cuts.sum((1, 2)) - 1).max(),
-            "LRP masked": np.abs(relevance(hf, ids, target, syntactic=masks).cuts.sum((1, 2)) - 1).max(),
+            "LRP masked": np.abs(
+                relevance(hf, ids, target, syntactic=masks).cuts.sum((1, 2)) - 1
+            ).max(),
             "ALTI rows": np.abs(alti(hf, ids).sum(-1) - 1).max(),
         }
         empty = run_words(found.net, np.zeros_like(found.words))

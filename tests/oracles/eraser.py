@@ -70,7 +70,9 @@ def iou(one: tuple[int, int], other: tuple[int, int]) -> float:
     return len(a & b) / len(a | b)
 
 
-def score(folder: Path, split: str, predictions: list[dict], threshold: float = 0.5) -> dict[str, float]:
+def score(
+    folder: Path, split: str, predictions: list[dict], threshold: float = 0.5
+) -> dict[str, float]:
     """IOU F1 (macro and micro), precision and recall, and F1 of tokens (macro), as the scorer names them."""
     checked(folder, split, predictions)
     truth = ranges_of_people(folder, split)

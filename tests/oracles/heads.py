@@ -21,19 +21,31 @@ def literal(hf, tokenizer, sentences, causal: bool) -> dict:
     for sentence in sentences:
         encoded = tokenizer(sentence.text, return_offsets_mapping=True, return_tensors="pt")
         spans = encoded.pop("offset_mapping")[0].tolist()
-        special = [part is None for part in encoded.sequence_ids(0)]  # an unknown word is no special token
+        special = [
+            part is None for part in encoded.sequence_ids(0)
+        ]  # an unknown word is no special token
         with torch.no_grad():
-            maps = hf(**{k: v for k, v in encoded.items() if k != "token_type_ids"}, output_attentions=True).attentions
+            maps = hf(
+                **{k: v for k, v in encoded.items() if k != "token_type_ids"},
+                output_attentions=True,
+            ).attentions
         owner = []
         for (a, b), extra in zip(spans, special, strict=True):
             while a < b and sentence.text[a].isspace():
                 a += 1
-            inside = [n for n, w in enumerate(sentence.words) if w.start <= a < w.end and not extra and a < b]
+            inside = [
+                n
+                for n, w in enumerate(sentence.words)
+                if w.start <= a < w.end and not extra and a < b
+            ]
             owner.append(inside[0] if inside else None)
         best_keys = torch.stack(maps)[:, 0].argmax(-1)  # [l h s]
         for n, word in enumerate(sentence.words):
             relation = word.relation.split(":")[0]
-            ends = [t for t, o in enumerate(owner) if o == n], [t for t, o in enumerate(owner) if o == word.head]
+            ends = (
+                [t for t, o in enumerate(owner) if o == n],
+                [t for t, o in enumerate(owner) if o == word.head],
+            )
             if relation not in RELATIONS or not all(ends):
                 continue
             query, key = ends
@@ -44,7 +56,9 @@ def literal(hf, tokenizer, sentences, causal: bool) -> dict:
             pairs[relation] += 1
             distances[relation][n - word.head] += 1
             for layer, head in np.ndindex(*shape):
-                hits[relation, layer, head] += int(best_keys[layer, head, query[-1 if causal else 0]]) in key
+                hits[relation, layer, head] += (
+                    int(best_keys[layer, head, query[-1 if causal else 0]]) in key
+                )
         for i, extra in enumerate(special):
             if extra or (causal and i == 0):
                 continue
@@ -55,4 +69,11 @@ def literal(hf, tokenizer, sentences, causal: bool) -> dict:
     for layer, head in np.ndindex(*shape):
         found = {r: c for (ly, h, r), c in offsets.items() if (ly, h) == (layer, head) and r != 0}
         best[layer, head] = max(found.values(), default=0) / queries
-    return {"hits": hits, "pairs": pairs, "distances": distances, "best": best, "queries": queries, "shape": shape}
+    return {
+        "hits": hits,
+        "pairs": pairs,
+        "distances": distances,
+        "best": best,
+        "queries": queries,
+        "shape": shape,
+    }

@@ -72,7 +72,10 @@ class Bag(World):
         self.weights, self.bias, self.target = weights, bias, target
 
     def compute(self, kept: frozenset[int]) -> Look:
-        outputs = [b + sum(row[u] for u in sorted(kept)) for row, b in zip(self.weights, self.bias, strict=True)]
+        outputs = [
+            b + sum(row[u] for u in sorted(kept))
+            for row, b in zip(self.weights, self.bias, strict=True)
+        ]
         value = outputs[self.target]
         return Look(value, value, (outputs.index(max(outputs)),))
 
@@ -80,7 +83,9 @@ class Bag(World):
 class Transformer(World):
     """A transformers model in float64, asked about one explanation's target by plain forward calls."""
 
-    def __init__(self, hf: Any, explanation: Explanation, removal: str, stand_in: int | None = None):
+    def __init__(
+        self, hf: Any, explanation: Explanation, removal: str, stand_in: int | None = None
+    ):
         super().__init__(len(explanation.units))
         self.hf, self.removal, self.stand_in = hf, removal, stand_in
         self.encoding, self.target = explanation.encoding, explanation.target
@@ -100,8 +105,14 @@ class Transformer(World):
             mask = [int(there[t]) for t in tokens]
         if self.removal == "mask_token":
             assert self.stand_in is not None
-            ids = [number if there[t] else self.stand_in for t, number in zip(tokens, ids, strict=True)]
-        return self.read(self.outcomes(tokens, input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])))
+            ids = [
+                number if there[t] else self.stand_in for t, number in zip(tokens, ids, strict=True)
+            ]
+        return self.read(
+            self.outcomes(
+                tokens, input_ids=torch.tensor([ids]), attention_mask=torch.tensor([mask])
+            )
+        )
 
     def read(self, logits: torch.Tensor) -> Look:
         """p, f and the best outcomes of logits [m v]; with a contrast p is that of the one among both."""
@@ -112,7 +123,11 @@ class Transformer(World):
             return Look(1 / (1 + math.exp(-gap)), gap, predicted)
         rows = list(zip(logits, self.target.ids, strict=True))
         log = sum(float(row.log_softmax(-1)[number]) for row, number in rows)
-        f = {"logit": sum(float(row[number]) for row, number in rows), "log_prob": log, "prob": math.exp(log)}
+        f = {
+            "logit": sum(float(row[number]) for row, number in rows),
+            "log_prob": log,
+            "prob": math.exp(log),
+        }
         return Look(math.exp(log), f[self.target.output], predicted)
 
     def table(self) -> torch.Tensor:
@@ -139,7 +154,9 @@ class Bert(Transformer):
 class Gpt2(Transformer):
     """What a causal language model writes next; each token is read one row before it."""
 
-    def __init__(self, hf: Any, explanation: Explanation, removal: str, stand_in: int | None = None):
+    def __init__(
+        self, hf: Any, explanation: Explanation, removal: str, stand_in: int | None = None
+    ):
         super().__init__(hf, explanation, removal, stand_in)
         self.length = max(self.target.positions)
 
@@ -147,7 +164,9 @@ class Gpt2(Transformer):
         positions = torch.tensor([[int(self.encoding.positions[t]) for t in tokens]])
         with torch.no_grad():
             logits = self.hf(position_ids=positions, **inputs).logits[0]
-        return torch.stack([logits[tokens.index(position - 1)] for position in self.target.positions])
+        return torch.stack(
+            [logits[tokens.index(position - 1)] for position in self.target.positions]
+        )
 
 
 # -- rankings --------------------------------------------------------------------------------------------
@@ -156,7 +175,9 @@ class Gpt2(Transformer):
 def ranking(explanation: Explanation) -> list[int]:
     """Units from the most important to the least, the first in the text first; what was selected before all others."""
     s = [float(score) for score in explanation.scores]
-    by_score = sorted(range(len(s)), key=lambda u: -s[u])  # Python's sort keeps the order of equal ones
+    by_score = sorted(
+        range(len(s)), key=lambda u: -s[u]
+    )  # Python's sort keeps the order of equal ones
     if explanation.selected is None:
         return by_score
     found = [] if explanation.order is None else [int(u) for u in explanation.order]
@@ -178,7 +199,9 @@ def rationales(explanation: Explanation, shares: Sequence[float]) -> list[set[in
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
-def comprehensiveness(world: World, explanation: Explanation, shares: Sequence[float] = SHARES) -> dict[str, float]:
+def comprehensiveness(
+    world: World, explanation: Explanation, shares: Sequence[float] = SHARES
+) -> dict[str, float]:
     """The normalised form is cut to 0…1, as the soft one is by its range."""
     p, nothing = world.p(world.units), world.p(())
     plain, normalised = [], []
@@ -189,14 +212,18 @@ def comprehensiveness(world: World, explanation: Explanation, shares: Sequence[f
     return {"comprehensiveness": mean(plain), "normalised_comprehensiveness": mean(normalised)}
 
 
-def sufficiency(world: World, explanation: Explanation, shares: Sequence[float] = SHARES) -> dict[str, float]:
+def sufficiency(
+    world: World, explanation: Explanation, shares: Sequence[float] = SHARES
+) -> dict[str, float]:
     """S(R) − S(∅) = max(0, p(x) − p(∅)) − max(0, p(x) − p(R)), and 1 − S(∅) = max(0, p(x) − p(∅))."""
     p, nothing = world.p(world.units), world.p(())
     plain, normalised = [], []
     for rationale in rationales(explanation, shares):
         drop = p - world.p(rationale)
         plain.append(drop)
-        normalised.append(cut((p - nothing - max(0.0, drop)) / (p - nothing)) if p > nothing else 1.0)
+        normalised.append(
+            cut((p - nothing - max(0.0, drop)) / (p - nothing)) if p > nothing else 1.0
+        )
     return {"sufficiency": mean(plain), "normalised_sufficiency": mean(normalised)}
 
 
@@ -208,7 +235,8 @@ def removed_counts(size: int, steps: int) -> list[int]:
 def aopc(world: World, explanation: Explanation, steps: int = 9) -> dict[str, Any]:
     best = ranking(explanation)
     curve = [
-        world.p(world.units) - world.p(world.units - set(best[:count])) for count in removed_counts(world.size, steps)
+        world.p(world.units) - world.p(world.units - set(best[:count]))
+        for count in removed_counts(world.size, steps)
     ]
     return {"aopc": mean(curve), "aopc_curve": curve}
 
@@ -261,7 +289,10 @@ def deletion(world: World, explanation: Explanation, steps: int = 20) -> dict[st
 def insertion(world: World, explanation: Explanation, steps: int = 20) -> dict[str, Any]:
     best = ranking(explanation)
     values = {count: world.p(set(best[:count])) for count in rungs(world.size, steps)}
-    return {"insertion": area(values, world.size), "insertion_curve": even(values, world.size, steps)}
+    return {
+        "insertion": area(values, world.size),
+        "insertion_curve": even(values, world.size, steps),
+    }
 
 
 def decision_flip(world: World, explanation: Explanation) -> dict[str, float]:
@@ -298,7 +329,9 @@ def monotonicity(world: World, explanation: Explanation) -> dict[str, float]:
     return {"monotonicity": mean(rising), "monotone_steps": mean([gain >= 0 for gain in gains])}
 
 
-def infidelity(world: World, explanation: Explanation, removed: Sequence[set[int]]) -> dict[str, float]:
+def infidelity(
+    world: World, explanation: Explanation, removed: Sequence[set[int]]
+) -> dict[str, float]:
     """`removed` are the random sets."""
     said = [sum(float(explanation.scores[u]) for u in sorted(gone)) for gone in removed]
     done = [world.f(world.units) - world.f(world.units - gone) for gone in removed]

@@ -49,7 +49,8 @@ class Literal:
 
     def rows(self, encoding, target):
         return [
-            self.tables[s](torch.tensor(encoding.ids[i])).detach() for s, i in enumerate(self.streams(encoding, target))
+            self.tables[s](torch.tensor(encoding.ids[i])).detach()
+            for s, i in enumerate(self.streams(encoding, target))
         ]
 
     def slope(self, encoding, target, rows):
@@ -65,7 +66,11 @@ class Literal:
             extra = {}
             if encoding.types is not None:
                 extra["token_type_ids"] = torch.tensor(encoding.types)[None]
-            out = self.hf(**dict(zip(names, ids, strict=True)), attention_mask=torch.ones_like(ids[0]), **extra)
+            out = self.hf(
+                **dict(zip(names, ids, strict=True)),
+                attention_mask=torch.ones_like(ids[0]),
+                **extra,
+            )
             value = self.value(out, encoding, target)
             return float(value.detach()), torch.autograd.grad(value, leaves)
         finally:
@@ -78,13 +83,17 @@ class Literal:
             rival = 0.0 if target.contrast is None else logits[target.contrast[0]]
             return logits[target.ids[0]] - rival
         if self.task == "tagging":
-            return sum(out.logits[0, p, i] for p, i in zip(target.positions, target.ids, strict=True))
+            return sum(
+                out.logits[0, p, i] for p, i in zip(target.positions, target.ids, strict=True)
+            )
         if self.task == "qa":
             first, last = target.positions
             return out.start_logits[0, first] + out.end_logits[0, last]
         before = int((encoding.segment == 0).sum()) if self.task == "seq2seq" else 0
         log_prob = out.logits[0].log_softmax(-1)
-        return sum(log_prob[p - 1 - before, i] for p, i in zip(target.positions, target.ids, strict=True))
+        return sum(
+            log_prob[p - 1 - before, i] for p, i in zip(target.positions, target.ids, strict=True)
+        )
 
     def integrated(self, encoding, target, absent, moved, places):
         """[t] mean over places of ⟨e − e′, gradient⟩, one place at a time; and f(e), f(e′)."""
@@ -98,7 +107,9 @@ class Literal:
             start.append(rows)
         scores = np.zeros(len(encoding))
         for place in places:
-            _, gradient = self.slope(encoding, target, [b + place * (e - b) for b, e in zip(start, own, strict=True)])
+            _, gradient = self.slope(
+                encoding, target, [b + place * (e - b) for b, e in zip(start, own, strict=True)]
+            )
             for index, g, b, e in zip(streams, gradient, start, own, strict=True):
                 scores[index] += ((e - b) * g).sum(-1).numpy() / len(places)
         return scores, self.slope(encoding, target, own)[0], self.slope(encoding, target, start)[0]

@@ -29,7 +29,12 @@ __all__ = [
 ]
 
 TOKENS_PER_BATCH = 4096  # the published code's own number
-BY_LAYER = ("qwen2", "qwen3", "gemma2", "gemma3_text")  # take a dict with one mask for each kind of layer
+BY_LAYER = (
+    "qwen2",
+    "qwen3",
+    "gemma2",
+    "gemma3_text",
+)  # take a dict with one mask for each kind of layer
 IN_ALL_LAYERS = ("mistral", "starcoder2", "phi3")  # one mask, so the window stands in it
 
 
@@ -40,7 +45,9 @@ class Step(NamedTuple):
     added: int | None  # None: the start of a search that starts empty
     argmax: int | None  # what the model predicts from the rationale; None for labels
     log_prob: float  # of the target
-    candidates: dict[int, float]  # position → log p of the target with this position added, for all that were tried
+    candidates: dict[
+        int, float
+    ]  # position → log p of the target with this position added, for all that were tried
 
 
 class Answer(NamedTuple):
@@ -58,7 +65,9 @@ class Literal:
     order: list[int] = field(default_factory=list)  # positions as they were added
     reached: bool = False  # the target is the argmax given the rationale
     steps: list[Step] = field(default_factory=list)
-    token_forwards: int = 0  # Σ n·(number of candidates), n tokens kept: what the published code pushes through
+    token_forwards: int = (
+        0  # Σ n·(number of candidates), n tokens kept: what the published code pushes through
+    )
     head_rows: int = 0  # rows that really went through the blocks and the head; = token_forwards where mode="sparse"
 
 
@@ -142,7 +151,9 @@ def attention_of(hf: Any, name: str | None) -> Iterator[None]:
 
 def additive(see: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """0 where a row sees a key, -inf elsewhere: [b s t] → [b 1 s t]."""
-    return torch.zeros(see.shape, dtype=dtype, device=see.device).masked_fill(~see, -torch.inf)[:, None]
+    return torch.zeros(see.shape, dtype=dtype, device=see.device).masked_fill(~see, -torch.inf)[
+        :, None
+    ]
 
 
 def causal_see(positions: torch.Tensor, kept: torch.Tensor, window: int | None) -> torch.Tensor:
@@ -160,13 +171,18 @@ def causal_mask(hf: Any, positions: torch.Tensor, kept: torch.Tensor) -> Any:
     window = getattr(config, "sliding_window", None)
     if config.model_type in BY_LAYER:
         windows = {"full_attention": None, "sliding_attention": window}
-        return {kind: additive(causal_see(positions, kept, windows[kind]), hf.dtype) for kind in config.layer_types}
+        return {
+            kind: additive(causal_see(positions, kept, windows[kind]), hf.dtype)
+            for kind in config.layer_types
+        }
     if window is not None and config.model_type not in IN_ALL_LAYERS:
         raise ValueError(f"how does {config.model_type} use its window of {window} tokens?")
     return additive(causal_see(positions, kept, window), hf.dtype)
 
 
-def causal_logits(hf: Any, ids: Sequence[int], sets: Sequence[Sequence[int]], mode: str = "full") -> torch.Tensor:
+def causal_logits(
+    hf: Any, ids: Sequence[int], sets: Sequence[Sequence[int]], mode: str = "full"
+) -> torch.Tensor:
     """[n s v] logits of all rows; the last row is p(· | y_S) for each set S, all equally large, ending in one position.
 
     full: all tokens up to the last run and removed keys are hidden; sparse: only the kept tokens run.
@@ -178,14 +194,20 @@ def causal_logits(hf: Any, ids: Sequence[int], sets: Sequence[Sequence[int]], mo
         kept = torch.ones_like(positions, dtype=torch.bool)
     elif mode == "full":
         positions = torch.arange(sets[0][-1] + 1, device=hf.device).repeat(len(sets), 1)
-        kept = torch.stack([torch.isin(positions[0], torch.tensor(list(s)).to(positions)) for s in sets])
+        kept = torch.stack(
+            [torch.isin(positions[0], torch.tensor(list(s)).to(positions)) for s in sets]
+        )
     else:
         raise ValueError(f"no mode {mode!r}: full or sparse")
     mask = causal_mask(hf, positions, kept)
-    return hf(input_ids=tokens[positions], position_ids=positions, attention_mask=mask, use_cache=False).logits
+    return hf(
+        input_ids=tokens[positions], position_ids=positions, attention_mask=mask, use_cache=False
+    ).logits
 
 
-def causal_answers(hf: Any, ids: Sequence[int], target: int, mode: str) -> Callable[[list], list[Answer]]:
+def causal_answers(
+    hf: Any, ids: Sequence[int], target: int, mode: str
+) -> Callable[[list], list[Answer]]:
     """Candidate sets of one size → answers, ⌊4096/n⌋ sets in a batch, n tokens each."""
 
     def evaluate(sets: list[tuple[int, ...]]) -> list[Answer]:
@@ -193,7 +215,9 @@ def causal_answers(hf: Any, ids: Sequence[int], target: int, mode: str) -> Calla
         size = max(1, TOKENS_PER_BATCH // width)
         answers = []
         for i in range(0, len(sets), size):
-            answers += [read(rows[-1], target) for rows in causal_logits(hf, ids, sets[i : i + size], mode)]
+            answers += [
+                read(rows[-1], target) for rows in causal_logits(hf, ids, sets[i : i + size], mode)
+            ]
         return answers
 
     return evaluate
@@ -272,7 +296,11 @@ def silent_cross(hf: Any, empty: torch.Tensor) -> Iterator[None]:
     def silence(module: Any, args: tuple) -> tuple:
         return (args[0].masked_fill(empty[:, None, None], 0.0), *args[1:])
 
-    outputs = [m for name, m in hf.named_modules() if name.endswith(("encoder_attn.out_proj", "EncDecAttention.o"))]
+    outputs = [
+        m
+        for name, m in hf.named_modules()
+        if name.endswith(("encoder_attn.out_proj", "EncDecAttention.o"))
+    ]
     if not outputs:
         raise ValueError(f"where is the cross-attention of {hf.config.model_type}?")
     handles = [module.register_forward_pre_hook(silence) for module in outputs]
@@ -305,7 +333,9 @@ def seq2seq_logits(
     encoder_mask = additive(of_source[:, None, :] | itself, hf.dtype)
     positions = torch.arange(len(prefix_ids), device=hf.device).repeat(len(sets), 1)
     decoder_mask = additive(causal_see(positions, of_prefix, None), hf.dtype)
-    cross = of_source | empty[:, None]  # a softmax needs something to see; `silent_cross` takes it away again
+    cross = (
+        of_source | empty[:, None]
+    )  # a softmax needs something to see; `silent_cross` takes it away again
     cross_mask = additive(cross[:, None, :].expand(-1, len(prefix_ids), -1), hf.dtype)
 
     states = hf.get_encoder()(input_ids=source, attention_mask=encoder_mask).last_hidden_state
@@ -360,7 +390,11 @@ def greedy_seq2seq(
 
 
 def greedy_labels(
-    score: Callable[[np.ndarray], tuple[Any, Any]], n: int, *, free: Any = None, max_steps: int | None = None
+    score: Callable[[np.ndarray], tuple[Any, Any]],
+    n: int,
+    *,
+    free: Any = None,
+    max_steps: int | None = None,
 ) -> Literal:
     """S ← ∅; while argmax_c p(c | x_S) ≠ y:  S ← S ∪ {argmax_k log p(y | x_{S∪k})}.
 
@@ -376,7 +410,9 @@ def greedy_labels(
         log_probs, hits = score(keep)
         return [Answer(float(p), None, bool(hit)) for p, hit in zip(log_probs, hits, strict=True)]
 
-    return greedy(evaluate, given, [], candidates, n if max_steps is None else max_steps, lambda kept: n)
+    return greedy(
+        evaluate, given, [], candidates, n if max_steps is None else max_steps, lambda kept: n
+    )
 
 
 # -- the oracle's own checks -----------------------------------------------------------------------------
@@ -389,8 +425,15 @@ def gap(a: Any, b: Any) -> float:
 
 def differences(a: Literal, b: Literal) -> float:
     """max |Δ log p| over all candidates of all steps; the orders must be equal."""
-    assert (a.order, a.reached, a.token_forwards) == (b.order, b.reached, b.token_forwards), (a.order, b.order)
-    pairs = [(x.candidates[k], y.candidates[k]) for x, y in zip(a.steps, b.steps, strict=True) for k in x.candidates]
+    assert (a.order, a.reached, a.token_forwards) == (b.order, b.reached, b.token_forwards), (
+        a.order,
+        b.order,
+    )
+    pairs = [
+        (x.candidates[k], y.candidates[k])
+        for x, y in zip(a.steps, b.steps, strict=True)
+        for k in x.candidates
+    ]
     return max(abs(x - y) for x, y in pairs)
 
 
@@ -415,15 +458,23 @@ def check_causal(family: str, ids: list[int], rng: np.random.Generator) -> dict[
     with attention_of(hf, "eager"):
         plain = hf(input_ids=torch.tensor([ids])).logits[0]
         for mode in ("full", "sparse"):
-            seen["keep_all"] = max(seen["keep_all"], gap(causal_logits(hf, ids, [range(size)], mode)[0], plain))
+            seen["keep_all"] = max(
+                seen["keep_all"], gap(causal_logits(hf, ids, [range(size)], mode)[0], plain)
+            )
         for _ in range(12):
             kept = draw(size, rng)
             full = causal_logits(hf, ids, [kept])[0, kept]
-            seen["masked_removed"] = max(seen["masked_removed"], gap(full, causal_logits(hf, ids, [kept], "sparse")[0]))
+            seen["masked_removed"] = max(
+                seen["masked_removed"], gap(full, causal_logits(hf, ids, [kept], "sparse")[0])
+            )
             changed = causal_logits(hf, other(ids, kept, vocabulary), [kept])[0, kept]
             seen["hidden"] = max(seen["hidden"], gap(full, changed))
-            if not getattr(hf.config, "sliding_window", None):  # transformers measures windows in what runs
-                given = dict(position_ids=torch.tensor([kept]), attention_mask=torch.ones(1, len(kept)))
+            if not getattr(
+                hf.config, "sliding_window", None
+            ):  # transformers measures windows in what runs
+                given = dict(
+                    position_ids=torch.tensor([kept]), attention_mask=torch.ones(1, len(kept))
+                )
                 bare = hf(input_ids=torch.tensor([ids])[:, kept], use_cache=True, **given).logits[0]
                 seen["plain_removed"] = max(seen.get("plain_removed", 0.0), gap(full, bare))
     sizes, best, modes = [], [], 0.0
@@ -434,8 +485,14 @@ def check_causal(family: str, ids: list[int], rng: np.random.Generator) -> dict[
         modes = max(modes, differences(found, sparse))
         n = len(found.order)
         assert found.reached and found.order[0] == t - 1
-        assert all(step.argmax != target for step in found.steps[:-1])  # no shorter prefix is sufficient
-        assert sparse.token_forwards == sparse.head_rows == 1 + sum(k * (t - k + 1) for k in range(2, n + 1))
+        assert all(
+            step.argmax != target for step in found.steps[:-1]
+        )  # no shorter prefix is sufficient
+        assert (
+            sparse.token_forwards
+            == sparse.head_rows
+            == 1 + sum(k * (t - k + 1) for k in range(2, n + 1))
+        )
         least = exhaustive_causal(hf, ids, t, size, target_id=target)
         assert least is not None and len(least) <= n
         assert exhaustive_causal(hf, ids, t, len(least) - 1, target_id=target) is None
@@ -463,11 +520,15 @@ def check_bigram(ids: list[int]) -> None:
         for mode in ("full", "sparse"):
             found = greedy_causal(hf, ids, t, target_id=int(plain[t - 1].argmax()), mode=mode)
             assert (found.order, found.reached, found.token_forwards) == ([t - 1], True, 1)
-    tied = greedy_causal(hf, ids, 6, target_id=int(plain[5].argmin()))  # nothing helps: ties go to the lowest
+    tied = greedy_causal(
+        hf, ids, 6, target_id=int(plain[5].argmin())
+    )  # nothing helps: ties go to the lowest
     assert not tied.reached and tied.order == [5, 0, 1, 2, 3, 4]
 
 
-def check_seq2seq(family: str, ids: list[int], prefix: list[int], rng: np.random.Generator) -> dict[str, Any]:
+def check_seq2seq(
+    family: str, ids: list[int], prefix: list[int], rng: np.random.Generator
+) -> dict[str, Any]:
     """The same for encoder–decoders, and that no source means no source."""
     import copy
 
@@ -481,7 +542,9 @@ def check_seq2seq(family: str, ids: list[int], prefix: list[int], rng: np.random
         if ".encoder_attn.v_proj." in name or ".EncDecAttention.v." in name:
             weight.data.zero_()
     with attention_of(hf, "eager"), attention_of(mute, "eager"):
-        plain = hf(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([prefix])).logits[0]
+        plain = hf(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([prefix])).logits[
+            0
+        ]
         seen["keep_all"] = gap(seq2seq_logits(hf, ids, prefix, [range(n + t)])[0], plain)
         for _ in range(12):
             kept = draw(n + t, rng)
@@ -489,17 +552,24 @@ def check_seq2seq(family: str, ids: list[int], prefix: list[int], rng: np.random
             full = seq2seq_logits(hf, ids, prefix, [kept])[0, of_prefix]
             axis = other([*ids, *prefix], kept, vocabulary)
             seen["hidden"] = max(
-                seen["hidden"], gap(full, seq2seq_logits(hf, axis[:n], axis[n:], [kept])[0, of_prefix])
+                seen["hidden"],
+                gap(full, seq2seq_logits(hf, axis[:n], axis[n:], [kept])[0, of_prefix]),
             )
-            cut = int(rng.integers(1, n))  # without its end, the source is a shorter text at the same positions
-            shorter = hf(input_ids=torch.tensor([ids[:cut]]), decoder_input_ids=torch.tensor([prefix])).logits[0]
+            cut = int(
+                rng.integers(1, n)
+            )  # without its end, the source is a shorter text at the same positions
+            shorter = hf(
+                input_ids=torch.tensor([ids[:cut]]), decoder_input_ids=torch.tensor([prefix])
+            ).logits[0]
             rows = seq2seq_logits(hf, ids, prefix, [[*range(cut), *range(n, n + t)]])[0]
             seen["removed"] = max(seen["removed"], gap(rows, shorter))
             seen["removed"] = max(seen["removed"], gap(full, alone(hf, ids, prefix, kept)))
             none = [k for k in kept if k >= n]
             silent = seq2seq_logits(mute, ids, prefix, [[*range(n), *none]])[0, of_prefix]
             for source in (ids, other(ids, [], vocabulary)):
-                both = seq2seq_logits(hf, source, prefix, [none, kept])  # a batch of an empty and another source
+                both = seq2seq_logits(
+                    hf, source, prefix, [none, kept]
+                )  # a batch of an empty and another source
                 seen["empty"] = max(seen["empty"], gap(both[0, of_prefix], silent))
     sizes = []
     for i in range(1, t + 1):
@@ -513,7 +583,10 @@ def check_seq2seq(family: str, ids: list[int], prefix: list[int], rng: np.random
 def alone(hf: Any, ids: list[int], prefix: list[int], kept: Sequence[int]) -> torch.Tensor:
     """Logits of a model that runs the kept tokens only; its positions are put in by hooks. [kept prefix, v]."""
     n = len(ids)
-    streams = [torch.tensor([k for k in kept if k < n]), torch.tensor([k - n for k in kept if k >= n])]
+    streams = [
+        torch.tensor([k for k in kept if k < n]),
+        torch.tensor([k - n for k in kept if k >= n]),
+    ]
     undo: list[Callable[[], None]] = []
 
     def table(module: Any, positions: torch.Tensor) -> None:
@@ -536,7 +609,9 @@ def alone(hf: Any, ids: list[int], prefix: list[int], kept: Sequence[int]) -> to
             bias(module, positions)
     try:
         with silent_cross(hf, torch.tensor([not len(streams[0])])):
-            inputs = dict(input_ids=torch.tensor([ids])[:, source], decoder_input_ids=torch.tensor([prefix]))
+            inputs = dict(
+                input_ids=torch.tensor([ids])[:, source], decoder_input_ids=torch.tensor([prefix])
+            )
             inputs["decoder_input_ids"] = inputs["decoder_input_ids"][:, streams[1]]
             return hf(**inputs, use_cache=False).logits[0]
     finally:
@@ -554,7 +629,9 @@ def check_labels() -> None:
 
     found = greedy_labels(score, 7, free=np.arange(7) > 0)
     assert (found.order, found.reached, found.steps[0]) == ([2, 5], True, (0, None, None, -2.0, {}))
-    assert greedy_labels(lambda keep: (np.zeros(len(keep)), np.ones(len(keep), bool)), 3).order == []
+    assert (
+        greedy_labels(lambda keep: (np.zeros(len(keep)), np.ones(len(keep), bool)), 3).order == []
+    )
     assert greedy_labels(score, 7, free=np.arange(7) > 0, max_steps=1).order == [2]
 
 
@@ -573,7 +650,11 @@ def main() -> None:
                 seen = check_seq2seq(family, ids[:6], [0, *ids[6:], 11], rng)
             else:
                 continue
-            print(family, *(f"{k} {v:.1e}" if isinstance(v, float) else f"{k} {v}" for k, v in seen.items()), sep="  ")
+            print(
+                family,
+                *(f"{k} {v:.1e}" if isinstance(v, float) else f"{k} {v}" for k, v in seen.items()),
+                sep="  ",
+            )
             assert all(v < 1e-9 for v in seen.values() if isinstance(v, float)), family
         check_bigram(ids)
     check_labels()

@@ -15,7 +15,9 @@ class LiteralRationalizer:
 
     def __init__(self, weights: dict[str, torch.Tensor], special: list[int], heads: int):
         self.weights, self.special, self.heads = weights, special, heads
-        self.depth = 1 + max(int(name.split(".")[3]) for name in weights if name.startswith("encoder.encoder.layer."))
+        self.depth = 1 + max(
+            int(name.split(".")[3]) for name in weights if name.startswith("encoder.encoder.layer.")
+        )
 
     def linear(self, name: str, states: torch.Tensor) -> torch.Tensor:
         return states @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
@@ -38,26 +40,37 @@ class LiteralRationalizer:
     def block(self, number: int, states: torch.Tensor, visible: list[bool]) -> torch.Tensor:
         """Attention to visible tokens, and what follows it."""
         name = f"encoder.encoder.layer.{number}."
-        query, key, value = (self.linear(f"{name}attention.self.{part}", states) for part in ("query", "key", "value"))
+        query, key, value = (
+            self.linear(f"{name}attention.self.{part}", states)
+            for part in ("query", "key", "value")
+        )
         size = states.shape[-1] // self.heads
         mixed = torch.zeros_like(states)
         for head in range(self.heads):
             own = slice(head * size, (head + 1) * size)
             for place in range(len(states)):
                 marks = [
-                    math.exp(float(query[place, own] @ key[other, own]) / math.sqrt(size)) if visible[other] else 0.0
+                    math.exp(float(query[place, own] @ key[other, own]) / math.sqrt(size))
+                    if visible[other]
+                    else 0.0
                     for other in range(len(states))
                 ]
                 for other, mark in enumerate(marks):
                     mixed[place, own] += mark / sum(marks) * value[other, own]
         inner = self.norm(
-            f"{name}attention.output.LayerNorm", self.linear(f"{name}attention.output.dense", mixed) + states, 1e-12
+            f"{name}attention.output.LayerNorm",
+            self.linear(f"{name}attention.output.dense", mixed) + states,
+            1e-12,
         )
         wide = self.linear(f"{name}intermediate.dense", inner)
         wide = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2
-        return self.norm(f"{name}output.LayerNorm", self.linear(f"{name}output.dense", wide) + inner, 1e-12)
+        return self.norm(
+            f"{name}output.LayerNorm", self.linear(f"{name}output.dense", wide) + inner, 1e-12
+        )
 
-    def run(self, ids: list[int], config: Any) -> tuple[list[list[int]], torch.Tensor, torch.Tensor]:
+    def run(
+        self, ids: list[int], config: Any
+    ) -> tuple[list[list[int]], torch.Tensor, torch.Tensor]:
         """Masks behind pruning blocks, logits from the rationale, logits from the full text."""
         words = [number not in self.special for number in ids]
         everyone = [True] * len(ids)
@@ -76,12 +89,18 @@ class LiteralRationalizer:
             else:
                 states = self.block(number, states, seen)
             logits = self.linear("selector.linear", self.norm("selector.norm", states, 1e-5))
-            line = float(self.weights["selector.offsets"][number - before, 0])  # drawn by calibration
-            kept = [kept[k] and float(logits[k, 1] - logits[k, 0]) + line > 0 for k in range(len(ids))]
+            line = float(
+                self.weights["selector.offsets"][number - before, 0]
+            )  # drawn by calibration
+            kept = [
+                kept[k] and float(logits[k, 1] - logits[k, 0]) + line > 0 for k in range(len(ids))
+            ]
             masks.append([int(each) for each in kept])
         first = config.blocks if config.predictor == "rest" else 0
         last_word = max(place for place, word in enumerate(words) if word)
-        seen = [kept[place] or (not words[place] and place < last_word) for place in range(len(ids))]
+        seen = [
+            kept[place] or (not words[place] and place < last_word) for place in range(len(ids))
+        ]
         states = embedded  # of the rationale: nothing that the generator computed
         for number in range(first, self.depth):
             if config.hide == "zero":

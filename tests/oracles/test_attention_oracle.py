@@ -36,7 +36,12 @@ def test_every_intermediate_is_the_models(models, family):
     hf.set_attn_implementation("eager")
     given = dict(token_type_ids=torch.tensor([types])) if types else {}
     with torch.no_grad():
-        out = hf(input_ids=torch.tensor([IDS]), output_attentions=True, output_hidden_states=True, **given)
+        out = hf(
+            input_ids=torch.tensor([IDS]),
+            output_attentions=True,
+            output_hidden_states=True,
+            **given,
+        )
     near(found.maps, np.stack([a[0].numpy() for a in out.attentions]))
     for block, x in zip(found.blocks, out.hidden_states, strict=False):
         near(block.x, x[0].numpy())
@@ -161,7 +166,9 @@ def test_encoder_decoder_gradients(family):
     assert maps.cross.shape == (2, 2, 3, 5)
     for kind, names in KINDS.items():
         attention = names["attention"][family == "t5"]
-        key = PROJECTIONS[family].format(stack=names["stack"], layer=0, attention=attention, sub=names["sub"])
+        key = PROJECTIONS[family].format(
+            stack=names["stack"], layer=0, attention=attention, sub=names["sub"]
+        )
         weight = dict(hf.named_parameters())[key]
         width = weight.shape[1] // 2
         for h in range(2):
@@ -179,13 +186,22 @@ def test_encoder_decoder_gradients(family):
     near(lit.seq2seq_attention(hf, source, prefix, target)[:5].sum(), 1.0)
     near(lit.seq2seq_attention(hf, source, prefix, target, layers="mean")[5:].sum(), 1.0)
     signed = lit.seq2seq_attention_x_gradient(hf, source, prefix, target, layers="mean")
-    assert (signed <= lit.seq2seq_attention_x_gradient(hf, source, prefix, target, layers="mean", positive=True)).all()
+    assert (
+        signed
+        <= lit.seq2seq_attention_x_gradient(
+            hf, source, prefix, target, layers="mean", positive=True
+        )
+    ).all()
 
 
 def test_gae_with_cross_attention_by_hand():
     one = np.ones((1, 1, 2, 2))
     maps = lit.CrossMaps(one, one, one)
-    encoder, decoder, cross = [[1.0, 3.0], [0.0, 0.0]], [[2.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [-5.0, 2.0]]
+    encoder, decoder, cross = (
+        [[1.0, 3.0], [0.0, 0.0]],
+        [[2.0, 0.0], [1.0, 1.0]],
+        [[1.0, 0.0], [-5.0, 2.0]],
+    )
     gradient = lit.CrossMaps(*(np.array([[g]]) for g in (encoder, decoder, cross)))
     r_ss, r_tt, r_ts = lit.gae_cross_of(maps, gradient)
     near(r_ss, [[2, 3], [0, 1]], 0)
@@ -224,7 +240,11 @@ def test_cam_family_on_one_block(family):
     """A model of one block, ∇A and ∂f/∂h by nudging each number, the formulas in loops."""
     hf = opened(family, seed=3)
     (hf.bert.encoder.layer if family == "bert" else hf.transformer.h).__delitem__(1)
-    (setattr(hf.config, "num_hidden_layers", 1) if family == "bert" else setattr(hf.config, "n_layer", 1))
+    (
+        setattr(hf.config, "num_hidden_layers", 1)
+        if family == "bert"
+        else setattr(hf.config, "n_layer", 1)
+    )
     ids, target, step = IDS[:4], LABEL[family], 1e-5
     found = lit.run(hf, ids)
     net, size = found.net, len(ids)
@@ -232,12 +252,22 @@ def test_cam_family_on_one_block(family):
     for place in np.ndindex(gradient.shape):
         nudge = np.zeros_like(gradient)
         nudge[place] = step
-        up, down = (lit.run_words(net, found.words, maps={0: found.maps[0] + s * nudge}) for s in (1, -1))
+        up, down = (
+            lit.run_words(net, found.words, maps={0: found.maps[0] + s * nudge}) for s in (1, -1)
+        )
         gradient[place] = (up.logits[target] - down.logits[target]) / (2 * step)
-    means = [sum(gradient[h, i, j] for h in range(2) for i in range(size)) / (2 * size) for j in range(size)]
+    means = [
+        sum(gradient[h, i, j] for h in range(2) for i in range(size)) / (2 * size)
+        for j in range(size)
+    ]
     near(lit.cam(hf, ids, target), [max(0, m) for m in means], 1e-7)
-    weights = [sum(gradient[h, i, j] for i in range(size) for j in range(size)) / size**2 for h in range(2)]
-    total = [[sum(weights[h] * found.maps[0, h, i, j] for h in range(2)) / 2 for j in range(size)] for i in range(size)]
+    weights = [
+        sum(gradient[h, i, j] for i in range(size) for j in range(size)) / size**2 for h in range(2)
+    ]
+    total = [
+        [sum(weights[h] * found.maps[0, h, i, j] for h in range(2)) / 2 for j in range(size)]
+        for i in range(size)
+    ]
     cut = np.array([[max(0, x) for x in row] for row in total])
     scaled = (cut - cut.min()) / (cut.max() - cut.min()) if cut.max() > cut.min() else 0 * cut
     near(lit.gradcam(hf, ids, target), scaled[found.row], 1e-7)

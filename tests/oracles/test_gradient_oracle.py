@@ -36,7 +36,11 @@ def test_value_zeroing_in_the_model_itself(models, family):
     for layer, block in enumerate(blocks):
         module = block.attention.self.value if family == "bert" else block.attn.c_attn
         outputs = []
-        keep = block.register_forward_hook(lambda m, a, out: outputs.append(out if torch.is_tensor(out) else out[0]))  # noqa: B023
+        keep = block.register_forward_hook(
+            lambda m, a, out: outputs.append(  # noqa: B023
+                out if torch.is_tensor(out) else out[0]
+            )
+        )
         try:
             with torch.no_grad():
                 hf(input_ids=torch.tensor([IDS]))
@@ -53,7 +57,9 @@ def test_value_zeroing_in_the_model_itself(models, family):
         finally:
             keep.remove()
         plain, *changed = [out[0] for out in outputs]
-        distances = np.array([(1 - torch.cosine_similarity(plain, y)).numpy() for y in changed]).T  # s t
+        distances = np.array(
+            [(1 - torch.cosine_similarity(plain, y)).numpy() for y in changed]
+        ).T  # s t
         near(found[layer], distances / distances.sum(-1, keepdims=True), 1e-9)
     near(found.sum(-1), np.ones((2, len(IDS))), 1e-12)
     near(lit.rolled(found, residual=False), found[1] @ found[0], 1e-12)
@@ -65,10 +71,15 @@ def test_value_weighted_attention(models, family):
     """With the parts of all heads and tokens, the projection's bias and nothing else, o is complete."""
     hf = models[family]
     found = lit.run(hf, IDS)
-    each, joint = lit.value_weighted_attention(hf, IDS), lit.value_weighted_attention(hf, IDS, heads="joint")
+    each, joint = (
+        lit.value_weighted_attention(hf, IDS),
+        lit.value_weighted_attention(hf, IDS, heads="joint"),
+    )
     assert (joint <= each + 1e-12).all() and (joint < each - 1e-6).any()
     for layer, (w, b) in enumerate(zip(found.net.blocks, found.blocks, strict=True)):
-        values = np.einsum("htc,dhc->htd", b.v, w.o.weight.reshape(16, 2, 8))  # every head's v_j W_O
+        values = np.einsum(
+            "htc,dhc->htd", b.v, w.o.weight.reshape(16, 2, 8)
+        )  # every head's v_j W_O
         parts = np.einsum("hst,htd->hstd", b.maps, values)
         near(parts.sum((0, 2)) + w.o.bias, b.o)
         near(each[layer], np.sqrt((parts**2).sum(-1)).sum(0), 1e-12)
@@ -84,7 +95,10 @@ def test_alti(models, family):
     b, w = found.blocks[1], found.net.blocks[1]
     parts, _ = lit.alti_parts(found.net, w, b)
     i = 3
-    raw = [max(0, np.abs(b.middle[i]).sum() - np.abs(b.middle[i] - parts[i, j]).sum()) for j in range(len(IDS))]
+    raw = [
+        max(0, np.abs(b.middle[i]).sum() - np.abs(b.middle[i] - parts[i, j]).sum())
+        for j in range(len(IDS))
+    ]
     near(maps[1, i], np.array(raw) / sum(raw), 1e-12)
     near(lit.alti_scores(hf, IDS), (maps[1] @ maps[0])[found.row], 1e-15)
     if family == "gpt2":
@@ -100,13 +114,19 @@ def test_integrated_gradients(models, family):
     found = lit.run(hf, IDS)
     base = 0.5 * found.net.words[7:14]
     change = found.logits[target] - lit.run_words(found.net, base).logits[target]
-    gaps = [abs(lit.integrated_gradients(hf, IDS, target, steps=n, baseline=base).sum() - change) for n in (10, 40)]
+    gaps = [
+        abs(lit.integrated_gradients(hf, IDS, target, steps=n, baseline=base).sum() - change)
+        for n in (10, 40)
+    ]
     assert gaps[1] < 2e-2 * abs(change) and gaps[1] < gaps[0] / 4
     one = lit.integrated_gradients(hf, IDS, target, steps=1)
     half = lit.multipliers(lit.GRADIENT, lit.run_words(found.net, found.words / 2), target).words
     near(one, (half * found.words).sum(-1), 1e-12)
     ends = lit.integrated_gradients(hf, IDS, target, steps=1, quadrature="ends")
-    zero, full = (lit.multipliers(lit.GRADIENT, lit.run_words(found.net, a * found.words), target) for a in (0, 1))
+    zero, full = (
+        lit.multipliers(lit.GRADIENT, lit.run_words(found.net, a * found.words), target)
+        for a in (0, 1)
+    )
     near(ends, ((zero.words + full.words) / 2 * found.words).sum(-1), 1e-12)
 
 
@@ -120,7 +140,9 @@ def test_gradient_maps(models, family):
     near(more, (g * (found.words + found.constant)).sum(-1), 1e-12)
     noise = np.zeros((2, *found.words.shape))
     near(lit.smooth_grad(hf, IDS, target, noise), lit.gradient_norm(hf, IDS, target), 1e-12)
-    noise = np.random.default_rng(0).normal(size=(3, *found.words.shape)) * lit.smooth_sigma(hf, IDS)
+    noise = np.random.default_rng(0).normal(size=(3, *found.words.shape)) * lit.smooth_sigma(
+        hf, IDS
+    )
     runs = [lit.run_words(found.net, found.words + one) for one in noise]
     maps = [lit.multipliers(lit.GRADIENT, there, target).words for there in runs]
     near(lit.smooth_grad(hf, IDS, target, noise, of="gradient"), sum(maps) / 3, 1e-12)
@@ -136,11 +158,15 @@ def test_deeplift_is_complete(models, family, value):
     for target in (0, 2):
         for base in (None, found.words[::-1], 0.3 * found.net.words[7:14]):
             there = lit.run_words(found.net, np.zeros_like(found.words) if base is None else base)
-            change = lit.value_of(found.logits, target, value) - lit.value_of(there.logits, target, value)
+            change = lit.value_of(found.logits, target, value) - lit.value_of(
+                there.logits, target, value
+            )
             scores = lit.deeplift_rescale(hf, IDS, target, baseline=base, value=value)
             assert abs(scores.sum() - change) < 1e-9
     at_itself = lit.multipliers(lit.DEEPLIFT, found, 1, value, found)
-    near(at_itself.words, lit.multipliers(lit.GRADIENT, found, 1, value).words, 1e-9)  # no step: the gradient
+    near(
+        at_itself.words, lit.multipliers(lit.GRADIENT, found, 1, value).words, 1e-9
+    )  # no step: the gradient
     near(at_itself.maps, lit.multipliers(lit.GRADIENT, found, 1, value).maps, 1e-9)
 
 
@@ -170,5 +196,9 @@ def test_one_token(models, family):
     near(lit.lrp(hf, ids, target), [1], 1e-9)
     near(lit.alti(hf, ids), np.ones((2, 1, 1)), 0)
     assert 0 <= lit.transformer_attribution(hf, ids, target)[0] < 1
-    for scores in (lit.attnlrp(hf, ids, target), lit.deeplift_rescale(hf, ids, target), lit.gae(hf, ids, target)):
+    for scores in (
+        lit.attnlrp(hf, ids, target),
+        lit.deeplift_rescale(hf, ids, target),
+        lit.gae(hf, ids, target),
+    ):
         assert scores.shape == (1,) and np.isfinite(scores).all()

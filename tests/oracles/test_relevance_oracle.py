@@ -33,10 +33,18 @@ def draw(hf, seed, size=6):
 
 
 def test_linear_rule_by_hand():
-    x, weight, r = np.array([[1.0, -2.0]]), np.array([[3.0, -1.0], [-1.0, -2.0]]), np.array([[1.0, 2.0]])
+    x, weight, r = (
+        np.array([[1.0, -2.0]]),
+        np.array([[3.0, -1.0], [-1.0, -2.0]]),
+        np.array([[1.0, 2.0]]),
+    )
     # output 0: 1·3 and −2·−1 → 3/5, 2/5;  output 1: 1·−1 does not count, −2·−2 takes all of its 2
     near(lit.linear_relevance(x, weight, r), [[0.6, 2.4]], 1e-15)
-    near(lit.linear_relevance(np.array([[1.0, -1.0]]), np.array([[-1.0, 1.0]]), np.array([[1.0]])), [[0, 0]], 0)
+    near(
+        lit.linear_relevance(np.array([[1.0, -1.0]]), np.array([[-1.0, 1.0]]), np.array([[1.0]])),
+        [[0, 0]],
+        0,
+    )
 
 
 def test_add_rule_by_hand():
@@ -80,7 +88,11 @@ def test_division():
 
 def test_mask_by_hand():
     r = np.array([[[6.0, 2.0]], [[-1.0, -1.0]], [[3.0, 1.0]]])  # h s c: sums 8, −2, 4; ΣR = 10
-    near(lit.mask_relevance(r, [1, 0, 0], [0, 0, 0]), r * np.reshape([10 / 8, 0, 0], (3, 1, 1)), 1e-15)
+    near(
+        lit.mask_relevance(r, [1, 0, 0], [0, 0, 0]),
+        r * np.reshape([10 / 8, 0, 0], (3, 1, 1)),
+        1e-15,
+    )
     # 8 and −2: |8|/10·10/8 = 1 for the first, |−2|/10·10/(−2) = −1 for the second
     near(lit.mask_relevance(r, [1, 0, 0], [0, 1, 0]), r * np.reshape([1, -1, 0], (3, 1, 1)), 1e-15)
     # the third in both: 8 + 2 and −2 + 2 = 0, so the positional part is nothing: (8, 2)·10/10
@@ -149,7 +161,9 @@ def test_the_released_variant(models, family):
     full = lit.relevance(hf, IDS, target, syntactic=np.ones((2, 2)), variant="released")
     near(full.maps, 2 * plain.maps, 1e-15)
     near(full.cuts, plain.cuts, 1e-15)
-    some = lit.relevance(hf, IDS, target, syntactic=[[1, 1], [1, 0]], positional=[[0, 0], [1, 0]], variant="released")
+    some = lit.relevance(
+        hf, IDS, target, syntactic=[[1, 1], [1, 0]], positional=[[0, 0], [1, 0]], variant="released"
+    )
     near(some.maps[1], 2 * plain.maps[1], 1e-15)
     assert np.abs(some.maps[0] - full.maps[0]).max() > 1e-6
     near(some.cuts[1:2].sum(), some.cuts[0].sum(), 1e-9)
@@ -176,7 +190,9 @@ def test_partial_lrp_and_scores(models, family):
         near(around, np.diag(np.diag(around)), 0)
         near(lit.transformer_attribution(hf, IDS, target), (rollout - around)[row], 0)
         near(lit.relevance_rollout(gradient, 0 * seen.maps), np.eye(len(IDS)), 0)
-    near(lit.partial_of(np.array([[[2.0, -4.0]], [[-6.0, 1.0]]])), [[1, 0.5]], 0)  # ⁺ before the mean
+    near(
+        lit.partial_of(np.array([[[2.0, -4.0]], [[-6.0, 1.0]]])), [[1, 0.5]], 0
+    )  # ⁺ before the mean
 
 
 def test_relevance_rollout_by_hand():
@@ -184,7 +200,9 @@ def test_relevance_rollout_by_hand():
     maps = np.array([[[[1, 1], [1, -3]], [[1, -1], [1, 0]]]])
     # (∇A ⊙ R)⁺ = [[1, 0], [2, 0]] and [[1, 0], [0, 0]]; mean + I = [[2, 0], [1, 1]]
     near(lit.relevance_rollout(gradient, maps), [[1, 0], [0.5, 0.5]], 0)
-    two = lit.relevance_rollout(np.concatenate([gradient, gradient]), np.concatenate([maps, 0 * maps]))
+    two = lit.relevance_rollout(
+        np.concatenate([gradient, gradient]), np.concatenate([maps, 0 * maps])
+    )
     near(two, [[1, 0], [0.5, 0.5]], 0)
     near(lit.around_attention(gradient, maps), [[0.5, 0], [0, 0.5]], 0)  # of rows that add up to 2
 
@@ -195,7 +213,10 @@ def by_hooks(hf, target):
 
     def keep(name):
         def hook(module, args, out):
-            read[name], wrote[name] = args[0][0].numpy(), out[0].numpy() if torch.is_tensor(out) else None
+            read[name], wrote[name] = (
+                args[0][0].numpy(),
+                out[0].numpy() if torch.is_tensor(out) else None,
+            )
 
         return hook
 
@@ -244,7 +265,11 @@ def by_hooks(hf, target):
     for layer in (1, 0):
         if family == "bert":
             at = f"bert.encoder.layer.{layer}."
-            up, down, out = at + "intermediate.dense", at + "output.dense", at + "attention.output.dense"
+            up, down, out = (
+                at + "intermediate.dense",
+                at + "output.dense",
+                at + "attention.output.dense",
+            )
             x, middle = read[at + "attention.self.query"], wrote[at + "attention.output.LayerNorm"]
             q, k, v = (wrote[at + f"attention.self.{name}"] for name in ("query", "key", "value"))
         else:
@@ -390,7 +415,9 @@ def by_relevances(found, target, constant=False):
     for w, b in zip(net.blocks[::-1], found.blocks[::-1], strict=True):
         if net.kind == "bert":
             r_f, r_middle = r_sum(b.f, b.middle, r_norm(b.sum2, w.second, cut))
-            r_middle = r_middle + r_linear(b.read2, w.up, r_linear(b.g, w.down, r_f))  # GELU: identity
+            r_middle = r_middle + r_linear(
+                b.read2, w.up, r_linear(b.g, w.down, r_f)
+            )  # GELU: identity
             r_o, r_x = r_sum(b.o, b.x, r_norm(b.sum1, w.first, r_middle))
             cut = r_x + r_heads(net, w, b, r_o, constant)
         else:
@@ -411,8 +438,16 @@ def test_attnlrp_by_relevances(models, family):
     hf, target = models[family], LABEL[family]
     found = lit.run(hf, IDS)
     near(lit.attnlrp(hf, IDS, target), by_relevances(found, target), 1e-9)
-    near(lit.cp_lrp(hf, IDS, target, activation="identity"), by_relevances(found, target, constant=True), 1e-9)
-    different = [lit.attnlrp(hf, IDS, target), lit.cp_lrp(hf, IDS, target), lit.input_x_gradient(hf, IDS, target)]
+    near(
+        lit.cp_lrp(hf, IDS, target, activation="identity"),
+        by_relevances(found, target, constant=True),
+        1e-9,
+    )
+    different = [
+        lit.attnlrp(hf, IDS, target),
+        lit.cp_lrp(hf, IDS, target),
+        lit.input_x_gradient(hf, IDS, target),
+    ]
     different.append(lit.cp_lrp(hf, IDS, target, activation="identity"))
     for i, a in enumerate(different):
         for b in different[:i]:

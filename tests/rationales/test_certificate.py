@@ -17,7 +17,9 @@ from tests.helpers.searches import (
 )
 
 
-@pytest.mark.parametrize("search", ["greedy", "refined", "exact(evaluations=300)", "by_order", "hierarchical"])
+@pytest.mark.parametrize(
+    "search", ["greedy", "refined", "exact(evaluations=300)", "by_order", "hierarchical"]
+)
 def test_irrelevant_text_never_makes_a_certificate_false(search, precise):
     noise = ("Numbers like 42. ", "Where does the river begin? It begins in the hills. ")
     for model in (tiny("llama"), tiny_model("bert", "classification")):
@@ -42,7 +44,9 @@ def test_a_spent_budget_is_said(search):
     about = rationale(model, "The film is a lovely surprise", f"{search}(evaluations=3)")
     claim = verify(model, about)
     assert claim.status == "budget" and claim.evaluations <= 3 and claim.sufficient
-    assert rationale(model, "The film is a lovely surprise", search).certificate.status == "complete"
+    assert (
+        rationale(model, "The film is a lovely surprise", search).certificate.status == "complete"
+    )
 
 
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact", "by_order", "hierarchical"])
@@ -54,11 +58,18 @@ def test_what_is_impossible_is_said(search, precise):
 
     about = rationale(never, TEXT, search, target=0, sufficient="argmax")
     claim = about.certificate
-    assert claim.status == "impossible" and not claim.sufficient and not claim.optimal and not claim.is_prediction
+    assert (
+        claim.status == "impossible"
+        and not claim.sufficient
+        and not claim.optimal
+        and not claim.is_prediction
+    )
     assert not claim.irreducible
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example(TEXT)])
-    last = int(outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0].argmin())
+    last = int(
+        outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0].argmin()
+    )
     about = rationale(model, TEXT, search, target=[last], sufficient="argmax")
     claim = verify(model, about)
     if not claim.sufficient:
@@ -69,7 +80,11 @@ def test_a_target_that_is_not_the_models_choice():
     model = tiny("gpt2")
     about = rationale(model, TEXT, target=[9])
     claim = verify(model, about)
-    assert not claim.is_prediction and claim.rule == "probability(tau=0.9)" and claim.status == "complete"
+    assert (
+        not claim.is_prediction
+        and claim.rule == "probability(tau=0.9)"
+        and claim.status == "complete"
+    )
     assert "is not the model's own choice" in about.notes[0]
     assert not any("own choice" in note for note in rationale(model, TEXT).notes)
 
@@ -121,7 +136,10 @@ def test_the_supreme_court(smollm2):
     text = "The Supreme Court on Tuesday rejected a challenge to the"
     greedy, refined = (rationale(smollm2, text, search) for search in ("greedy", "refined"))
     names = lambda about: {about.units.names[u] for u in about.order}  # noqa: E731
-    assert names(greedy) == {"The", "Supreme", "Court", "challenge"} and greedy.certificate.kept_tokens == 5
+    assert (
+        names(greedy) == {"The", "Supreme", "Court", "challenge"}
+        and greedy.certificate.kept_tokens == 5
+    )
     assert names(refined) == {"The", "Court", "challenge"} and refined.certificate.kept_tokens == 4
     assert greedy.encoding.tokens[-1].strip() == "the" and not greedy.certificate.irreducible
     assert verify(smollm2, refined, 1e-3).irreducible

@@ -21,7 +21,10 @@ def test_exact_is_brute_force_and_nobody_is_shorter(family, precise):
     """|exact| ≤ |refined| and |greedy|, all enough; nothing can be spared of a refined rationale."""
     model, generator = tiny(family), np.random.default_rng(2)
     aims = [drawn(model, generator, 7, 9) for _ in range(6)]
-    found = {name: found_by(f"{name}(sufficient=argmax)", model, aims) for name in ("exact", "refined", "greedy")}
+    found = {
+        name: found_by(f"{name}(sufficient=argmax)", model, aims)
+        for name in ("exact", "refined", "greedy")
+    }
     for exact, refined, greedy in zip(*found.values(), strict=True):
         least, sizes = brute(model, exact)
         assert len(exact.units) <= 8 and least == sizes.min() == exact.size
@@ -32,13 +35,17 @@ def test_exact_is_brute_force_and_nobody_is_shorter(family, precise):
             assert claim.sufficient and exact.size <= other.size
             assert claim.lower_bound <= least and (not claim.optimal or other.size == least)
         assert refined.certificate.irreducible  # verified above by leaving out each unit
-    assert sum(about.size for about in found["refined"]) <= sum(about.size for about in found["greedy"])
+    assert sum(about.size for about in found["refined"]) <= sum(
+        about.size for about in found["greedy"]
+    )
 
 
 def test_exact_that_runs_out_says_how_far_it_came(precise):
     model, generator = tiny("qwen"), np.random.default_rng(3)
     aims = [drawn(model, generator, 12, 14) for _ in range(6)]
-    for whole, cut in zip(found_by("exact", model, aims), found_by("exact(evaluations=100)", model, aims), strict=True):
+    for whole, cut in zip(
+        found_by("exact", model, aims), found_by("exact(evaluations=100)", model, aims), strict=True
+    ):
         claim = verify(model, cut)
         assert claim.sufficient and claim.lower_bound <= whole.size <= cut.size
         assert claim.evaluations <= 100
@@ -52,7 +59,10 @@ def test_a_lower_bound_is_never_too_high():
 
     def score(texts):
         kept = [set(text.split()) for text in texts]
-        value = [1.0 if {"b", "f", "k"} <= s or len(s) >= 8 else len(s - {"b", "f", "k"}) / 20 for s in kept]
+        value = [
+            1.0 if {"b", "f", "k"} <= s or len(s) >= 8 else len(s - {"b", "f", "k"}) / 20
+            for s in kept
+        ]
         return [[v, 0.9] for v in value]
 
     seen = set()
@@ -77,5 +87,8 @@ def test_nothing_is_called_optimal_that_is_not(search):
 
     about = rationale(score, "a b c d e f", search, sufficient="penalty(weight=0.5)")
     least, _ = brute(raison.load(score), about)
-    assert not about.certificate.optimal or 0.5 * about.size - about.certificate.value == pytest.approx(least)
+    assert (
+        not about.certificate.optimal
+        or 0.5 * about.size - about.certificate.value == pytest.approx(least)
+    )
     assert search != "exact" or about.certificate.optimal

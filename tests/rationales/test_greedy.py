@@ -66,7 +66,9 @@ def test_a_bigram_model_needs_the_previous_token_only(search):
     found = rationale(model, TEXT, search, target="all")
     assert len(found) == len(found[0].encoding) - 1
     assert not any(about.selected.any() for about in found)
-    assert all(about.certificate.kept_tokens == 2 for about in found[1:])  # the start of the text is always there
+    assert all(
+        about.certificate.kept_tokens == 2 for about in found[1:]
+    )  # the start of the text is always there
     own = rationale(model, TEXT, search)
     assert own.certificate.rule == "argmax" and own.size == 0 and own.certificate.optimal
 
@@ -78,7 +80,9 @@ def copier(place: int):
     _, tokenizer = tiny_hf("gpt2", "causal")
     words, places = len(tokenizer), 16
     width = words + places
-    config = GPT2Config(vocab_size=words, n_embd=width, n_layer=1, n_head=1, n_positions=places, n_inner=2)
+    config = GPT2Config(
+        vocab_size=words, n_embd=width, n_layer=1, n_head=1, n_positions=places, n_inner=2
+    )
     hf = GPT2LMHeadModel(config).double().eval()
     with torch.no_grad():
         for name, weight in hf.named_parameters():
@@ -87,7 +91,9 @@ def copier(place: int):
         hf.transformer.wpe.weight[:, words:] = torch.eye(places)
         attention = hf.transformer.h[0].attn
         attention.c_attn.bias[words + place] = 200.0  # every query asks for this position
-        attention.c_attn.weight[words:, width + words : 2 * width] = torch.eye(places, width - words)
+        attention.c_attn.weight[words:, width + words : 2 * width] = torch.eye(
+            places, width - words
+        )
         attention.c_attn.weight[:words, 2 * width : 2 * width + words] = torch.eye(words)
         attention.c_proj.weight[:words, :words] = 3.0 * torch.eye(words)
     hf.tie_weights()
@@ -113,7 +119,9 @@ def test_a_copy_model_needs_two_tokens(place):
 @pytest.mark.parametrize("family", ["gpt2", "mistral", "t5"])
 def test_no_prefix_of_a_greedy_rationale_is_enough(family, precise):
     model, generator = tiny(family), np.random.default_rng(1)
-    for about in found_by("greedy(sufficient=argmax)", model, [drawn(model, generator) for _ in range(8)]):
+    for about in found_by(
+        "greedy(sufficient=argmax)", model, [drawn(model, generator) for _ in range(8)]
+    ):
         growing = np.zeros((len(about.order) + 1, len(about.units)), bool)
         for row in range(1, len(growing)):
             growing[row, about.order[:row]] = True

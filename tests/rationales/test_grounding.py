@@ -27,7 +27,11 @@ LIGHTHOUSE = (
 
 
 def test_an_answer_names_its_passages(precise):
-    passages = {"town": "It lies on a hill. It is old.", "film": "The film is good.", "river": "It begins there."}
+    passages = {
+        "town": "It lies on a hill. It is old.",
+        "film": "The film is good.",
+        "river": "It begins there.",
+    }
     found = raison.ground(reader(), "Where is it?", passages, generate=3)
     about = found.grounding
     assert verify(reader(), About(found.encoding, found.target, found.units, found)).sufficient
@@ -44,7 +48,9 @@ def test_an_answer_names_its_passages(precise):
 
 
 def test_an_answer_may_be_given(precise):
-    found = raison.ground(reader(), "Where is it?", ["It lies on a hill.", "It is old."], answer="on a hill")
+    found = raison.ground(
+        reader(), "Where is it?", ["It lies on a hill.", "It is old."], answer="on a hill"
+    )
     assert found.target.text.strip() == "on a hill"
     assert [passage.name for passage in found.grounding.passages] == ["1", "2"]
 
@@ -55,7 +61,9 @@ def test_a_passage_stands_where_it_stands():
         found = raison.ground(reader(), "What?", [text], generate=2)
         (slot,) = found.encoding.slots
         whole = found.encoding.texts[0]
-        assert whole[: slot.start].endswith(".\n\n") and whole[slot.end :].startswith("\n\nQuestion")
+        assert whole[: slot.start].endswith(".\n\n") and whole[slot.end :].startswith(
+            "\n\nQuestion"
+        )
 
 
 def test_a_reader_of_spans_is_asked_too():

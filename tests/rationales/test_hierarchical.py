@@ -19,7 +19,9 @@ from tests.helpers.searches import (
 @pytest.mark.parametrize("level", ["token", "word", "sentence", "passage", "slot"])
 def test_units_of_every_level(level, precise):
     text = raison.Example.from_template(
-        "Read: {first}\n\n{second} What is it?", first="It is a hill. It is old.", second="The film is good."
+        "Read: {first}\n\n{second} What is it?",
+        first="It is a hill. It is old.",
+        second="The film is good.",
     )
     hf, tokenizer = tiny_hf("llama", "causal")
     hf.config.max_position_embeddings = 256
@@ -70,12 +72,16 @@ def nested(about) -> list[dict[str, Any]]:
     return levels
 
 
-@pytest.mark.parametrize("search", ["hierarchical", "hierarchical(search=greedy)", "hierarchical(search=exact)"])
+@pytest.mark.parametrize(
+    "search", ["hierarchical", "hierarchical(search=greedy)", "hierarchical(search=exact)"]
+)
 def test_hierarchical_on_a_language_model(search, precise):
     hf, tokenizer = tiny_hf("llama", "causal", seed=1)
     hf.config.max_position_embeddings = 512
     model = raison.load(hf, tokenizer)
-    text = "\n\n".join(["The film is good. Nobody expected it.", "She said it. He left.", "Where is the town? In"])
+    text = "\n\n".join(
+        ["The film is good. Nobody expected it.", "She said it. He left.", "Where is the town? In"]
+    )
     for level in ("word", "token"):
         about = rationale(model, text, search, units=level)
         assert verify(model, about).sufficient
@@ -88,7 +94,9 @@ def test_windows_of_long_contexts(level, precise):
     hf, tokenizer = tiny_hf("gpt_neox", "causal", seed=2)
     hf.config.max_position_embeddings = 512
     model = raison.load(hf, tokenizer)
-    about = rationale(model, "The old town lies on a hill and nobody expected it. " * 4, units=level)
+    about = rationale(
+        model, "The old town lies on a hill and nobody expected it. " * 4, units=level
+    )
     claim = verify(model, about)
     assert claim.sufficient and claim.irreducible
     short = rationale(model, "The old town lies on a hill", "refined(short=2)", units=level)

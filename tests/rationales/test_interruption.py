@@ -30,7 +30,9 @@ def interrupted_at(model, turn: int):
     return other
 
 
-@pytest.mark.parametrize("turn", [2, 3, 4])  # the first call asks about whole texts, and there is nothing yet
+@pytest.mark.parametrize(
+    "turn", [2, 3, 4]
+)  # the first call asks about whole texts, and there is nothing yet
 @pytest.mark.parametrize("search", ["greedy", "refined", "exact", "hierarchical"])
 def test_an_interrupted_search_gives_what_it_has(search, turn):
     model = tiny("qwen")
@@ -52,8 +54,15 @@ def test_an_interruption_does_not_lose_finished_texts(monkeypatch):
     counting.score = lambda *args, **kwargs: (alone.append(1), model.score(*args, **kwargs))[1]
     raison.rationalize(counting, "The film is good", "greedy")
     with pytest.raises(Interrupted) as stopped:
-        raison.rationalize(interrupted_at(model, len(alone) + 2), ["The film is good", "She said it was bad"], "greedy")
-    assert [found.encoding.texts[0] for found in stopped.value.partial] == ["The film is good", "She said it was bad"]
+        raison.rationalize(
+            interrupted_at(model, len(alone) + 2),
+            ["The film is good", "She said it was bad"],
+            "greedy",
+        )
+    assert [found.encoding.texts[0] for found in stopped.value.partial] == [
+        "The film is good",
+        "She said it was bad",
+    ]
     assert stopped.value.partial[0].certificate.status == "complete"
 
 
@@ -64,7 +73,9 @@ def counted(model):
     return counting, calls
 
 
-@pytest.mark.parametrize("behind", [0, 1])  # while each passage is taken away; while the certificate is made
+@pytest.mark.parametrize(
+    "behind", [0, 1]
+)  # while each passage is taken away; while the certificate is made
 def test_an_interruption_behind_the_search_does_not_lose_what_was_found(behind):
     model = reader()
     asked = ("who?", {"a": "a film", "b": "a story"}, "hierarchical")
@@ -74,7 +85,10 @@ def test_an_interruption_behind_the_search_does_not_lose_what_was_found(behind):
         raison.ground(interrupted_at(model, len(calls) - behind), *asked, answer="film")
     (found,) = stopped.value.partial
     assert found.selected.tolist() == whole.selected.tolist() and found.grounding is None
-    told = {name: getattr(found.certificate, name) for name in ("status", "sufficient", "size", "irreducible")}
+    told = {
+        name: getattr(found.certificate, name)
+        for name in ("status", "sufficient", "size", "irreducible")
+    }
     assert told == {name: getattr(whole.certificate, name) for name in told}
     assert behind or "It was interrupted" in found.notes[-1]
 

@@ -12,7 +12,9 @@ def test_refined_removes_what_has_become_superfluous():
 
     def score(texts):
         worth = {"a": 0.5, "b": 0.3, "c": 0.3, "ab": 0.7, "ac": 0.7, "bc": 1.0, "abc": 1.0}
-        return [[worth.get("".join(sorted(set(text.split()) & set("abc"))), 0.0), 0.9] for text in texts]
+        return [
+            [worth.get("".join(sorted(set(text.split()) & set("abc"))), 0.0), 0.9] for text in texts
+        ]
 
     greedy, refined = (rationale(score, "x a y b z c", search) for search in ("greedy", "refined"))
     names = lambda about: [about.units.names[u] for u in about.order]  # noqa: E731

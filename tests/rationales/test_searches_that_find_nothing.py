@@ -32,7 +32,9 @@ def test_a_function_that_reads_one_word():
 
     for search in ("greedy", "refined", "exact", "by_order", "hierarchical"):
         about = rationale(third, TEXT, search)
-        assert [about.units.names[u] for u in about.order] == ["lies"] and about.certificate.irreducible
+        assert [about.units.names[u] for u in about.order] == [
+            "lies"
+        ] and about.certificate.irreducible
     assert rationale(third, TEXT, "refined").certificate.optimal
 
 
@@ -47,9 +49,17 @@ def test_results_do_not_depend_on_batches_or_memory(search, precise, monkeypatch
             other = copy.copy(model)
             other.budget = Budget(tokens=tokens)
             assert [about.positions for about in found_by(search, other, aims)] == expected
-        for limits in (dict(room=1), dict(room=20_000), dict(room=0), dict(limit=0), dict(limit=0, room=0)):
+        for limits in (
+            dict(room=1),
+            dict(room=20_000),
+            dict(room=0),
+            dict(limit=0),
+            dict(limit=0, room=0),
+        ):
             with monkeypatch.context() as patch:
-                patch.setattr("raison.rationales.search.Memory", lambda limits=limits: Memory(**limits))
+                patch.setattr(
+                    "raison.rationales.search.Memory", lambda limits=limits: Memory(**limits)
+                )
                 assert [about.positions for about in found_by(search, model, aims)] == expected
 
 
@@ -59,7 +69,10 @@ def test_all_targets_together_or_one_by_one(precise):
     for place, about in enumerate(together, start=1):
         if len(about.units):
             alone = rationale(model, TEXT, target=place)
-            assert alone.positions == about.positions and alone.certificate.rule == about.certificate.rule
+            assert (
+                alone.positions == about.positions
+                and alone.certificate.rule == about.certificate.rule
+            )
         verify(model, about)
 
 
@@ -109,7 +122,9 @@ def test_targets_of_a_language_model(search, precise):
     written = rationale(model, TEXT, search, generate=4)
     claim = verify(model, written)
     assert 1 <= len(written.target.ids) <= 4 and claim.is_prediction and claim.rule == "argmax"
-    assert (np.flatnonzero(written.units.of >= 0) < len(written.encoding) - len(written.target.ids)).all()
+    assert (
+        np.flatnonzero(written.units.of >= 0) < len(written.encoding) - len(written.target.ids)
+    ).all()
 
 
 @pytest.mark.parametrize("family", SEQ2SEQ)
@@ -121,7 +136,11 @@ def test_targets_of_an_encoder_decoder(family, precise):
     assert len(whole.target.ids) > 1 and verify(model, whole).is_prediction
     for place, about in enumerate(rationale(model, "an old town", "greedy", target="all")):
         claim = verify(model, about)
-        assert claim.is_prediction and claim.sufficient and about.target.ids[0] == whole.target.ids[place]
+        assert (
+            claim.is_prediction
+            and claim.sufficient
+            and about.target.ids[0] == whole.target.ids[place]
+        )
     assert verify(model, rationale(model, "an old town", target=1)).is_prediction
     assert verify(model, rationale(model, "an old town", "greedy", target="dull")).sufficient
 
@@ -132,7 +151,10 @@ def test_labels_spans_and_tags(search, precise):
     assert verify(bert, rationale(bert, TEXT, search)).is_prediction
     assert verify(bert, rationale(bert, (TEXT, "Nobody expected it"), search)).sufficient
     for label in range(3):
-        assert verify(bert, rationale(bert, TEXT, search, target=label)).is_prediction in (True, False)
+        assert verify(bert, rationale(bert, TEXT, search, target=label)).is_prediction in (
+            True,
+            False,
+        )
     assert verify(bert, rationale(bert, TEXT, search, target=0, contrast=1)).sufficient
     decoder = tiny_model("llama", "classification")
     assert verify(decoder, rationale(decoder, TEXT, search)).sufficient
@@ -152,7 +174,11 @@ def test_functions_with_labels_and_with_one_number():
     about = rationale(model, "a good film and not a bad one, good", "exact")
     assert about.target.text == "fine" and about.certificate.rule == "argmax" and about.size == 1
     awful = rationale(model, "a good film and not a bad one, good", "exact", target="awful")
-    assert awful.certificate.rule == "share(tau=0.9)" and awful.notes and not awful.certificate.is_prediction
+    assert (
+        awful.certificate.rule == "share(tau=0.9)"
+        and awful.notes
+        and not awful.certificate.is_prediction
+    )
     assert [awful.units.names[u] for u in awful.order] == ["bad"]
 
     def length(texts):
@@ -174,7 +200,11 @@ def test_a_target_without_anything_to_remove():
 def test_explanations_of_rationales_read_back():
     found = raison.rationalize(tiny("gpt2"), TEXT)
     assert raison.Explanation.from_json(found.to_json()) == found
-    assert found.method == "refined" and found.removal == "delete" and found.target.output == "log_prob"
+    assert (
+        found.method == "refined"
+        and found.removal == "delete"
+        and found.target.output == "log_prob"
+    )
 
 
 def test_a_contrast_far_behind_the_target_of_a_function():
@@ -182,7 +212,9 @@ def test_a_contrast_far_behind_the_target_of_a_function():
         return [[1.0 * ("good" in t), 0.2, 0.1, 0.05] for t in texts]
 
     for search in ("greedy", "refined", "exact"):
-        found = raison.rationalize(load(score), "this is a very good film", search, target=0, contrast=3)
+        found = raison.rationalize(
+            load(score), "this is a very good film", search, target=0, contrast=3
+        )
         assert found.certificate is not None
 
 
@@ -191,10 +223,17 @@ def test_no_rationale_found_is_not_no_rationale():
 
     def score(texts):
         words = [set(t.split()) for t in texts]
-        return [[1.0 if w == {"x", "y"} else -5.0 if w and w < {"x", "y"} else -1.0, 0.0] for w in words]
+        return [
+            [1.0 if w == {"x", "y"} else -5.0 if w and w < {"x", "y"} else -1.0, 0.0] for w in words
+        ]
 
     found = raison.rationalize(load(score), "x y p q r", "greedy", target=0, sufficient="argmax")
     from raison.show.certificate import warnings
 
     assert "this search found no part that is" in warnings(found)[0]
-    assert raison.rationalize(load(score), "x y p q r", "exact", target=0, sufficient="argmax").selected.sum() == 2
+    assert (
+        raison.rationalize(
+            load(score), "x y p q r", "exact", target=0, sufficient="argmax"
+        ).selected.sum()
+        == 2
+    )

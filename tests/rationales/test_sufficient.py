@@ -23,7 +23,14 @@ from tests.helpers.searches import (
 # -- E. when is it enough? ---------------------------------------------------------------------------------------
 
 
-RULES = ["argmax", "probability(tau=0.5)", "probability(tau=1)", "share(tau=0.8)", "top(k=3)", "drop(nats=0.5)"]
+RULES = [
+    "argmax",
+    "probability(tau=0.5)",
+    "probability(tau=1)",
+    "share(tau=0.8)",
+    "top(k=3)",
+    "drop(nats=0.5)",
+]
 RULES += ["penalty(weight=0.2)", "penalty(weight=2)"]
 
 
@@ -31,7 +38,9 @@ RULES += ["penalty(weight=0.2)", "penalty(weight=2)"]
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_holds_for_what_it_certifies(rule, search, precise):
     model, generator = tiny("gpt2"), np.random.default_rng(5)
-    for about in found_by(search, model, [drawn(model, generator, 7, 9) for _ in range(4)], sufficient=rule):
+    for about in found_by(
+        search, model, [drawn(model, generator, 7, 9) for _ in range(4)], sufficient=rule
+    ):
         claim = verify(model, about)
         least, _ = brute(model, about)
         assert claim.sufficient and rules.build(claim.rule) == rules.build(rule)
@@ -52,7 +61,10 @@ def test_a_penalty_on_values_above_zero():
 
     about = rationale(score, "a b c d e f", "exact", sufficient="penalty(weight=0.5)")
     least, _ = brute(raison.load(score), about)
-    assert not about.certificate.optimal or 0.5 * about.size - about.certificate.value == pytest.approx(least)
+    assert (
+        not about.certificate.optimal
+        or 0.5 * about.size - about.certificate.value == pytest.approx(least)
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,11 +86,23 @@ def test_a_contrast_asks_what_makes_one_beat_the_other(search, precise):
     (encoding,) = model.encode([raison.Example("The old town")])
     logits = outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0]
     ranked = [int(i) for i in logits.argsort(descending=True)]
-    for better, worse in ((ranked[3], ranked[20]), (ranked[1], ranked[2]), (ranked[0], ranked[300])):
+    for better, worse in (
+        (ranked[3], ranked[20]),
+        (ranked[1], ranked[2]),
+        (ranked[0], ranked[300]),
+    ):
         about = rationale(model, "The old town", search, target=[better], contrast=[worse])
         claim = verify(model, about)
-        assert claim.rule == "argmax" and claim.is_prediction and claim.sufficient and claim.probability is None
-        kept = [*np.flatnonzero(np.isin(about.units.of, np.flatnonzero(about.selected))), len(encoding) - 1]
+        assert (
+            claim.rule == "argmax"
+            and claim.is_prediction
+            and claim.sufficient
+            and claim.probability is None
+        )
+        kept = [
+            *np.flatnonzero(np.isin(about.units.of, np.flatnonzero(about.selected))),
+            len(encoding) - 1,
+        ]
         row = logits_of(model, encoding.ids, kept)
         assert row[better] > row[worse]
         assert search != "exact" or brute(model, about)[0] == about.size
@@ -91,4 +115,6 @@ def logits_of(model, ids, kept) -> torch.Tensor:
     places = torch.tensor([sorted(int(k) for k in kept)])
     words = torch.tensor([list(ids)])[:, places[0]]
     with torch.no_grad():
-        return model.hf(input_ids=words, position_ids=places, attention_mask=torch.ones_like(words)).logits[0, -1]
+        return model.hf(
+            input_ids=words, position_ids=places, attention_mask=torch.ones_like(words)
+        ).logits[0, -1]

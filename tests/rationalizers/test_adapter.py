@@ -41,14 +41,20 @@ def check_selection(model, hf):
     assert found.method == "own" and found.selected is not None
     (encoding,) = model.encode([Example(TEXTS[0])])
     (kept,) = model.selected([encoding])
-    assert found.selected.tolist() == [bool(kept[found.units.of == u].any()) for u in range(len(found.units))]
-    assert all((score > 0) == chosen for score, chosen in zip(found.scores, found.selected, strict=True))
+    assert found.selected.tolist() == [
+        bool(kept[found.units.of == u].any()) for u in range(len(found.units))
+    ]
+    assert all(
+        (score > 0) == chosen for score, chosen in zip(found.scores, found.selected, strict=True)
+    )
     assert "attention" not in model.offers and {"own", "gradients", "score"} <= model.offers
     ids = torch.tensor(encoding.ids)[None]
     with torch.no_grad():
         assert hf(ids).rationale[0].bool().tolist() == kept.tolist()
     other = model.labels[1 - model.predict([encoding])[0].target.ids[0]]
-    greedy = raison.rationalize(model, TEXTS[0], "greedy", target=other, sufficient="probability(tau=0.5)")
+    greedy = raison.rationalize(
+        model, TEXTS[0], "greedy", target=other, sufficient="probability(tau=0.5)"
+    )
     assert greedy.certificate
 
 
@@ -69,7 +75,9 @@ def test_removing_what_was_not_read_by_the_predictor_alone_changes_nothing():
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-@pytest.mark.parametrize("method", ["integrated_gradients(steps=64)", "deeplift", "smooth_grad", "gradient_shap"])
+@pytest.mark.parametrize(
+    "method", ["integrated_gradients(steps=64)", "deeplift", "smooth_grad", "gradient_shap"]
+)
 def test_methods_that_move_embeddings_hold_the_choice(family, method):
     """A choice made anew on the way would make the answer jump: sums would not be f(text) − f(baseline)."""
     hf, tokenizer = built(family, predictor="whole")
@@ -111,7 +119,9 @@ def test_odds_are_of_all_pruning_blocks():
     with torch.no_grad():
         told = hf(torch.tensor(encoding.ids)[None])
     first, second = (1 / (1 + np.exp(-margin[0].numpy())) for margin in told.margins)
-    np.testing.assert_allclose(choice.probabilities, first * second * told.real[0].numpy(), atol=1e-9)
+    np.testing.assert_allclose(
+        choice.probabilities, first * second * told.real[0].numpy(), atol=1e-9
+    )
 
 
 def test_a_typed_special_token_is_an_unknown_word():
@@ -127,7 +137,9 @@ def test_a_typed_special_token_is_an_unknown_word():
         {"train": [Example("A dull [SEP] story with [CLS] actors", label="x")]}, tokenizer, ["x"], 64,
         lambda pieces: special_as_unknown(pieces.ids, pieces.start, hf.config.special_ids, tokenizer),
     )  # fmt: skip
-    assert rows.parts["train"][0].ids == tuple(typed.ids.tolist())  # and it learns from what it will read
+    assert rows.parts["train"][0].ids == tuple(
+        typed.ids.tolist()
+    )  # and it learns from what it will read
 
 
 def test_padding_in_the_place_of_a_word_is_no_word():
@@ -140,7 +152,11 @@ def test_padding_in_the_place_of_a_word_is_no_word():
         keep[0, 3:6] = False
         found = {
             removal: float(
-                np.ravel(model.score([Question(encoding, prediction.target, keep)], removal=removal)[0].value)[0]
+                np.ravel(
+                    model.score([Question(encoding, prediction.target, keep)], removal=removal)[
+                        0
+                    ].value
+                )[0]
             )
             for removal in ("mask", "pad_token")
         }
@@ -179,5 +195,7 @@ def test_a_folder_of_the_first_format_is_refused_in_one_sentence(tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     config["frame"] = config.pop("rationalizer")
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="raison 0.1 wrote it in another format: train the rationalizer again"):
+    with pytest.raises(
+        ModelError, match="raison 0.1 wrote it in another format: train the rationalizer again"
+    ):
         raison.load(tmp_path)

@@ -51,10 +51,20 @@ def test_encoders_that_would_read_hidden_tokens_are_refused(tmp_path):
                 {"blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "none"}
             )
             build_rationalizer(encoder, tokenizer, config, ["no", "yes"], 0)
-    from transformers import MegatronBertConfig, MegatronBertModel, SqueezeBertConfig, SqueezeBertModel
+    from transformers import (
+        MegatronBertConfig,
+        MegatronBertModel,
+        SqueezeBertConfig,
+        SqueezeBertModel,
+    )
 
     tokenizer = encoder_of("bert")[1]
-    small = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    small = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
     small |= {"intermediate_size": 64, "max_position_embeddings": 64}
     config = {"blocks": 1, "pruning": 1, "full_text": "predictor"}
     torch.manual_seed(0)
@@ -63,12 +73,18 @@ def test_encoders_that_would_read_hidden_tokens_are_refused(tmp_path):
     ).eval()  # blocks that know no places, with attention of their own
     for chosen in (config, {}):  # before anything is measured
         with pytest.raises(Unsupported, match="can't be hidden from MegatronBertModel"):
-            train_rationalizer(old, reviews(50), out=tmp_path / "o", tokenizer=tokenizer, config=chosen)
+            train_rationalizer(
+                old, reviews(50), out=tmp_path / "o", tokenizer=tokenizer, config=chosen
+            )
     odd = SqueezeBertModel(SqueezeBertConfig(**small, embedding_size=32)).eval()
     with pytest.raises(Unsupported, match="can't be (split|hidden)"):
         train_rationalizer(odd, reviews(50), out=tmp_path / "o", tokenizer=tokenizer)
     hf, tokenizer = tiny_hf("gpt2", "classification")
     with pytest.raises(Unsupported, match=r"no encoder"):
         train_rationalizer(
-            hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer, config={"blocks": 1, "full_text": "none"}
+            hf,
+            reviews(50),
+            out=tmp_path / "r",
+            tokenizer=tokenizer,
+            config={"blocks": 1, "full_text": "none"},
         )

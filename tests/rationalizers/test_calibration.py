@@ -18,7 +18,9 @@ from tests.helpers.small_rationalizers import (
 @pytest.mark.parametrize("pair", [False, True])
 def test_calibration_reaches_the_asked_share(pair):
     shares_ = (0.3, 0.5) if pair else (0.3,)
-    model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=2, sparsity=shares_, never_empty=False)
+    model, tokenizer = built(
+        "bert", predictor="whole", blocks=2, pruning=2, sparsity=shares_, never_empty=False
+    )
     texts = [" ".join(TEXTS[k % 3 :] + TEXTS[: k % 3]) for k in range(6)]
     inputs = batch_of(tokenizer, texts, [TEXTS[k % 3] for k in range(6)] if pair else None)
     with torch.no_grad():

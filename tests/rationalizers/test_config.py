@@ -21,7 +21,11 @@ def test_levels_fall_to_what_was_asked():
     assert pruning_levels(0.3, 1) == pytest.approx([0.3])
     for count in (1, 3, 6):
         found = pruning_levels(0.15, count)
-        assert found == sorted(found, reverse=True) and found[-1] == pytest.approx(0.15) and found[0] < 1
+        assert (
+            found == sorted(found, reverse=True)
+            and found[-1] == pytest.approx(0.15)
+            and found[0] < 1
+        )
 
 
 def test_bad_settings_are_told_in_one_sentence(tmp_path):

@@ -29,9 +29,19 @@ def test_a_rationalizer_is_p1s_equations(predictor, hide, read):
         attention_probs_dropout_prob=0.0,
     )  # fmt: skip
     settings = RationalizerConfig(
-        blocks=3, pruning=2, predictor=predictor, hide=hide, read=read, full_text="mid_cls", sparsity=(0.3,)
+        blocks=3,
+        pruning=2,
+        predictor=predictor,
+        hide=hide,
+        read=read,
+        full_text="mid_cls",
+        sparsity=(0.3,),
     )
-    model = build_rationalizer(BertModel(config), tokenizer, settings, ["no", "yes"], seed=1).double().eval()
+    model = (
+        build_rationalizer(BertModel(config), tokenizer, settings, ["no", "yes"], seed=1)
+        .double()
+        .eval()
+    )
     ids = tokenizer(TEXT)["input_ids"]
     with torch.no_grad():
         for value in model.parameters():  # also where a fresh model has zeros and ones

@@ -9,7 +9,12 @@ import torch
 
 from raison.rationalizers.evaluate import evaluate_rationalizer
 from raison.rationalizers.output import RationalizerOutput
-from raison.rationalizers.report import ClassQuality, RationalizerScores, RegressionQuality, troubles
+from raison.rationalizers.report import (
+    ClassQuality,
+    RationalizerScores,
+    RegressionQuality,
+    troubles,
+)
 from raison.training.class_data import Line
 
 
@@ -38,10 +43,16 @@ class Scripted:
 def test_what_is_measured_is_counted_by_hand():
     yes, no = True, False
     lines = [  # said, said from the full text, words; what people marked
-        Line((10, 21, 32, 30, 32), 0, gold=(no, no, yes, yes, no)),  # right; wrong; keeps 2 of 3, 1 of 2 marked
-        Line((11, 21, 31, 30, 30, 30), 1, gold=(no, no, yes, no, no, no)),  # right, right; keeps nothing, empty
+        Line(
+            (10, 21, 32, 30, 32), 0, gold=(no, no, yes, yes, no)
+        ),  # right; wrong; keeps 2 of 3, 1 of 2 marked
+        Line(
+            (11, 21, 31, 30, 30, 30), 1, gold=(no, no, yes, no, no, no)
+        ),  # right, right; keeps nothing, empty
         Line((12, 20, 32, 32), 0),  # wrong, right; keeps all 2; nothing is marked
-        Line((11, 21, 32, 31, 30, 30, 30), 2, gold=(no, no, no, yes, no, no, no)),  # wrong, wrong; keeps 1 of 5
+        Line(
+            (11, 21, 32, 31, 30, 30, 30), 2, gold=(no, no, no, yes, no, no, no)
+        ),  # wrong, wrong; keeps 1 of 5
     ]
     found = evaluate_rationalizer(Scripted(), lines, 0)
     assert found.from_rationale.accuracy == 2 / 4 and found.from_full_text.accuracy == 2 / 4
@@ -59,13 +70,22 @@ def test_troubles_are_told():
         return RationalizerScores(
             from_rationale=ClassQuality(accuracy, 0.0),
             from_full_text=None if full_text is None else ClassQuality(full_text, 0.0),
-            **{"sparsity": 0.2, "first_sparsity": 0.2, "text_sparsities": (), "empty": 0.0, "full": 0.0, **shares},
+            **{
+                "sparsity": 0.2,
+                "first_sparsity": 0.2,
+                "text_sparsities": (),
+                "empty": 0.0,
+                "full": 0.0,
+                **shares,
+            },
             human=None,
         )
 
     low = ClassQuality(0.0, 0.0)
     assert troubles(scores(), low, 0.5) == ()
-    assert troubles(scores(1.0), low, 0.99) == ()  # more than the commonest label, as far as there is room
+    assert (
+        troubles(scores(1.0), low, 0.99) == ()
+    )  # more than the commonest label, as far as there is room
     assert troubles(scores(1.0), low, 1.0) == ()
     assert "44% of the rationales would be empty" in troubles(scores(empty=0.44), low, 0.5)[0]
     assert "the whole text" in troubles(scores(full=0.5), low, 0.5)[0]

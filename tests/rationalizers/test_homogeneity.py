@@ -18,7 +18,9 @@ from tests.helpers.small_rationalizers import (
 def test_homogeneity_is_the_formula():
     encoder, tokenizer = encoder_of("bert")
     inputs = batch_of(tokenizer)
-    real = inputs["attention_mask"].bool() & ~torch.isin(inputs["input_ids"], torch.tensor(special_ids(tokenizer)))
+    real = inputs["attention_mask"].bool() & ~torch.isin(
+        inputs["input_ids"], torch.tensor(special_ids(tokenizer))
+    )
     found = measure_homogeneity(encoder.eval(), [{**inputs, "real": real}])
     with torch.no_grad():
         layers = encoder(**inputs, output_hidden_states=True).hidden_states

@@ -6,7 +6,13 @@ import pytest
 import torch
 
 from raison.rationalizers.config import RationalizerConfig
-from raison.rationalizers.losses import coherence, kept_shares, prediction_loss, rationalizer_loss, sparsity_gap
+from raison.rationalizers.losses import (
+    coherence,
+    kept_shares,
+    prediction_loss,
+    rationalizer_loss,
+    sparsity_gap,
+)
 from raison.rationalizers.training_config import LossWeights
 from tests.helpers.small_rationalizers import (
     batch_of,
@@ -16,13 +22,19 @@ from tests.helpers.small_rationalizers import (
 
 
 def test_sparsity_and_coherence_are_the_formulas():
-    told = output_of([[0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]])
+    told = output_of(
+        [[0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]]
+    )
     assert float(kept_shares(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
     assert float(
-        sparsity_gap(told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.5,)))
+        sparsity_gap(
+            told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.5,))
+        )
     ) == pytest.approx(0)
     assert float(
-        sparsity_gap(told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.2,)))
+        sparsity_gap(
+            told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.2,))
+        )
     ) == pytest.approx(0.3)
     assert float(coherence(told.masks[0], told.real)) == pytest.approx((0 + 1 + 0 + 1) / 4)
     padded = output_of([[0, 1, 1, 0, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0, 0, 0]])
@@ -49,7 +61,9 @@ def test_the_loss_is_the_papers():
     ours = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=0, coherence=0))
     assert float(ours) == pytest.approx(float(literal), rel=1e-9)
     more = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=3, coherence=0.5))
-    extra = 3 * sparsity_gap(told, model.settings) + 0.5 * sum(coherence(m, told.real) for m in told.masks)
+    extra = 3 * sparsity_gap(told, model.settings) + 0.5 * sum(
+        coherence(m, told.real) for m in told.masks
+    )
     assert float(more - ours) == pytest.approx(float(extra), rel=1e-9)
 
 
@@ -63,16 +77,29 @@ def test_a2r_and_human_terms():
     assert told.soft_logits is not None and told.full_logits is None
     one, other = told.logits.softmax(-1), told.soft_logits.softmax(-1)
     middle = (one + other) / 2
-    jsd = ((one * (one / middle).log()).sum(-1) + (other * (other / middle).log()).sum(-1)).mean() / 2
-    found = rationalizer_loss(told, labels, model.settings, LossWeights(sparsity=0, coherence=0, soft_predictor=1))
-    expected = 2 * prediction_loss(told.logits, labels) + 2 * prediction_loss(told.soft_logits, labels) + jsd
+    jsd = (
+        (one * (one / middle).log()).sum(-1) + (other * (other / middle).log()).sum(-1)
+    ).mean() / 2
+    found = rationalizer_loss(
+        told, labels, model.settings, LossWeights(sparsity=0, coherence=0, soft_predictor=1)
+    )
+    expected = (
+        2 * prediction_loss(told.logits, labels)
+        + 2 * prediction_loss(told.soft_logits, labels)
+        + jsd
+    )
     assert float(found) == pytest.approx(float(expected), rel=1e-6)
     gold = torch.zeros_like(told.real)
     gold[:, 2] = True
     known = torch.tensor([True, False, True])
     human = (
         rationalizer_loss(
-            told, labels, model.settings, LossWeights(sparsity=0, coherence=0, human=1), gold=gold, known=known
+            told,
+            labels,
+            model.settings,
+            LossWeights(sparsity=0, coherence=0, human=1),
+            gold=gold,
+            known=known,
         )
         - found
     )

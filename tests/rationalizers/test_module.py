@@ -26,7 +26,9 @@ def test_nothing_leaks_past_the_rationale(family, config, graph):
     """With the rationale fixed, no other token changes the logits at all, not even in the last bit."""
     model, tokenizer = built(family, **config)
     inputs = batch_of(tokenizer)
-    with torch.set_grad_enabled(graph):  # with gradients hidden tokens are masked, without they are left out
+    with torch.set_grad_enabled(
+        graph
+    ):  # with gradients hidden tokens are masked, without they are left out
         random = torch.Generator().manual_seed(1)
         own = model(**inputs)
         assert torch.equal(model(**inputs, rationale=own.rationale).logits, own.logits)
@@ -36,18 +38,25 @@ def test_nothing_leaks_past_the_rationale(family, config, graph):
         ordinary = torch.tensor(sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids)))
         plain = model(**inputs, rationale=kept).logits
         for _ in range(3):
-            other = ordinary[torch.randint(len(ordinary), inputs["input_ids"].shape, generator=random)]
+            other = ordinary[
+                torch.randint(len(ordinary), inputs["input_ids"].shape, generator=random)
+            ]
             ids = torch.where(hidden, other, inputs["input_ids"])
             told = model(ids, inputs["attention_mask"], rationale=kept)
             assert torch.equal(told.logits, plain)
-        seen = torch.where(kept, ordinary[torch.randint(len(ordinary), hidden.shape, generator=random)], ids)
+        seen = torch.where(
+            kept, ordinary[torch.randint(len(ordinary), hidden.shape, generator=random)], ids
+        )
         assert not torch.equal(model(seen, inputs["attention_mask"], rationale=kept).logits, plain)
 
 
 @pytest.mark.parametrize("family", ENCODERS)
 def test_words_behind_the_rationale_do_not_tell_how_many_they_are(family):
     model, tokenizer = built(family, predictor="whole")
-    short, long = (batch_of(tokenizer, [text]) for text in ("A dull story", "A dull story with good actors in town"))
+    short, long = (
+        batch_of(tokenizer, [text])
+        for text in ("A dull story", "A dull story with good actors in town")
+    )
     kept = torch.zeros_like(short["input_ids"])
     kept[0, 1:3] = 1
     wide = torch.zeros_like(long["input_ids"])
@@ -86,7 +95,11 @@ def test_what_is_hidden_is_not_computed_where_blocks_know_no_places(family, pred
     inputs = batch_of(tokenizer)
     widths = []
     run = type(model).run
-    monkeypatch.setattr(type(model), "run", lambda self, *given: widths.append(given[3].shape[1]) or run(self, *given))
+    monkeypatch.setattr(
+        type(model),
+        "run",
+        lambda self, *given: widths.append(given[3].shape[1]) or run(self, *given),
+    )
     kept = torch.zeros_like(inputs["input_ids"])
     kept[0, 5:7], kept[1, 2], kept[2, 1] = 1, 1, 1
     masked = model(**inputs, rationale=kept).logits
@@ -128,7 +141,8 @@ def test_a_share_of_the_hidden_tokens_is_tried_and_counts_for_all(predictor):
         kept = (torch.arange(tokens.real.shape[1]) % 4 == 2) & tokens.real
         kept = kept.double().requires_grad_()
         (slope,) = torch.autograd.grad(
-            model.predict(inputs, tokens, found.entered, kept, model.own_predictor)[:, 0].sum(), kept
+            model.predict(inputs, tokens, found.entered, kept, model.own_predictor)[:, 0].sum(),
+            kept,
         )
         return slope * tokens.real
 

@@ -15,7 +15,9 @@ from tests.helpers.small_rationalizers import (
 
 
 def test_a_draw_is_hard_and_its_gradient_soft():
-    logits = torch.randn(4, 9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    logits = torch.randn(
+        4, 9, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    ).requires_grad_()
     torch.manual_seed(3)
     mask = sample_mask(logits)
     torch.manual_seed(3)
@@ -23,7 +25,8 @@ def test_a_draw_is_hard_and_its_gradient_soft():
     soft = torch.softmax(logits + noise, -1)[..., 1]
     assert torch.equal(mask.detach(), (soft > 0.5).double())
     torch.testing.assert_close(
-        torch.autograd.grad(mask.sum(), logits, retain_graph=True)[0], torch.autograd.grad(soft.sum(), logits)[0]
+        torch.autograd.grad(mask.sum(), logits, retain_graph=True)[0],
+        torch.autograd.grad(soft.sum(), logits)[0],
     )
     torch.manual_seed(0)
     probabilities = torch.tensor([0.0, math.log(3)]).expand(20_000, 1, 2)  # keeps 3 of 4
@@ -35,7 +38,9 @@ def test_the_gradient_of_seeing_a_token_is_the_whole_step():
     encoder, _ = encoder_of("bert")
     module = encoder.encoder.layer[0].attention.self
     random = torch.Generator().manual_seed(0)
-    query, key, value = (torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=random) for _ in range(3))
+    query, key, value = (
+        torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=random) for _ in range(3)
+    )
 
     def attended(seen):
         with seeing(seen):
@@ -61,7 +66,9 @@ def test_the_gradient_of_weights_between_0_and_1_is_their_slope():
     encoder, _ = encoder_of("bert")
     module = encoder.encoder.layer[0].attention.self.eval()
     random = torch.Generator().manual_seed(0)
-    query, key, value = (torch.randn(1, 2, 4, 4, dtype=torch.float64, generator=random) for _ in range(3))
+    query, key, value = (
+        torch.randn(1, 2, 4, 4, dtype=torch.float64, generator=random) for _ in range(3)
+    )
     upstream = torch.randn(1, 4, 2, 4, dtype=torch.float64, generator=random)
 
     def worth(seen):
@@ -73,7 +80,9 @@ def test_the_gradient_of_weights_between_0_and_1_is_their_slope():
 
 
 def test_the_likeliest_token_stays_where_all_would_go():
-    margin = torch.tensor([[-1.0, -3.0, -0.5, 2.0], [1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
+    margin = torch.tensor(
+        [[-1.0, -3.0, -0.5, 2.0], [1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]]
+    )
     among = torch.tensor([[True, True, True, False], [True] * 4, [False] * 4])
     kept = decide_mask(margin, among, True)
     assert kept.tolist() == [[False, False, True, False], [True, False, False, False], [False] * 4]

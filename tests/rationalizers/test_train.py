@@ -58,9 +58,17 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     base = tmp_path / "base"
     copy.deepcopy(hf).float().save_pretrained(base)
     tokenizer.save_pretrained(base)
-    config = {"sparsity": 0.3, "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    config = {
+        "sparsity": 0.3,
+        "blocks": 1,
+        "pruning": 1,
+        "predictor": "whole",
+        "full_text": "predictor",
+    }
     data = reviews(120)
-    train_rationalizer(base, data, out=tmp_path / "a", config=config, training=replace(SMALL, lora=2, epochs=2))
+    train_rationalizer(
+        base, data, out=tmp_path / "a", config=config, training=replace(SMALL, lora=2, epochs=2)
+    )
     names = {path.name for path in (tmp_path / "a").iterdir()}
     assert "adapter_model.safetensors" in names and "model.safetensors" not in names
     assert (tmp_path / "a" / "adapter_model.safetensors").stat().st_size < base.joinpath(
@@ -70,7 +78,9 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     report = json.loads((tmp_path / "a" / "training.json").read_text())
     parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.1, seed=0)
     lines = lines_of(parts, tokenizer, ["negative", "positive"], 64)
-    assert evaluate_rationalizer(model.hf, lines.parts["dev"], 0).to_dict() == pytest.approx(report["dev"], abs=1e-6)
+    assert evaluate_rationalizer(model.hf, lines.parts["dev"], 0).to_dict() == pytest.approx(
+        report["dev"], abs=1e-6
+    )
     with pytest.raises(InputError, match="one in memory has no name"):
         start(tmp_path / "b", training=replace(SMALL, lora=2))
 
@@ -81,7 +91,13 @@ def test_every_variant_trains(tmp_path, variant):
     if variant == "no_full_text":
         config.pop("full_text")
     config = {"width": 8, **config} if "gru" in variant else {"pruning": 1, **config}
-    report = start(tmp_path / "m", variant=variant, config=config, training=replace(SMALL, epochs=2), data=reviews(64))
+    report = start(
+        tmp_path / "m",
+        variant=variant,
+        config=config,
+        training=replace(SMALL, epochs=2),
+        data=reviews(64),
+    )
     assert 0 < report.dev.sparsity < 1 and report.variant == variant
     assert raison.load(str(tmp_path / "m")).offers >= {"own", "score", "gradients"}
 
@@ -116,7 +132,18 @@ def test_supervision_learns_what_people_marked(tmp_path):
     def with_gold(e: Example) -> Example:
         words, at, spans = e.text.split(" "), 0, []
         for word in words:
-            if word in ("lovely", "funny", "warm", "clever", "moving", "dull", "stale", "loud", "empty", "tired"):
+            if word in (
+                "lovely",
+                "funny",
+                "warm",
+                "clever",
+                "moving",
+                "dull",
+                "stale",
+                "loud",
+                "empty",
+                "tired",
+            ):
                 spans.append(Span(at, at + len(word)))
             at += len(word) + 1
         return replace(e, gold=tuple(spans))
@@ -124,7 +151,9 @@ def test_supervision_learns_what_people_marked(tmp_path):
     data = [with_gold(e) for e in reviews(300)]
     plain = replace(SMALL, epochs=8, patience=8, head_lr=3e-2, lr=3e-3)
     without = start(tmp_path / "without", data=data, training=plain)
-    found = start(tmp_path / "with", data=data, training=replace(plain, weights=LossWeights(human=5.0)))
+    found = start(
+        tmp_path / "with", data=data, training=replace(plain, weights=LossWeights(human=5.0))
+    )
     last = [report.history[-1]["rationale_f1"] for report in (without, found)]
     assert last[1] > last[0] + 0.1, last
 
@@ -141,7 +170,9 @@ def test_a_model_in_memory_stays_the_users(tmp_path):
     pooler, attention_name = hf.bert.pooler, hf.config._attn_implementation
     config = {"blocks": 1, "pruning": 1, "predictor": "whole"}
     training = replace(SMALL, epochs=2)
-    train_rationalizer(hf, reviews(64), out=tmp_path / "m", tokenizer=tokenizer, config=config, training=training)
+    train_rationalizer(
+        hf, reviews(64), out=tmp_path / "m", tokenizer=tokenizer, config=config, training=training
+    )
     assert all(torch.equal(before[key], value) for key, value in hf.state_dict().items())
     assert hf.bert.pooler is pooler and hf.config._attn_implementation == attention_name
 
@@ -161,7 +192,11 @@ def test_half_checkpoints_are_trained_in_float32(tmp_path):
     copy.deepcopy(hf).to(torch.bfloat16).save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
     report = train_rationalizer(
-        tmp_path / "base", reviews(64), out=tmp_path / "m", training=replace(SMALL, epochs=2), variant="whole"
+        tmp_path / "base",
+        reviews(64),
+        out=tmp_path / "m",
+        training=replace(SMALL, epochs=2),
+        variant="whole",
     )
     assert report.config.full_text in ("predictor", "mid_cls")
     assert next(raison.load(str(tmp_path / "m")).hf.parameters()).dtype == torch.float32

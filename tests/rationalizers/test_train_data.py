@@ -28,7 +28,13 @@ from tests.helpers.small_rationalizers import (
 def test_pairs_and_regression(tmp_path):
     rng = np.random.default_rng(0)
     pairs = [replace(e, pair=reviews(1, seed=int(rng.integers(1000)))[0].text) for e in reviews(96)]
-    config = {"sparsity": (0.2, 0.5), "blocks": 1, "pruning": 1, "predictor": "whole", "full_text": "predictor"}
+    config = {
+        "sparsity": (0.2, 0.5),
+        "blocks": 1,
+        "pruning": 1,
+        "predictor": "whole",
+        "full_text": "predictor",
+    }
     report = start(tmp_path / "pairs", data=pairs, config=config, training=replace(SMALL, epochs=2))
     assert report.config.sparsity == (0.2, 0.5)
     model = raison.load(str(tmp_path / "pairs"))
@@ -41,10 +47,17 @@ def test_pairs_and_regression(tmp_path):
             kept[side] += own[inside].sum()
             every[side] += inside.sum()
     assert kept / every == pytest.approx([0.2, 0.5], abs=0.1)
-    for part in (report.dev.to_dict(), report.history[-1]):  # each text's own share, not only both together
-        assert [part["sparsity_of_text_1"], part["sparsity_of_text_2"]] == pytest.approx([0.2, 0.5], abs=0.15)
+    for part in (
+        report.dev.to_dict(),
+        report.history[-1],
+    ):  # each text's own share, not only both together
+        assert [part["sparsity_of_text_1"], part["sparsity_of_text_2"]] == pytest.approx(
+            [0.2, 0.5], abs=0.15
+        )
     scored = [replace(e, label=str(len(e.text.split()) / 10)) for e in reviews(96)]
-    found = start(tmp_path / "numbers", data=scored, regression=True, training=replace(SMALL, epochs=2))
+    found = start(
+        tmp_path / "numbers", data=scored, regression=True, training=replace(SMALL, epochs=2)
+    )
     assert isinstance(found.dev.from_rationale, RegressionQuality)
     said = raison.explain(raison.load(str(tmp_path / "numbers")), "a lovely film")
     assert said.selected.any()
@@ -54,9 +67,14 @@ def test_a_regression_learns_numbers_of_any_size(tmp_path):
     """Shares of five stars, marks up to 90 and thousandths are learned alike, and told in their own units."""
     shares = []
     for middle, spread in ((0.0, 1.0), (75.0, 15.0), (1e-3, 1e-4)):
-        data = [replace(e, label=str(middle + spread * (1 if e.label == "positive" else -1))) for e in reviews(200)]
+        data = [
+            replace(e, label=str(middle + spread * (1 if e.label == "positive" else -1)))
+            for e in reviews(200)
+        ]
         place = tmp_path / str(middle)
-        report = start(place, data=data, regression=True, training=replace(SMALL, epochs=5, patience=5))
+        report = start(
+            place, data=data, regression=True, training=replace(SMALL, epochs=5, patience=5)
+        )
         dev = report.dev.from_rationale
         assert dev.error_of_the_mean == pytest.approx(spread**2, rel=0.1) and not report.troubles
         shares.append(dev.error / dev.error_of_the_mean)
@@ -86,7 +104,11 @@ def test_a_class_of_one_text_stays_in_training(tmp_path):
         assert len(parts["dev"]) >= 8
     with pytest.raises(InputError, match="no class has two"):
         examples_by_part(
-            [replace(e, label=str(k)) for k, e in enumerate(reviews(9))], data_dir=None, limit=None, held=0.2, seed=0
+            [replace(e, label=str(k)) for k, e in enumerate(reviews(9))],
+            data_dir=None,
+            limit=None,
+            held=0.2,
+            seed=0,
         )
 
 

@@ -36,7 +36,10 @@ def recipes(open_recipe):
     """Both commands as modules; whatever they set for the whole process is set back."""
     import transformers
 
-    exact, level = torch.are_deterministic_algorithms_enabled(), transformers.logging.get_verbosity()
+    exact, level = (
+        torch.are_deterministic_algorithms_enabled(),
+        transformers.logging.get_verbosity(),
+    )
     state = torch.get_rng_state()
     yield open_recipe("finetune"), open_recipe("span")
     torch.use_deterministic_algorithms(exact)
@@ -79,10 +82,16 @@ def yelp(tmp_path) -> Path:
     """Sentences whose label is told by one word; 7 training sentences stand in test, in other letters."""
     draw = random.Random(0)
     for label, word in enumerate(("dull", "bright")):
-        rows = {part: [f"{sentence(draw, 9)} {word} {y} {part[0]}" for y in YEARS * 3] for part in ("dev", "test")}
+        rows = {
+            part: [f"{sentence(draw, 9)} {word} {y} {part[0]}" for y in YEARS * 3]
+            for part in ("dev", "test")
+        }
         rows["dev"] += [f"{row.upper()} !" for row in rows["test"][: 3 + label]]
         for part, lines in rows.items():
-            packed(tmp_path / "yelp_sentences" / f"sentiment.{part}.{label}.gz", "\n".join(lines) + "\n")
+            packed(
+                tmp_path / "yelp_sentences" / f"sentiment.{part}.{label}.gz",
+                "\n".join(lines) + "\n",
+            )
     return tmp_path
 
 
@@ -95,14 +104,28 @@ def shortened(finetune, monkeypatch, **changes) -> None:
     from dataclasses import replace
 
     for name in finetune.TASKS:
-        monkeypatch.setitem(finetune.TASKS, name, replace(finetune.TASKS[name], **{"dev": 20, **changes}))
+        monkeypatch.setitem(
+            finetune.TASKS, name, replace(finetune.TASKS[name], **{"dev": 20, **changes})
+        )
 
 
 def test_it_learns_and_the_folder_is_a_plain_model(recipes, yelp, base, monkeypatch, capsys):
     finetune, _ = recipes
     shortened(finetune, monkeypatch)
     out = yelp / "out"
-    words = ["--task", "yelp", "--data", str(yelp), "--out", str(out), "--base", str(base), "--lr", "3e-3", "--batch"]
+    words = [
+        "--task",
+        "yelp",
+        "--data",
+        str(yelp),
+        "--out",
+        str(out),
+        "--base",
+        str(base),
+        "--lr",
+        "3e-3",
+        "--batch",
+    ]
     words += ["8", "--epochs", "8", "--seed", "1"]
     assert finetune.main(words) == 0
     told = report(out)
@@ -116,21 +139,43 @@ def test_it_learns_and_the_folder_is_a_plain_model(recipes, yelp, base, monkeypa
     )
     assert not (out / "checkpoint.pt").exists()
     # the accuracy again, by the library that users have
-    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(out), AutoTokenizer.from_pretrained(out)
+    model, tokenizer = (
+        AutoModelForSequenceClassification.from_pretrained(out),
+        AutoTokenizer.from_pretrained(out),
+    )
     rows = finetune.read_yelp(yelp, "test")
-    logits = model(**tokenizer([row.first for row in rows], padding=True, return_tensors="pt")).logits
+    logits = model(
+        **tokenizer([row.first for row in rows], padding=True, return_tensors="pt")
+    ).logits
     right = logits.argmax(-1) == torch.tensor([row.label for row in rows])
     assert told["test accuracy"] == round(right.double().mean().item(), 4)
     assert model.config.id2label == {0: "negative", 1: "positive"}
-    assert raison.explain(raison.load(str(out)), rows[0].first).target.text in ("negative", "positive")
+    assert raison.explain(raison.load(str(out)), rows[0].first).target.text in (
+        "negative",
+        "positive",
+    )
     assert finetune.main(words) == 2
-    assert "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
+    assert (
+        "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
+    )
 
 
 def test_stopped_and_continued_is_the_same_as_not_stopped(recipes, yelp, base, monkeypatch, capsys):
     finetune, _ = recipes
     shortened(finetune, monkeypatch)
-    words = ["--task", "yelp", "--data", str(yelp), "--base", str(base), "--batch", "16", "--epochs", "2", "--out"]
+    words = [
+        "--task",
+        "yelp",
+        "--data",
+        str(yelp),
+        "--base",
+        str(base),
+        "--batch",
+        "16",
+        "--epochs",
+        "2",
+        "--out",
+    ]
     assert finetune.main([*words, str(yelp / "whole")]) == 0
 
     class Interrupted(finetune.Feed):
@@ -142,7 +187,10 @@ def test_stopped_and_continued_is_the_same_as_not_stopped(recipes, yelp, base, m
     with monkeypatch.context() as patch:
         patch.setattr(finetune, "Feed", Interrupted)
         assert finetune.main([*words, str(yelp / "parts")]) == 130
-    assert "Stopped after step 13 of 20: the same command goes on from there." in capsys.readouterr().err
+    assert (
+        "Stopped after step 13 of 20: the same command goes on from there."
+        in capsys.readouterr().err
+    )
     assert not (yelp / "parts" / "training.json").exists()
     assert finetune.main([*words, str(yelp / "parts"), "--lr", "1e-5"]) == 2
     assert "was made with another lr: delete it" in capsys.readouterr().err
@@ -160,7 +208,9 @@ def test_what_is_missing_or_broken_is_told_in_one_sentence(recipes, yelp, base, 
     assert finetune.main([*words, "--task", "imdb"]) == 2
     assert "There is no file" in capsys.readouterr().err
     assert span.main(words) == 2
-    assert "xquad.en.json.gz: give the folder of the data sets as --data." in capsys.readouterr().err
+    assert (
+        "xquad.en.json.gz: give the folder of the data sets as --data." in capsys.readouterr().err
+    )
     cut = (yelp / "yelp_sentences" / "sentiment.dev.0.gz").read_bytes()[:200]
     packed(yelp / "xquad_en" / "xquad.en.json.gz", '{"data": [')
     assert span.main(words) == 2
@@ -172,7 +222,9 @@ def test_what_is_missing_or_broken_is_told_in_one_sentence(recipes, yelp, base, 
     assert "There is no folder" in capsys.readouterr().err
     (tmp_path / "out" / "checkpoint.pt").write_bytes(b"not a checkpoint")
     shrunk = [*words, "--task", "yelp", "--limit", "20"]
-    finetune.TASKS["yelp"] = finetune.Task(finetune.SIDES, finetune.read_yelp, ("dev", "test"), dev=20, epochs=1)
+    finetune.TASKS["yelp"] = finetune.Task(
+        finetune.SIDES, finetune.read_yelp, ("dev", "test"), dev=20, epochs=1
+    )
     assert finetune.main(shrunk) == 2
     assert "delete it to start anew" in capsys.readouterr().err
     assert finetune.main([*words, "--task", "yelp", "--base", str(tmp_path)]) == 2
@@ -201,10 +253,18 @@ def test_pairs_that_share_a_question_are_left_out(recipes):
     task = finetune.Task(("no", "yes"), finetune.read_qqp, ("dev", "test"), dev=4, epochs=1)
     args = argparse.Namespace(seed=0, limit=None, test=1)
     parts, counts = finetune.divide(task, pool, test, args)
-    assert [counts[f"left out, {why}"] for why in ("in test", "one question in test", "repeated or empty")] == [1, 1, 2]
+    assert [
+        counts[f"left out, {why}"]
+        for why in ("in test", "one question in test", "repeated or empty")
+    ] == [1, 1, 2]
     assert {name: len(rows) for name, rows in parts.items()} == {"train": 18, "dev": 4, "test": 1}
-    texts = {name: {key for row in rows for key in finetune.keys(row)} for name, rows in parts.items()}
-    assert not texts["train"] & texts["dev"] and not (texts["train"] | texts["dev"]) & {"wholivedthere", "near"}
+    texts = {
+        name: {key for row in rows for key in finetune.keys(row)} for name, rows in parts.items()
+    }
+    assert not texts["train"] & texts["dev"] and not (texts["train"] | texts["dev"]) & {
+        "wholivedthere",
+        "near",
+    }
 
 
 def test_reviews_and_pairs_are_read_as_published(recipes, tmp_path):
@@ -257,7 +317,9 @@ def xquad(tmp_path) -> Path:
             asked["answers"] = [{"answer_start": len(before), "text": year}]
             paragraphs.append({"context": context, "qas": [asked]})
         articles.append({"title": str(i), "paragraphs": paragraphs})
-    packed(tmp_path / "xquad_en" / "xquad.en.json.gz", json.dumps({"data": articles, "version": "1.1"}))
+    packed(
+        tmp_path / "xquad_en" / "xquad.en.json.gz", json.dumps({"data": articles, "version": "1.1"})
+    )
     lines = [" = The Town = \n"]
     for year in YEARS:
         lines.append(
@@ -272,7 +334,18 @@ def xquad(tmp_path) -> Path:
 def test_a_span_model_learns_where_the_year_stands(recipes, xquad, base, capsys):
     _, span = recipes
     out = xquad / "out"
-    words = ["--data", str(xquad), "--out", str(out), "--base", str(base), "--batch", "8", "--lr", "3e-3"]
+    words = [
+        "--data",
+        str(xquad),
+        "--out",
+        str(out),
+        "--base",
+        str(base),
+        "--batch",
+        "8",
+        "--lr",
+        "3e-3",
+    ]
     words += ["--cloze", "40", "--epochs", "12"]
     assert span.main(words) == 0
     told = report(out)
@@ -284,7 +357,10 @@ def test_a_span_model_learns_where_the_year_stands(recipes, xquad, base, capsys)
         held = json.load(file)["data"]
     asked = span.questions(held)
     assert len(asked) == 60
-    model, tokenizer = AutoModelForQuestionAnswering.from_pretrained(out), AutoTokenizer.from_pretrained(out)
+    model, tokenizer = (
+        AutoModelForQuestionAnswering.from_pretrained(out),
+        AutoTokenizer.from_pretrained(out),
+    )
     said = span.answers(model, span.windows(tokenizer, asked), asked)
     assert span.scores(said, asked) == told["test"]
     first = raison.explain(raison.load(str(out)), (asked[0].text, asked[0].context))
@@ -297,15 +373,23 @@ def test_parts_share_no_paragraph(recipes):
     articles = [
         {
             "title": str(i),
-            "paragraphs": [{"context": f"p {min(i, 8)}", "qas": asked}, {"context": f"q{i}", "qas": asked}],
+            "paragraphs": [
+                {"context": f"p {min(i, 8)}", "qas": asked},
+                {"context": f"q{i}", "qas": asked},
+            ],
         }
         for i in range(12)  # the last four articles begin alike
     ]
     for seed in range(6):
         parts, counts = span.divide(articles, seed)
-        seen = [{span.normal(p["context"]) for a in parts[name] for p in a["paragraphs"]} for name in parts]
+        seen = [
+            {span.normal(p["context"]) for a in parts[name] for p in a["paragraphs"]}
+            for name in parts
+        ]
         assert sum(map(len, seen)) == len(set.union(*seen)) == 21
-        holding = [any(int(a["title"]) >= 8 for a in parts[name]) for name in ("test", "dev", "train")]
+        holding = [
+            any(int(a["title"]) >= 8 for a in parts[name]) for name in ("test", "dev", "train")
+        ]
         assert sum(counts.values()) == sum(holding) - 1
 
 
@@ -353,7 +437,8 @@ def test_cloze_questions_hide_their_answers(recipes, xquad):
         assert not rest and question.context[start : start + len(text)] == text
     years = [q for q in made if q.answers[0][1] in YEARS]
     assert years and all(
-        q.answers[0][1] not in q.text and q.text.startswith(("when", "in what", "what")) for q in years
+        q.answers[0][1] not in q.text and q.text.startswith(("when", "in what", "what"))
+        for q in years
     )
     with pytest.raises(raison.core.errors.InputError, match="give a smaller --cloze"):
         span.cloze_questions(xquad, [], 100_000, 0)

@@ -34,13 +34,19 @@ def data(tmp_path) -> Path:
         for part in ("train", "test"):
             for k in range(24):
                 content = f"{sentence()}<br /><br />{sentence()}".encode()
-                info = tarfile.TarInfo(f"aclImdb/{part}/{('neg', 'pos')[k % 2]}/{k}_{(2, 9)[k % 2]}.txt")
+                info = tarfile.TarInfo(
+                    f"aclImdb/{part}/{('neg', 'pos')[k % 2]}/{k}_{(2, 9)[k % 2]}.txt"
+                )
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
     articles = [sentence() for _ in range(12)]
     (tmp_path / "wikitext2").mkdir()
-    (tmp_path / "wikitext2" / "valid.txt").write_text("\n".join([*articles, "Known to all"]) + "\n", encoding="utf-8")
-    (tmp_path / "wikitext2" / "test.txt").write_text(f"{sentence()}\nknown , to ALL !\n", encoding="utf-8")
+    (tmp_path / "wikitext2" / "valid.txt").write_text(
+        "\n".join([*articles, "Known to all"]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "wikitext2" / "test.txt").write_text(
+        f"{sentence()}\nknown , to ALL !\n", encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -55,7 +61,9 @@ def test_what_is_said_again(recipe):
         assert made[: recipe.TIMES * few] == made[:few] * recipe.TIMES
         made = made[recipe.TIMES * few :]
         lengths.append(few)
-    assert all(recipe.FEWEST <= few <= recipe.MOST for few in lengths[:-1]) and len(set(lengths)) > 2
+    assert (
+        all(recipe.FEWEST <= few <= recipe.MOST for few in lengths[:-1]) and len(set(lengths)) > 2
+    )
 
 
 def test_texts_of_the_recipe(recipe, data):
@@ -68,7 +76,20 @@ def test_texts_of_the_recipe(recipe, data):
 
 
 def test_two_trainings_of_one_beginning(recipe, data, capsys):
-    words = ["--data", str(data), "--steps", "6", "--batch", "4", "--length", "16", "--pieces", "280", "--width", "16"]
+    words = [
+        "--data",
+        str(data),
+        "--steps",
+        "6",
+        "--batch",
+        "4",
+        "--length",
+        "16",
+        "--pieces",
+        "280",
+        "--width",
+        "16",
+    ]
     words += ["--heads", "2", "--layers", "2"]
     reports = {}
     for keep in ("none", "uniform_length"):
@@ -79,9 +100,14 @@ def test_two_trainings_of_one_beginning(recipe, data, capsys):
         trained = AutoModelForCausalLM.from_pretrained(out)
         assert trained.config.model_type == "gpt2" and trained.config.n_positions == 16
         tokenizer = AutoTokenizer.from_pretrained(out)
-        assert tokenizer.convert_ids_to_tokens(tokenizer("dog the dog")["input_ids"])[-2:] == ["Ġthe", "Ġdog"]
+        assert tokenizer.convert_ids_to_tokens(tokenizer("dog the dog")["input_ids"])[-2:] == [
+            "Ġthe",
+            "Ġdog",
+        ]
     standard, compatible = reports["none"], reports["uniform_length"]
-    assert standard["history"][0] == compatible["history"][0]  # the same weights and text before the first step
+    assert (
+        standard["history"][0] == compatible["history"][0]
+    )  # the same weights and text before the first step
     assert standard["counts"] == compatible["counts"] and standard["losses"] != compatible["losses"]
     assert standard["losses"][-1] < standard["losses"][0]
 

@@ -67,17 +67,30 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
         recipe.Job("sst", "short", "short", {"blocks": 1}, quick),
     ]
     monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
-    monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"])
+    monkeypatch.setattr(
+        "sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"]
+    )
     assert recipe.main() == 0
     lines = read_recipe_lines(tmp_path / "out")
     told = lines["sst", "whole"][1]
-    assert len(told["said"]) == 20 and len(told["more"]["front"]) == 20 == len(told["more"]["every_token"])
+    assert len(told["said"]) == 20 and len(told["more"]["front"]) == 20 == len(
+        told["more"]["every_token"]
+    )
     row = {key: values[0] for key, values in told["picked"]["own"].items()}
-    assert row["both"] <= min(row["kept"], row["marked"]) and 0 < row["kept"] <= row["words"] and not row["cut"]
+    assert (
+        row["both"] <= min(row["kept"], row["marked"])
+        and 0 < row["kept"] <= row["words"]
+        and not row["cut"]
+    )
     ordinary = lines["sst", "ordinary"][0]
-    assert len(ordinary["picked"]["gradient_norm"]["kept"]) == 20 and len(ordinary["picked"]["refined"]["kept"]) == 5
+    assert (
+        len(ordinary["picked"]["gradient_norm"]["kept"]) == 20
+        and len(ordinary["picked"]["refined"]["kept"]) == 5
+    )
     whole = lines["sst", "whole"][0]["picked"]["own"]["kept"]
-    for name, picked in ordinary["picked"].items():  # as long as those of the rationalizer of the same seed
+    for name, picked in ordinary[
+        "picked"
+    ].items():  # as long as those of the rationalizer of the same seed
         assert picked["kept"] == whole[: len(picked["kept"])], name
     said = capsys.readouterr().out
     assert "sst whole 1: accuracy" in said and "ordinary refined 0: F1" in said
@@ -88,26 +101,42 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     outcomes = reproduce("P1-post-hoc", models={"rationalizers": str(packed)})[1]
     found = outcomes[0].evaluation
     seeds = [lines["sst", "whole"][k] for k in (0, 1)]
-    both, kept, marked = (sum(sum(s["picked"]["own"][key]) for s in seeds) for key in ("both", "kept", "marked"))
-    assert found.cell("whole-encoder predictor", "rationale_f1").value == pytest.approx(2 * both / (kept + marked))
+    both, kept, marked = (
+        sum(sum(s["picked"]["own"][key]) for s in seeds) for key in ("both", "kept", "marked")
+    )
+    assert found.cell("whole-encoder predictor", "rationale_f1").value == pytest.approx(
+        2 * both / (kept + marked)
+    )
     right = np.mean([s["said"] for s in seeds])
     assert found.cell("whole-encoder predictor", "accuracy").value == pytest.approx(right)
-    model = load(tmp_path / "out" / "sst" / "whole" / "seed-1")  # as somebody asks it who knows no recipe
+    model = load(
+        tmp_path / "out" / "sst" / "whole" / "seed-1"
+    )  # as somebody asks it who knows no recipe
     answers = model.predict(model.encode([Example(e.text) for e in data[:20]]))
-    assert seeds[1]["said"] == [int(p.target.text == e.label) for p, e in zip(answers, data, strict=False)]
+    assert seeds[1]["said"] == [
+        int(p.target.text == e.label) for p, e in zip(answers, data, strict=False)
+    ]
     assert found.cell("refined search", "rationale_f1").value is not None
-    robust = reproduce("P1-robustness", models={"rationalizers": str(tmp_path / "out")})[1][0].evaluation
+    robust = reproduce("P1-robustness", models={"rationalizers": str(tmp_path / "out")})[1][
+        0
+    ].evaluation
     front = [lines["sst", "ordinary"][k]["more"]["front"] for k in (0, 1)]
     assert robust.cell("ordinary model", "front").value == pytest.approx(np.mean(front))
     assert "Not made yet: RNP, two encoders." in robust.notes
-    variants = reproduce("P1-variants", models={"rationalizers": str(tmp_path / "out")})[1][0].evaluation
+    variants = reproduce("P1-variants", models={"rationalizers": str(tmp_path / "out")})[1][
+        0
+    ].evaluation
     alone = np.mean([lines["sst", "short"][k]["said"] for k in (0, 1)])
-    assert variants.cell("PLMR's predictor alone, all tokens", "accuracy").value == pytest.approx(alone)
+    assert variants.cell("PLMR's predictor alone, all tokens", "accuracy").value == pytest.approx(
+        alone
+    )
     assert variants.cell("PLMR's predictor alone, all tokens", "rationale_f1").value is None
     weights = load_file(tmp_path / "out" / "sst" / "short" / "seed-0" / "model.safetensors")
     blocks = {name.split(".")[3] for name in weights if ".layer." in name}
     assert len(blocks) == hf.config.num_hidden_layers - 1
-    encoder, _ = study.encoder_of(tmp_path / "out", "sst/ordinary/seed-0")  # trained, not the base; every block of it
+    encoder, _ = study.encoder_of(
+        tmp_path / "out", "sst/ordinary/seed-0"
+    )  # trained, not the base; every block of it
     stored = load_file(tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "model.safetensors")
     for name, weight in encoder.state_dict().items():
         assert "pooler" in name or torch.equal(weight, stored[f"bert.{name}"]), name
@@ -123,7 +152,10 @@ def test_pairs_and_grades(tmp_path, monkeypatch, open_recipe):
     hf, tokenizer = tiny_hf("bert", "classification")
     copy.deepcopy(hf).float().save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
-    pairs = [replace(e, pair=other.text) for e, other in zip(reviews(64), reviews(64, seed=1), strict=True)]
+    pairs = [
+        replace(e, pair=other.text)
+        for e, other in zip(reviews(64), reviews(64, seed=1), strict=True)
+    ]
     grades = [replace(e, label=str(0.75 if e.label == "positive" else 0.25)) for e in reviews(64)]
     parts = {"pairs": (pairs, pairs[:20], 0), "scores": (grades, grades[:20], 0)}
     monkeypatch.setattr(recipe, "BASE", str(tmp_path / "base"))
@@ -137,17 +169,24 @@ def test_pairs_and_grades(tmp_path, monkeypatch, open_recipe):
     monkeypatch.setattr(recipe, "parts", lambda: {"one": jobs})
     monkeypatch.setattr("sys.argv", ["x", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
     assert recipe.main() == 0
-    of_pairs, of_grades = (o.evaluation for o in reproduce("P1-beyond", models={"rationalizers": tmp_path / "out"})[1])
+    of_pairs, of_grades = (
+        o.evaluation for o in reproduce("P1-beyond", models={"rationalizers": tmp_path / "out"})[1]
+    )
     model = load(tmp_path / "out" / "pairs" / "whole" / "seed-0")
     encodings = model.encode([Example(e.text, e.pair) for e in pairs[:20]])
     for number, key in enumerate(("sparsity_first", "sparsity_second")):
         inside = [(e.segment == number) & (e.start >= 0) for e in encodings]
-        kept = sum(own[rows].sum() for own, rows in zip(model.selected(encodings), inside, strict=True))
+        kept = sum(
+            own[rows].sum() for own, rows in zip(model.selected(encodings), inside, strict=True)
+        )
         share = of_pairs.cell("whole-encoder predictor", key).value
         assert share == pytest.approx(kept / sum(rows.sum() for rows in inside))
     row = of_grades.cell
     assert row("whole-encoder predictor", "of_mean").value == pytest.approx(0.0625, abs=0.005)
-    assert row("whole-encoder predictor", "error").value != row("whole-encoder predictor", "of_mean").value
+    assert (
+        row("whole-encoder predictor", "error").value
+        != row("whole-encoder predictor", "of_mean").value
+    )
 
 
 def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
@@ -155,7 +194,9 @@ def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
     recipe = open_recipe("rationalizers")
     examples = [with_gold(e) for e in reviews(30)]
     prose = [Example(" ".join(["a"] * 20))]
-    monkeypatch.setattr(recipe, "open_dataset", lambda *a, **k: type("Read", (), {"examples": prose})())
+    monkeypatch.setattr(
+        recipe, "open_dataset", lambda *a, **k: type("Read", (), {"examples": prose})()
+    )
     found = recipe.disturbed(examples, None, 0)
     assert set(found) == {"front", "behind", "words"}
     changed = 0
@@ -165,4 +206,6 @@ def test_what_disturbs_keeps_marked_words(open_recipe, monkeypatch):
         assert all(a == b for a, b in zip(one, other, strict=True) if a in (*GOOD, *BAD))
         changed += one != other
     assert changed > 20
-    assert found["front"][0].text.endswith(examples[0].text) and found["behind"][0].text.startswith(examples[0].text)
+    assert found["front"][0].text.endswith(examples[0].text) and found["behind"][0].text.startswith(
+        examples[0].text
+    )

@@ -18,10 +18,22 @@ import raison
 from raison.core.errors import InputError
 from tests.helpers.paths import RECIPES
 
-FILES = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
+FILES = (
+    "train",
+    "val",
+    "test_2016_flickr",
+    "test_2017_flickr",
+    "test_2017_mscoco",
+    "test_2018_flickr",
+)
 WHO = {"Mann": "man", "Hund": "dog", "Vogel": "bird", "Junge": "boy"}
 DOES = {"schläft": "sleeps", "läuft": "runs", "singt": "sings"}
-WHERE = {"im Haus": "in the house", "am Fluss": "at the river", "im Park": "in the park", "am See": "at the lake"}
+WHERE = {
+    "im Haus": "in the house",
+    "am Fluss": "at the river",
+    "im Park": "in the park",
+    "am See": "at the lake",
+}
 HOW = {"grosser": "big", "kleiner": "small", "alter": "old", "junger": "young"}
 
 
@@ -31,7 +43,10 @@ def translation(open_recipe):
     import transformers
 
     pytest.importorskip("sacrebleu")
-    exact, level = torch.are_deterministic_algorithms_enabled(), transformers.logging.get_verbosity()
+    exact, level = (
+        torch.are_deterministic_algorithms_enabled(),
+        transformers.logging.get_verbosity(),
+    )
     filled, state = torch.utils.deterministic.fill_uninitialized_memory, torch.get_rng_state()
     open_recipe("finetune")
     yield open_recipe("translation")
@@ -44,7 +59,10 @@ def translation(open_recipe):
 def sentences() -> list[tuple[str, str]]:
     """192 captions that a dictionary translates."""
     return [
-        (f"Ein {how} {who} {does} {where}.", f"A {HOW[how]} {WHO[who]} {DOES[does]} {WHERE[where]}.")
+        (
+            f"Ein {how} {who} {does} {where}.",
+            f"A {HOW[how]} {WHO[who]} {DOES[does]} {WHERE[where]}.",
+        )
         for who in WHO
         for does in DOES
         for where in WHERE
@@ -60,7 +78,11 @@ def data(tmp_path) -> Path:
     parts = {name: held[i::5] for i, name in enumerate(FILES[1:])}
     (german, english), (_, other) = parts["test_2016_flickr"][:2]
     parts["train"] = [pair for pair in pairs if pair not in held]
-    parts["train"] += [(german, english), (german.upper(), "Someone sleeps ."), ("Jemand singt.", f'"{other}"')]
+    parts["train"] += [
+        (german, english),
+        (german.upper(), "Someone sleeps ."),
+        ("Jemand singt.", f'"{other}"'),
+    ]
     folder = tmp_path / "multi30k_deen"
     folder.mkdir()
     for name, rows in parts.items():
@@ -83,7 +105,10 @@ def test_it_learns_and_the_folder_is_a_plain_model(translation, data, capsys):
     assert translation.main(words) == 0
     told = report(out)
     assert told["pairs"]["train"] == 160 and told["overlap"]["left out in all"] == 3
-    assert told["overlap"]["left out, german in test"] == 2 and told["overlap"]["left out, english in test"] == 2
+    assert (
+        told["overlap"]["left out, german in test"] == 2
+        and told["overlap"]["left out, english in test"] == 2
+    )
     assert told["BLEU, greedy"]["test"] > 60 and told["BLEU, 5 beams"]["test"] > 60
     assert told["command"] == (
         "python recipes/translation.py --data DATA_DIR --out FOLDER --seed 0 --epochs 12.0 --tokens 512 --joined 0.2 "
@@ -93,7 +118,10 @@ def test_it_learns_and_the_folder_is_a_plain_model(translation, data, capsys):
     # BLEU again, by the libraries that users have, one sentence at a time
     import sacrebleu
 
-    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(out).eval(), AutoTokenizer.from_pretrained(out)
+    model, tokenizer = (
+        AutoModelForSeq2SeqLM.from_pretrained(out).eval(),
+        AutoTokenizer.from_pretrained(out),
+    )
     pairs = translation.read(data, "test")
     said = []
     for pair in pairs:
@@ -104,9 +132,14 @@ def test_it_learns_and_the_folder_is_a_plain_model(translation, data, capsys):
     # and the library that this is for
     explained = raison.explain(raison.load(str(out)), pairs[0].german)
     assert explained.target.text == said[0]
-    assert raison.rationalize(raison.load(str(out)), pairs[0].german, target=1).target.ids == explained.target.ids[1:2]
+    assert (
+        raison.rationalize(raison.load(str(out)), pairs[0].german, target=1).target.ids
+        == explained.target.ids[1:2]
+    )
     assert translation.main(words) == 2
-    assert "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
+    assert (
+        "has a finished model: delete it, or choose another out (--out)." in capsys.readouterr().err
+    )
 
 
 def test_stopped_and_continued_is_the_same_as_not_stopped(translation, data, monkeypatch, capsys):
@@ -125,7 +158,10 @@ def test_stopped_and_continued_is_the_same_as_not_stopped(translation, data, mon
     with monkeypatch.context() as patch:
         patch.setattr(translation, "collate", interrupted)
         assert translation.main([*words, str(data / "parts")]) == 130
-    assert f"Stopped after step 5 of {total}: the same command goes on from there." in capsys.readouterr().err
+    assert (
+        f"Stopped after step 5 of {total}: the same command goes on from there."
+        in capsys.readouterr().err
+    )
     assert not (data / "parts" / "training.json").exists()
     assert translation.main([*words, str(data / "parts"), "--lr", "1e-5"]) == 2
     assert "was made with another lr: delete it" in capsys.readouterr().err
@@ -134,7 +170,9 @@ def test_stopped_and_continued_is_the_same_as_not_stopped(translation, data, mon
     assert weights[0] == weights[1]
 
 
-def test_what_is_missing_or_wrong_is_told_in_one_sentence(translation, data, tmp_path, monkeypatch, capsys):
+def test_what_is_missing_or_wrong_is_told_in_one_sentence(
+    translation, data, tmp_path, monkeypatch, capsys
+):
     def refused(*words: str) -> str:
         assert translation.main(["--out", str(tmp_path / "out"), *words]) in (1, 2)
         (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
@@ -143,9 +181,13 @@ def test_what_is_missing_or_wrong_is_told_in_one_sentence(translation, data, tmp
     assert "There is no folder" in refused("--data", str(tmp_path / "no"))
     assert "There is no folder 'multi30k_deen'" in refused("--data", str(RECIPES))
     assert "give at least 259" in refused("--data", str(data), "--pieces", "200")
-    assert "--width 30 is not an even multiple of --heads 4" in refused("--data", str(data), "--width", "30")
+    assert "--width 30 is not an even multiple of --heads 4" in refused(
+        "--data", str(data), "--width", "30"
+    )
     (tmp_path / "file").write_text("")
-    assert "choose another out (--out)" in refused("--data", str(data), "--out", str(tmp_path / "file" / "in"))
+    assert "choose another out (--out)" in refused(
+        "--data", str(data), "--out", str(tmp_path / "file" / "in")
+    )
     (data / "multi30k_deen" / "val.en.gz").write_bytes(b"")
     assert "val.de" in refused("--data", str(data))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -158,7 +200,9 @@ def test_one_tokenizer_for_both_sides(translation, tmp_path):
     again = translation.make_tokenizer(texts, 400)
     assert tokenizer.backend_tokenizer.to_str() == again.backend_tokenizer.to_str()
     tokenizer.save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text('{"model_type": "marian"}')  # which has a tokenizer class of its own
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "marian"}'
+    )  # which has a tokenizer class of its own
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     for text in ("Ein Mann läuft im Park.", "A man, 🙂 runs .", "x  y", "日本"):
         ids = loaded(text)["input_ids"]
@@ -177,7 +221,9 @@ def test_one_tokenizer_for_both_sides(translation, tmp_path):
 def test_every_pair_comes_once_an_epoch(translation):
     draw = torch.Generator().manual_seed(3)
     sizes = torch.randint(2, 30, (211, 2), generator=draw).tolist()
-    rows = [translation.Rows([5] * a, [6] * b) for a, b in sizes] + [translation.Rows([5] * 300, [6] * 4)]  # too long
+    rows = [translation.Rows([5] * a, [6] * b) for a, b in sizes] + [
+        translation.Rows([5] * 300, [6] * 4)
+    ]  # too long
     steps = translation.plan(rows, 200, 2, 0.3, 7)
     assert steps == translation.plan(rows, 200, 2, 0.3, 7) != translation.plan(rows, 200, 2, 0.3, 8)
     first = translation.plan(rows, 200, 1, 0.3, 7)
@@ -185,7 +231,9 @@ def test_every_pair_comes_once_an_epoch(translation):
     for epoch in (first, steps[len(first) :]):
         pairs = [i for group in epoch for item in group for i in item]
         left = set(range(212)) - set(pairs)
-        assert len(pairs) == len(set(pairs)) and 211 in left and len(left) <= 2  # at most its partner goes with it
+        assert (
+            len(pairs) == len(set(pairs)) and 211 in left and len(left) <= 2
+        )  # at most its partner goes with it
         assert sum(len(item) == 2 for group in epoch for item in group) in (30, 31)
         for group in epoch:
             made = [translation.joined([rows[i] for i in item]) for item in group]
@@ -211,24 +259,36 @@ def test_the_loss_is_the_smoothed_cross_entropy_without_padding(translation):
     torch.manual_seed(0)
     args = argparse.Namespace(width=16, heads=2, layers=1, inner=24, dropout=0.0)
     model = translation.make_model(tokenizer, args).double().eval()
-    rows = translation.encode(tokenizer, [translation.Pair(*sentences()[0]), translation.Pair("Ein Hund.", "A dog.")])
+    rows = translation.encode(
+        tokenizer, [translation.Pair(*sentences()[0]), translation.Pair("Ein Hund.", "A dog.")]
+    )
     batch = translation.collate(rows, tokenizer.pad_token_id, tokenizer.bos_token_id)
     total, count, smooth = 0.0, 0, 0.0
     for row in rows:  # one pair at a time, no padding, by the model's own forward pass
         ids = torch.tensor([row.target])
         given = torch.tensor([[tokenizer.bos_token_id, *row.target[:-1]]])
         with torch.no_grad():
-            out = model(input_ids=torch.tensor([row.source]), decoder_input_ids=given).logits.log_softmax(-1)[0]
+            out = model(
+                input_ids=torch.tensor([row.source]), decoder_input_ids=given
+            ).logits.log_softmax(-1)[0]
             own = model(input_ids=torch.tensor([row.source]), labels=ids).loss
         picked = out[range(len(row.target)), row.target]
-        assert own.item() == pytest.approx(-picked.mean().item(), rel=1e-9)  # transformers shifts in the same way
+        assert own.item() == pytest.approx(
+            -picked.mean().item(), rel=1e-9
+        )  # transformers shifts in the same way
         total -= picked.sum().item()
         smooth -= (0.9 * picked + 0.1 * out.mean(-1)).sum().item()
         count += len(row.target)
     with torch.no_grad():
-        assert translation.losses(model, batch, smoothing=0.0).item() == pytest.approx(total / count, rel=1e-6)
-        assert translation.losses(model, batch, smoothing=0.1).item() == pytest.approx(smooth / count, rel=1e-6)
-    found = translation.perplexity(model, rows, tokenizer.pad_token_id, tokenizer.bos_token_id, size=1)
+        assert translation.losses(model, batch, smoothing=0.0).item() == pytest.approx(
+            total / count, rel=1e-6
+        )
+        assert translation.losses(model, batch, smoothing=0.1).item() == pytest.approx(
+            smooth / count, rel=1e-6
+        )
+    found = translation.perplexity(
+        model, rows, tokenizer.pad_token_id, tokenizer.bos_token_id, size=1
+    )
     assert found == pytest.approx(math.exp(total / count), rel=1e-6)
 
 

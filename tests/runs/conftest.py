@@ -44,6 +44,11 @@ def copied(done, tmp_path) -> Path:
 def other(folder, tmp_path_factory):
     """Another run, by the same model."""
     place = tmp_path_factory.mktemp("runs") / "other"
-    (place.parent / "texts.csv").write_text("text\n" + "\n".join(f"the plot of film {k} is dull" for k in range(30)))
-    run(place, spec_of(folder, data=str(place.parent / "texts.csv"), metrics=(), methods=("occlusion",)))
+    (place.parent / "texts.csv").write_text(
+        "text\n" + "\n".join(f"the plot of film {k} is dull" for k in range(30))
+    )
+    run(
+        place,
+        spec_of(folder, data=str(place.parent / "texts.csv"), metrics=(), methods=("occlusion",)),
+    )
     return place

@@ -41,7 +41,10 @@ def test_a_lost_environment_is_told(copied, data):
     path = copied / "environment.json"
     path.unlink() if data is None else path.write_bytes(data)
     shards_of(copied)[0].unlink()
-    for action in (lambda: verify(place_of(copied)), lambda: run(copied, resume=True, means=Means(workers=2))):
+    for action in (
+        lambda: verify(place_of(copied)),
+        lambda: run(copied, resume=True, means=Means(workers=2)),
+    ):
         with pytest.raises(InputError, match="environment.json .* missing or damaged"):
             action()
 
@@ -61,7 +64,10 @@ def test_a_moved_model_and_moved_data_are_known_by_what_they_hold(folder, done, 
         path.unlink()
 
     for means in (Means(), Means(workers=2)):  # where it was, it is missed; the way out is told
-        with pytest.raises(ModelError, match=r"There is no model folder .*go on with --resume -m and its new place\.$"):
+        with pytest.raises(
+            ModelError,
+            match=r"There is no model folder .*go on with --resume -m and its new place\.$",
+        ):
             run(tmp_path / "r", resume=True, means=means)
     assemble()
     words = ["run", "--out", str(tmp_path / "r"), "--resume", "-m", moved.model, "-d", moved.data]
@@ -82,7 +88,10 @@ def test_another_model_or_other_data_in_a_new_place_are_refused(folder, copied, 
     other.save_pretrained(tmp_path / "other")
     tokenizer.save_pretrained(tmp_path / "other")
     rows = (folder / "data.csv").read_text().splitlines()
-    for name, lines_ in (("longer", [*rows, "one more,positive"]), ("turned", [rows[0], *rows[:0:-1]])):
+    for name, lines_ in (
+        ("longer", [*rows, "one more,positive"]),
+        ("turned", [rows[0], *rows[:0:-1]]),
+    ):
         (tmp_path / f"{name}.csv").write_text("\n".join(lines_))
     before = {path.name: path.read_bytes() for path in copied.glob("*.json")}
     for means in (Means(), Means(workers=2)):
@@ -96,7 +105,9 @@ def test_another_model_or_other_data_in_a_new_place_are_refused(folder, copied, 
         run(copied, spec_of(folder, model=str(tmp_path / "other"), seed=3), resume=True)
     with pytest.raises(InputError, match="is a run with another units"):
         assemble()
-        told = CliRunner().invoke(app, ["run", "--out", str(copied), "--resume", "--units", "token"])
+        told = CliRunner().invoke(
+            app, ["run", "--out", str(copied), "--resume", "--units", "token"]
+        )
         raise InputError(told.output)
     assert {path.name: path.read_bytes() for path in copied.glob("*.json")} == before
 
@@ -104,7 +115,9 @@ def test_another_model_or_other_data_in_a_new_place_are_refused(folder, copied, 
 def test_a_plan_without_a_fingerprint_is_of_an_earlier_raison(folder, copied):
     path = copied / "plan" / "header.json"
     told = json.loads(path.read_text())
-    path.write_bytes(header_bytes({k: v for k, v in told.items() if k not in ("sum", "fingerprint")}))
+    path.write_bytes(
+        header_bytes({k: v for k, v in told.items() if k not in ("sum", "fingerprint")})
+    )
     assert run(copied, resume=True).state == "done"
     with pytest.raises(InputError, match="before raison kept a fingerprint"):
         run(copied, spec_of(folder, data=str(copied / "none.csv")), resume=True)

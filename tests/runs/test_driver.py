@@ -36,13 +36,17 @@ def test_a_run_is_what_explain_and_evaluate_say(folder, done):
     for name in METHODS:
         assert len(by_method[name]) == 60
         for text, scores in list(by_method[name].items())[:10]:
-            np.testing.assert_allclose(raison.explain(model, text, name).scores, scores, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(
+                raison.explain(model, text, name).scores, scores, rtol=1e-4, atol=1e-5
+            )
     made = report(place_of(done))
     texts = [Example(seen.text) for seen in made.texts]
     direct = evaluate(model, texts, METHODS, ["comprehensiveness"])
     for name in METHODS:
         mine, other = made.cell(name, "comprehensiveness"), direct.cell(name, "comprehensiveness")
-        assert mine.value == pytest.approx(other.value, rel=1e-4) and mine.low == pytest.approx(other.low, rel=1e-3)
+        assert mine.value == pytest.approx(other.value, rel=1e-4) and mine.low == pytest.approx(
+            other.low, rel=1e-3
+        )
     assert "1 texts stand there more than once" in " ".join(made.notes)
 
 
@@ -79,7 +83,9 @@ def test_full_disks_and_readonly_folders_are_told(folder, done, tmp_path, monkey
         return plain(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(Unwritten, match=r"No space left on device\): mend that, and resume the run"):
+    with pytest.raises(
+        Unwritten, match=r"No space left on device\): mend that, and resume the run"
+    ):
         run(tmp_path / "r", spec_of(folder))
     monkeypatch.undo()
     assert len(done_shards(place_of(tmp_path / "r"))) == 2

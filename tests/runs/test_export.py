@@ -17,23 +17,37 @@ from tests.helpers.runs import spec_of
 
 
 def test_half_characters_can_be_exported(folder, tmp_path):
-    rows = [{"text": "a \ud800 film"}, {"text": "a dull story", "id": "\ud800"}, {"text": "lovely", "label": "\udc00"}]
+    rows = [
+        {"text": "a \ud800 film"},
+        {"text": "a dull story", "id": "\ud800"},
+        {"text": "lovely", "label": "\udc00"},
+    ]
     (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
     place = tmp_path / "run"
     run(place, spec_of(folder, data=str(tmp_path / "texts.jsonl"), metrics=()))
     assert verify(place_of(place)).whole and export(place_of(place), tmp_path / "x.parquet") == 6
-    _, found = query(place_of(place), "select distinct id, label, failed is null from explanations order by 1")
+    _, found = query(
+        place_of(place), "select distinct id, label, failed is null from explanations order by 1"
+    )
     assert len(found) == 3 and ("?", None, True) in found
 
 
 def test_columns_do_not_depend_on_the_first_rows(folder, tmp_path, monkeypatch):
-    rows = ["a very " + "lovely " * 20 + "film,none of them", "a dull story,LABEL_1", "warm,LABEL_1"]
+    rows = [
+        "a very " + "lovely " * 20 + "film,none of them",
+        "a dull story,LABEL_1",
+        "warm,LABEL_1",
+    ]
     (tmp_path / "texts.csv").write_text("text,label\n" + "\n".join(rows))
     place = tmp_path / "run"
-    spec = spec_of(folder, data=str(tmp_path / "texts.csv"), methods=("gradient_norm",), target="gold")
+    spec = spec_of(
+        folder, data=str(tmp_path / "texts.csv"), methods=("gradient_norm",), target="gold"
+    )
     run(place, spec)
     monkeypatch.setattr(exporting, "GROUP", 1)
-    _, found = query(place_of(place), "select count(*), count(failed), avg(comprehensiveness) from explanations")
+    _, found = query(
+        place_of(place), "select count(*), count(failed), avg(comprehensiveness) from explanations"
+    )
     assert found[0][:2] == (3, 1) and found[0][2] is not None
 
 

@@ -27,8 +27,16 @@ def changed_normalizer(rules: dict, settings: dict) -> None:
 
 
 def added_word(rules: dict, settings: dict) -> None:
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
-    rules["added_tokens"].append({"id": max(rules["model"]["vocab"].values()), "content": "lovely film", **plain})
+    plain = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": True,
+        "special": False,
+    }
+    rules["added_tokens"].append(
+        {"id": max(rules["model"]["vocab"].values()), "content": "lovely film", **plain}
+    )
 
 
 def shorter_texts(rules: dict, settings: dict) -> None:
@@ -44,10 +52,14 @@ def cut_on_the_left(rules: dict, settings: dict) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
-@pytest.mark.parametrize("change", [changed_normalizer, added_word, shorter_texts, another_unknown, cut_on_the_left])
+@pytest.mark.parametrize(
+    "change", [changed_normalizer, added_word, shorter_texts, another_unknown, cut_on_the_left]
+)
 def test_another_tokenizer_or_setting_of_it_is_another_model(folder, tmp_path, change, workers):
     shutil.copytree(folder / "model", tmp_path / "model")
-    spec = spec_of(folder, model=str(tmp_path / "model"), limit=10, methods=("gradient_norm",), metrics=())
+    spec = spec_of(
+        folder, model=str(tmp_path / "model"), limit=10, methods=("gradient_norm",), metrics=()
+    )
     run(tmp_path / "r", spec)
     files = [tmp_path / "model" / name for name in ("tokenizer.json", "tokenizer_config.json")]
     rules, settings = (json.loads(file.read_text()) for file in files)

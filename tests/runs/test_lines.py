@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from raison.core.errors import InputError
 from raison.runs import lines
 
-on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
+on_a_busy_machine = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # no clock decides
 
 
 def test_lines_tell_their_damage():
     data = lines.pack([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
     found = lines.read(data, "f")
-    assert found.whole and found.shards == [7] and [list(r) for r in found.records()] == [["a"], ["b"], ["c"]]
+    assert (
+        found.whole
+        and found.shards == [7]
+        and [list(r) for r in found.records()] == [["a"], ["b"], ["c"]]
+    )
     for cut in range(1, len(data)):
         torn = lines.read(data[:cut], "f")
         assert not torn.whole and torn.damage[-1].torn, cut
@@ -38,11 +44,18 @@ def test_lines_tell_their_damage():
 
 @on_a_busy_machine
 @given(
-    st.lists(st.dictionaries(st.text(max_size=4), st.text() | st.integers() | st.floats(allow_nan=False)), max_size=5),
+    st.lists(
+        st.dictionaries(
+            st.text(max_size=4), st.text() | st.integers() | st.floats(allow_nan=False)
+        ),
+        max_size=5,
+    ),
     st.data(),
 )
 def test_any_record_comes_back_and_any_cut_or_flip_is_told(records, data):
-    records = [{"r": record} for record in records]  # as all records of a store do, these begin with a known field
+    records = [
+        {"r": record} for record in records
+    ]  # as all records of a store do, these begin with a known field
     try:
         whole = lines.pack(records, [3])
     except ValueError:  # infinite numbers are refused, not written

@@ -19,7 +19,11 @@ from tests.helpers.runs import spec_of
 
 def test_a_second_driver_is_refused(folder, tmp_path):
     place = place_of(tmp_path / "r")
-    with owned(place), pytest.raises(InputError, match="is being driven by process"), owned(place_of(tmp_path / "r")):
+    with (
+        owned(place),
+        pytest.raises(InputError, match="is being driven by process"),
+        owned(place_of(tmp_path / "r")),
+    ):
         pass
     run(tmp_path / "r", spec_of(folder, limit=3))  # a lock that was let go is not in the way
 

@@ -19,7 +19,9 @@ def test_compacting_loses_nothing_even_if_it_is_killed(folder, done, tmp_path, m
     place = tmp_path / "r"
     run(place, spec_of(folder))
     where = place_of(place)
-    monkeypatch.setattr(Local, "delete", lambda self, name: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        Local, "delete", lambda self, name: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         compact(where)
     monkeypatch.undo()
@@ -44,7 +46,10 @@ def test_compacting_never_takes_a_name_that_is_taken(copied, done):
     first.unlink()  # as if it had been put aside
     run(copied, resume=True)
     compact(place_of(copied))
-    assert second in shards_of(copied) and verify(place_of(copied)).records == verify(place_of(done)).records
+    assert (
+        second in shards_of(copied)
+        and verify(place_of(copied)).records == verify(place_of(done)).records
+    )
     assert parquet_of(copied) == parquet_of(done)
 
 

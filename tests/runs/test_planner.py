@@ -18,7 +18,9 @@ from raison.runs.spec import RunSpec
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
-on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
+on_a_busy_machine = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # no clock decides
 
 
 @on_a_busy_machine
@@ -51,7 +53,9 @@ def test_plans_are_dealt_by_tokens(folder, done):
 
 def test_labels_that_are_no_numbers_are_broken_records(folder, tmp_path):
     path = tmp_path / "texts.jsonl"
-    path.write_text('{"text": "a film", "label": NaN}\n{"text": "dull", "meta": {"x": NaN}, "y": Infinity}\n')
+    path.write_text(
+        '{"text": "a film", "label": NaN}\n{"text": "dull", "meta": {"x": NaN}, "y": Infinity}\n'
+    )
     with pytest.raises(InputError, match=r"label of an example is nan, which is no number"):
         run(tmp_path / "one", spec_of(folder, data=str(path), metrics=()))
     ended = run(tmp_path / "two", spec_of(folder, data=str(path), metrics=(), skip_broken=True))
@@ -70,4 +74,6 @@ def test_planning_many_texts_takes_a_time_for_each(tmp_path):
         dealer.deal(texts[:count])
         return time.process_time() - start
 
-    assert min(spent(40_000) for _ in range(3)) < 12 * max(1e-3, min(spent(10_000) for _ in range(3)))
+    assert min(spent(40_000) for _ in range(3)) < 12 * max(
+        1e-3, min(spent(10_000) for _ in range(3))
+    )

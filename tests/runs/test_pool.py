@@ -22,7 +22,9 @@ def test_workers_give_the_same_bytes(folder, done, tmp_path):
     names = sorted(path.name for path in (done / "shards").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "pool" / "shards").iterdir())
     for name in names:
-        assert (done / "shards" / name).read_bytes() == (tmp_path / "pool" / "shards" / name).read_bytes()
+        assert (done / "shards" / name).read_bytes() == (
+            tmp_path / "pool" / "shards" / name
+        ).read_bytes()
 
 
 @pytest.mark.full
@@ -45,10 +47,16 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
     monkeypatch.setenv("POISON", str(tmp_path / "poison.py"))
     status = run(tmp_path / "r", spec_of(folder, chunk_tokens=40), Means(workers=2, timeout=1.5))
     assert status.state == "done" and status.failed == 2 * len(METHODS)
-    failed = {r.example.text: r.failure.reason for r in records(place_of(tmp_path / "r")) if r.failure is not None}
+    failed = {
+        r.example.text: r.failure.reason
+        for r in records(place_of(tmp_path / "r"))
+        if r.failure is not None
+    }
     assert failed == {texts[5]: "it ended with code 3", texts[20]: "it took too long"}
     assert len(list(records(place_of(tmp_path / "r")))) == 120
-    rows = query(place_of(tmp_path / "r"), "select count(*) from explanations where failed is null")[1]
+    rows = query(
+        place_of(tmp_path / "r"), "select count(*) from explanations where failed is null"
+    )[1]
     assert rows == [(116,)]
 
 

@@ -17,7 +17,9 @@ def test_what_deaths_teach(tmp_path, folder):
     assert queue.careful[0].single == {1} and queue.shards == [0, 0]
     single = Death(0, 1, 2, "it ended with code 3", outside=False)
     queue.learn(single, place)
-    assert "is given up after 2 tries" in queue.learn(single, place) and 2 in queue.careful[0].poison
+    assert (
+        "is given up after 2 tries" in queue.learn(single, place) and 2 in queue.careful[0].poison
+    )
     other = Queue([])
     for _ in range(4):  # somebody kills workers: that is not the text's fault
         other.learn(Death(0, 1, -1, "it was ended by SIGKILL", outside=True), place)

@@ -48,7 +48,12 @@ class Machines:
         from ray.cluster_utils import Cluster
 
         beats = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
-        head = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False, "_system_config": beats}
+        head = {
+            "num_cpus": 0,
+            "object_store_memory": STORE,
+            "include_dashboard": False,
+            "_system_config": beats,
+        }
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.workers = workers
         self.nodes: list = []
@@ -61,7 +66,9 @@ class Machines:
     def refill(self) -> None:
         """As many nodes as at first."""
         while len(self.nodes) < self.workers:
-            self.nodes.append(self.cluster.add_node(wait=False, num_cpus=1, object_store_memory=STORE))
+            self.nodes.append(
+                self.cluster.add_node(wait=False, num_cpus=1, object_store_memory=STORE)
+            )
 
     def lose(self, which: int) -> None:
         """Kill the raylet of a node, and with it all that runs there; no other takes its place."""
@@ -91,7 +98,9 @@ class Driver:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.log = open(self.place.with_name(f"{self.place.name}.log"), "a+")  # noqa: SIM115
         command = [*COMMAND, "--out", str(self.place), "--ray", self.address]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log, env=environment)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=self.log, env=environment
+        )
 
     def done(self) -> int:
         return len(done_shards(place_of(self.place)))
@@ -111,7 +120,9 @@ class Driver:
         self.begin()
 
 
-def struck(machines: Machines, driver: Driver, kinds: Sequence[str], rng: random.Random | None = None) -> Counter[str]:
+def struck(
+    machines: Machines, driver: Driver, kinds: Sequence[str], rng: random.Random | None = None
+) -> Counter[str]:
     """Kill processes of these kinds one after the other while the run goes on; returns how many of each there were.
 
     Each is killed when a shard was done since the one before; with `rng`, every other one at any moment.
@@ -182,7 +193,9 @@ def test_forty_kills_change_nothing_on_ray(folder, machines, tmp_path, record_pr
     rng = random.Random(0)
     count: Counter[str] = Counter()
     rounds = 0
-    while left := [kind for kind in KINDS for _ in range(10 - count[kind])]:  # a run that ends early is begun anew
+    while left := [
+        kind for kind in KINDS for _ in range(10 - count[kind])
+    ]:  # a run that ends early is begun anew
         rounds += 1
         rng.shuffle(left)
         place = begun(tmp_path / f"r{rounds}", spec)
@@ -195,7 +208,9 @@ def test_forty_kills_change_nothing_on_ray(folder, machines, tmp_path, record_pr
 @pytest.mark.full
 def test_a_lost_node_of_the_driver_ends_it_in_a_sentence(folder, tmp_path):
     pytest.importorskip("ray")
-    write_texts(tmp_path / "data.csv", 2000)  # Ray tells it after some 15 seconds, in which the workers go on
+    write_texts(
+        tmp_path / "data.csv", 2000
+    )  # Ray tells it after some 15 seconds, in which the workers go on
     spec = spec_of(folder, data=str(tmp_path / "data.csv"), metrics=(), shard_tokens=80)
     run(tmp_path / "plain", spec)
     driver = Driver(begun(tmp_path / "r", spec), "local")
@@ -205,7 +220,11 @@ def test_a_lost_node_of_the_driver_ends_it_in_a_sentence(folder, tmp_path):
     (raylet,) = raylets_below(driver.process.pid)
     os.kill(raylet, signal.SIGKILL)
     code, said = driver.end()
-    assert code == 1 and "raison: Ray has lost the node of the driver" in said and "Traceback" not in said
+    assert (
+        code == 1
+        and "raison: Ray has lost the node of the driver" in said
+        and "Traceback" not in said
+    )
     assert driver.done() > 0
     driver.begin()
     code, said = driver.end()

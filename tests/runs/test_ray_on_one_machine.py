@@ -21,14 +21,36 @@ from tests.helpers.runs import METHODS, actors_below, parquet_of, spec_of
 def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
     pytest.importorskip("ray")
     place = tmp_path / "r"
-    command = [sys.executable, "-m", "raison", "run", "--out", str(place), "--workers", "2", "--ray", "local"]
+    command = [
+        sys.executable,
+        "-m",
+        "raison",
+        "run",
+        "--out",
+        str(place),
+        "--workers",
+        "2",
+        "--ray",
+        "local",
+    ]
     spec = spec_of(folder)
-    flags = ["-m", spec.model, "-d", spec.data, "--metric", "comprehensiveness", "--shard-tokens", "250"]
+    flags = [
+        "-m",
+        spec.model,
+        "-d",
+        spec.data,
+        "--metric",
+        "comprehensiveness",
+        "--shard-tokens",
+        "250",
+    ]
     flags += [part for name in METHODS for part in ("-M", name)]
     (tmp_path / "spec.toml").write_text("chunk_tokens = 80\n")
     command = [*command[:4], str(tmp_path / "spec.toml"), *command[4:], *flags]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_DISABLE_IMPORT_WARNING": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+    )
     struck = False
     while process.poll() is None:
         time.sleep(0.1)

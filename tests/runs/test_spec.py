@@ -14,10 +14,14 @@ from raison.runs.status import status_of
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
-on_a_busy_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no clock decides
+on_a_busy_machine = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # no clock decides
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8
+)
 
 
 @on_a_busy_machine
@@ -27,7 +31,10 @@ def test_any_spec_comes_back_from_its_file(tmp_path_factory, model, data, method
     file = tmp_path_factory.mktemp("spec") / "run.toml"
     given = {"model": model, "data": data, "methods": methods, "shard_tokens": tokens}
     file.write_text(
-        "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in given.items()), encoding="utf-8"
+        "".join(
+            f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in given.items()
+        ),
+        encoding="utf-8",
     )
     try:
         spec = read_spec(file)

@@ -24,8 +24,14 @@ from tests.helpers.runs import METHODS, counts_of, shards_of, spec_of
 def test_progress_is_told_within_a_shard(folder, tmp_path, workers):
     heard = []
     with progress.listen(lambda *told: heard.append(told)):
-        run(tmp_path / "r", spec_of(folder, shard_tokens=10_000, chunk_tokens=40), Means(workers=workers))
-    counts = [done for done, total, what in heard if what.startswith("texts") or "texts a second" in what]
+        run(
+            tmp_path / "r",
+            spec_of(folder, shard_tokens=10_000, chunk_tokens=40),
+            Means(workers=workers),
+        )
+    counts = [
+        done for done, total, what in heard if what.startswith("texts") or "texts a second" in what
+    ]
     total = heard[-1][1]
     assert counts == sorted(counts) and counts[-1] == total
     if workers == 1:  # workers of their own may be done before anybody looks

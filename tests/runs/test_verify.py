@@ -31,16 +31,24 @@ def test_damage_is_named_and_made_again(folder, done, tmp_path):
     names[1].write_bytes(names[1].read_bytes()[:-40])  # torn
     found = verify(place_of(place))
     assert {each.file for each in found.damage} == {f"shards/{name.name}" for name in names[:2]}
-    with pytest.raises(InputError, match="is damaged: its checksum does not fit.*raison store repair"):
+    with pytest.raises(
+        InputError, match="is damaged: its checksum does not fit.*raison store repair"
+    ):
         list(records(place_of(place)))
     said = repair(place_of(place))
-    assert len(said) == 2 and "its end was cut off" in said[1] and (place / "damaged" / names[0].name).is_file()
+    assert (
+        len(said) == 2
+        and "its end was cut off" in said[1]
+        and (place / "damaged" / names[0].name).is_file()
+    )
     run(place, resume=True)
     assert verify(place_of(place)).whole and parquet_of(place) == parquet_of(done)
 
 
 def test_the_same_text_with_another_label_is_no_damage(folder, tmp_path):
-    (tmp_path / "a.csv").write_text("text,label\ngood film,positive\ngood film,negative\nbad film,negative\n")
+    (tmp_path / "a.csv").write_text(
+        "text,label\ngood film,positive\ngood film,negative\nbad film,negative\n"
+    )
     data = f"{tmp_path / 'a.csv'}(text=text, label=label)"
     run(tmp_path / "r", RunSpec(str(folder / "model"), data, ("gradient_norm",)))
     found = verify(place_of(tmp_path / "r"))
@@ -64,7 +72,9 @@ def test_a_shard_of_the_right_size_is_held_against_the_plan(copied, done):
     found = list(lines.read(path.read_bytes(), "x").records())
     path.write_bytes(lines.pack(found[::-1], [0]))
     damage = verify(place_of(copied)).damage
-    assert {each.file for each in damage} == {"shards/000000.jsonl"} and "what the plan has" in str(damage[0])
+    assert {each.file for each in damage} == {"shards/000000.jsonl"} and "what the plan has" in str(
+        damage[0]
+    )
 
 
 def test_a_shard_beyond_the_plan_is_told(copied):

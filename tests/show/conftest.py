@@ -25,4 +25,9 @@ def explanations():
 @pytest.fixture(scope="session")
 def evaluation():
     texts = ["a lovely film", "a dull story", "it is very warm"]
-    return evaluate(tiny_model("bert", "classification"), texts, ["leave_one_out", "random"], ["aopc", "sufficiency"])
+    return evaluate(
+        tiny_model("bert", "classification"),
+        texts,
+        ["leave_one_out", "random"],
+        ["aopc", "sufficiency"],
+    )

@@ -48,7 +48,10 @@ def vectors(count=200):
         few = int(random.integers(1, 5))
         one, other = random.normal(size=(2, size))
         if case % 2:
-            one, other = random.integers(-few, few + 1, size) / 3, random.integers(0, few + 1, size) * 1e-9
+            one, other = (
+                random.integers(-few, few + 1, size) / 3,
+                random.integers(0, few + 1, size) * 1e-9,
+            )
         yield one, other
 
 
@@ -61,9 +64,15 @@ def test_measures_are_what_their_definitions_say():
         tried += 1
         assert ranks(a).tolist() == literal_ranks(a)
         assert tau_b(a, b) == pytest.approx(literal_tau(a, b), abs=1e-12)
-        assert spearman(a, b) == pytest.approx(np.corrcoef(literal_ranks(a), literal_ranks(b))[0, 1], abs=1e-12)
+        assert spearman(a, b) == pytest.approx(
+            np.corrcoef(literal_ranks(a), literal_ranks(b))[0, 1], abs=1e-12
+        )
         assert pearson(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1], abs=1e-12)
-        assert tau_b(a, a) == pytest.approx(1) and tau_b(a, -a) == pytest.approx(-1) and tau_b(b, a) == tau_b(a, b)
+        assert (
+            tau_b(a, a) == pytest.approx(1)
+            and tau_b(a, -a) == pytest.approx(-1)
+            and tau_b(b, a) == tau_b(a, b)
+        )
     assert tried > 150
 
 
@@ -80,14 +89,22 @@ def test_inversions_are_counted():
     random = np.random.default_rng(1)
     for size in (1, 2, 3, 17, 100):
         places = random.integers(0, size, size)
-        assert inversions(places) == sum(places[i] > places[j] for i, j in combinations(range(size), 2))
+        assert inversions(places) == sum(
+            places[i] > places[j] for i, j in combinations(range(size), 2)
+        )
 
 
 def test_measures_of_very_large_and_very_small_scores():
     one, other = np.array([1.0, 2.0, 4.0, -3.0]), np.array([1.0, 3.0, 2.0, -1.0])
     for factor in (1e-200, 1e-12, 1e200):
-        assert measure_agreement(one * factor, other).r == pytest.approx(measure_agreement(one, other).r)
-        assert measure_agreement(one * factor, other).shared == measure_agreement(one, other).shared == 1
+        assert measure_agreement(one * factor, other).r == pytest.approx(
+            measure_agreement(one, other).r
+        )
+        assert (
+            measure_agreement(one * factor, other).shared
+            == measure_agreement(one, other).shared
+            == 1
+        )
     assert measure_agreement(np.zeros(4), other) == Agreement(None, None, None, None, True)
     assert measure_agreement(np.ones(1), np.ones(1)).tau is None
 
@@ -101,8 +118,20 @@ def test_signs_count_where_both_have_them():
 
 
 def test_the_strongest_are_few_and_not_zero():
-    assert [count_of_strongest(size) for size in (1, 2, 4, 5, 6, 12, 16, 30, 100)] == [1, 1, 2, 2, 3, 3, 4, 6, 20]
-    assert shared_strongest(np.array([0, 0, 5.0, 0]), np.array([0, 0, 1.0, 0]), 3) == 1  # zeros are not strong together
+    assert [count_of_strongest(size) for size in (1, 2, 4, 5, 6, 12, 16, 30, 100)] == [
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        6,
+        20,
+    ]
+    assert (
+        shared_strongest(np.array([0, 0, 5.0, 0]), np.array([0, 0, 1.0, 0]), 3) == 1
+    )  # zeros are not strong together
     assert shared_strongest(np.array([1.0, -1, 0, 0]), np.array([1.0, 1, 0, 0]), 2) == 1
 
 
@@ -111,12 +140,24 @@ def test_what_is_shared_by_chance():
         k = count_of_strongest(size)
         ways = [comb(k, x) * comb(size - k, k - x) for x in range(k + 1)]
         for shared in range(k + 1):
-            assert chance_of_sharing(shared, size) == pytest.approx(sum(ways[shared:]) / comb(size, k))
-    assert chance_of_sharing(0, 50_000) == pytest.approx(1) and chance_of_sharing(10_000, 50_000) < 1e-12
+            assert chance_of_sharing(shared, size) == pytest.approx(
+                sum(ways[shared:]) / comb(size, k)
+            )
+    assert (
+        chance_of_sharing(0, 50_000) == pytest.approx(1)
+        and chance_of_sharing(10_000, 50_000) < 1e-12
+    )
 
 
 def test_who_is_close_and_who_is_apart():
-    pairs = {(0, 1): (1, 0.7), (0, 2): (3, 0.2), (1, 2): (0, 0.1), (0, 3): (1, -0.1), (1, 3): (0, 0), (2, 3): (2, 0.2)}
+    pairs = {
+        (0, 1): (1, 0.7),
+        (0, 2): (3, 0.2),
+        (1, 2): (0, 0.1),
+        (0, 3): (1, -0.1),
+        (1, 3): (0, 0),
+        (2, 3): (2, 0.2),
+    }
     found = {pair: Agreement(shared, tau, tau, tau, False) for pair, (shared, tau) in pairs.items()}
     found |= {(place, 4): Agreement(None, None, None, None, False) for place in range(4)}
     assert close_pairs(found, 12) == [(0, 1), (0, 2)]  # alike in order; the same strongest

@@ -41,8 +41,13 @@ def test_files(result):
 
 
 def test_strange_texts_can_not_command_the_report(model):
-    evil = [Example("<script>alert(1)</script> good film", id="<b>"), Example("a dull film", id="x")]
-    page = evaluation_page(evaluate(model, evil, ["random", "leave_one_out"], ["comprehensiveness"]))
+    evil = [
+        Example("<script>alert(1)</script> good film", id="<b>"),
+        Example("a dull film", id="x"),
+    ]
+    page = evaluation_page(
+        evaluate(model, evil, ["random", "leave_one_out"], ["comprehensiveness"])
+    )
     assert "<script" not in page
     assert "&lt;" in page
 
@@ -56,7 +61,10 @@ def test_tables_fit_the_terminal(model, result):
     from raison.show.terminal.scoreboard import render_evaluation
 
     wide = evaluate(
-        model, examples(3), ["random", "integrated_gradients(baseline='text:some words', steps=4)"], ["aopc"]
+        model,
+        examples(3),
+        ["random", "integrated_gradients(baseline='text:some words', steps=4)"],
+        ["aopc"],
     )
     for width in (60, 80):
         console = Console(file=io.StringIO(), width=width)
@@ -114,7 +122,11 @@ def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     render_evaluation(result, console)
     render_verdicts(compare(result, "leave_one_out", "random"), console)
     assert " ".join(out.getvalue().split()).count(TOO_NARROW) == 2
-    assert not warning_of_few(1) and not warning_of_few(50) and warning_of_few(1, 49, 50) == [TOO_NARROW]
+    assert (
+        not warning_of_few(1)
+        and not warning_of_few(50)
+        and warning_of_few(1, 49, 50) == [TOO_NARROW]
+    )
     fifty = replace(result, texts=(*result.texts,) * 50)
     assert TOO_NARROW not in markdown(fifty) and TOO_NARROW.partition(" ")[0] in markdown(fifty)
 
@@ -123,13 +135,19 @@ def test_numbers_that_a_method_lacks_are_told_whichever_it_is(result):
     from raison.show.scoreboard import summary
 
     cells = [
-        replace(cell, each=(None, *cell.each[1:])) if (cell.method, cell.key) == ("leave_one_out", "aopc") else cell
+        replace(cell, each=(None, *cell.each[1:]))
+        if (cell.method, cell.key) == ("leave_one_out", "aopc")
+        else cell
         for cell in result.cells
     ]
-    assert "aopc: not defined for up to 1 text, left out there." in summary(replace(result, cells=tuple(cells)))
+    assert "aopc: not defined for up to 1 text, left out there." in summary(
+        replace(result, cells=tuple(cells))
+    )
 
 
 def test_notes_are_sentences_and_names_of_files_stay_as_they_are(result):
-    noted = replace(result, notes=("2 texts were too long and were cut", "marks.csv: text is 'review'."))
+    noted = replace(
+        result, notes=("2 texts were too long and were cut", "marks.csv: text is 'review'.")
+    )
     _, *lines = summary(noted)
     assert lines[-2:] == ["2 texts were too long and were cut.", "marks.csv: text is 'review'."]

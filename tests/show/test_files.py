@@ -19,15 +19,25 @@ def test_every_form_of_every_result(tmp_path, explanations, evaluation):
     (tmp_path / "list.json").write_text(json.dumps([each.to_dict() for each in explanations]))
     (tmp_path / "one.json").write_text(explanations[0].to_json())
     (tmp_path / "evaluation.json").write_text(evaluation.to_json())
-    starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "tex": b"% needs", "html": b"<!doctype html>"}
+    starts = {
+        "svg": b"<?xml",
+        "png": b"\x89PNG",
+        "pdf": b"%PDF",
+        "tex": b"% needs",
+        "html": b"<!doctype html>",
+    }
     for name in ("lines.jsonl", "list.json", "one.json", "evaluation.json"):
-        wanted = [part for kind in starts for part in (f"--{kind}", str(tmp_path / f"{name}.{kind}"))]
+        wanted = [
+            part for kind in starts for part in (f"--{kind}", str(tmp_path / f"{name}.{kind}"))
+        ]
         result = CliRunner().invoke(app, ["show", str(tmp_path / name), *wanted])
         assert result.exit_code == 0, result.output
         for kind, start in starts.items():
             assert (tmp_path / f"{name}.{kind}").read_bytes().startswith(start)
     assert CliRunner().invoke(app, ["show", str(tmp_path / "one.json")]).exit_code == 0
-    assert read_saved(tmp_path / "lines.jsonl") == read_saved(tmp_path / "list.json") == explanations
+    assert (
+        read_saved(tmp_path / "lines.jsonl") == read_saved(tmp_path / "list.json") == explanations
+    )
 
 
 def test_heads_are_drawn(tmp_path):
@@ -42,7 +52,9 @@ def test_heads_are_drawn(tmp_path):
             write_saved(saved, tmp_path / f"heads{ending}")
 
 
-@pytest.mark.parametrize("content", ["", "x", "{}", "[]", "[1]", '{"kind": "heads"}', '{"cells": 1}', "[" * 9999])
+@pytest.mark.parametrize(
+    "content", ["", "x", "{}", "[]", "[1]", '{"kind": "heads"}', '{"cells": 1}', "[" * 9999]
+)
 def test_other_files_are_refused_with_a_sentence(tmp_path, content):
     path = tmp_path / "file.json"
     path.write_text(content)

@@ -60,12 +60,19 @@ def test_the_table_names_heads_and_empty_blocks(chosen, statistics):
     assert "three · made up, 7 sentences" in text
     assert "1 syntactic: α > max λ + 0.1" in text and "2 positional: α > 0.8" in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("0 ")]
-    assert "2: nsubj 0.61" in row and "0: −1 0.90, 3: +2 0.85" in row and " 3 " in row  # three heads
+    assert (
+        "2: nsubj 0.61" in row and "0: −1 0.90, 3: +2 0.85" in row and " 3 " in row
+    )  # three heads
     assert "no head in blocks 1 and 2; --top 1" in text
-    assert "no head" not in printed(HeadSelection(HeadStatistics.of(statistics), *head_masks(statistics, top=1), top=1))
+    assert "no head" not in printed(
+        HeadSelection(HeadStatistics.of(statistics), *head_masks(statistics, top=1), top=1)
+    )
 
 
 def test_names_of_blocks():
     assert list_blocks(["3"]) == "block 3"
     assert list_blocks(["0", "3", "4", "5", "7", "8"]) == "blocks 0, 3–5, 7 and 8"
-    assert list_blocks(["encoder 1", "cross 0", "cross 1"]) == "encoder block 1 and cross blocks 0 and 1"
+    assert (
+        list_blocks(["encoder 1", "cross 0", "cross 1"])
+        == "encoder block 1 and cross blocks 0 and 1"
+    )

@@ -24,11 +24,16 @@ def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
 
 
 def test_latex_prints_the_text_as_it_is(explanations, evaluation):
-    assert escape(r"a\b_{c}^~ 5% &") == r"a\textbackslash{}b\_\{c\}\textasciicircum{}\textasciitilde{} 5\% \&"
+    assert (
+        escape(r"a\b_{c}^~ 5% &")
+        == r"a\textbackslash{}b\_\{c\}\textasciicircum{}\textasciitilde{} 5\% \&"
+    )
     assert escape("$1 #2 <x|y>") == r"\$1 \#2 \textless{}x\textbar{}y\textgreater{}"
     text = to_latex(explanations)
     plain = re.sub(r"\\colorbox\[RGB\]\{[\d,]+\}\{\\strut ((?:[^{}]|\\\{|\\\})*)\}", r"\1", text)
-    assert plain.count(escape(explanations[0].encoding.texts[0])) == 2 and text.count(r"\colorbox") > 6
+    assert (
+        plain.count(escape(explanations[0].encoding.texts[0])) == 2 and text.count(r"\colorbox") > 6
+    )
     table = to_latex(evaluation)
     rows = [line for line in table.split("\n") if line.endswith(r"\\")]
     assert len(rows) == 5 and all(row.count("&") == len(evaluation.columns) for row in rows)

@@ -41,7 +41,11 @@ def test_tokens_of_one_unit_share_a_column():
         target = Target("token", (p,), (p,), encoding.tokens[p], "log_prob")
         found.append(rationale(encoding, target, [0], "word"))
     columns = matrix(found).columns
-    assert [(column.name, column.tokens) for column in columns] == [("Heute Nacht", (0, 1)), ("so", (2,)), ("it", (3,))]
+    assert [(column.name, column.tokens) for column in columns] == [
+        ("Heute Nacht", (0, 1)),
+        ("so", (2,)),
+        ("it", (3,)),
+    ]
 
 
 def test_lists_become_matrices():
@@ -49,8 +53,13 @@ def test_lists_become_matrices():
     assert [len(sheet) for sheet in sheets([lone, *five])] == [1, 5]
     other = [Explanation(**{**vars(e), "method": "greedy"}) for e in five]
     mixed = [e for pair in zip(five, other, strict=True) for e in pair]
-    assert [[e.method for e in sheet] for sheet in sheets(mixed)] == [["refined"] * 5, ["greedy"] * 5]
+    assert [[e.method for e in sheet] for sheet in sheets(mixed)] == [
+        ["refined"] * 5,
+        ["greedy"] * 5,
+    ]
     assert [len(sheet) for sheet in sheets(five[:2])] == [1, 1]
-    assert [len(sheet) for sheet in sheets([*five, five[0]])] == [1] * 6  # one target twice is no matrix
+    assert [len(sheet) for sheet in sheets([*five, five[0]])] == [
+        1
+    ] * 6  # one target twice is no matrix
     bare = [Explanation(**{**vars(e), "certificate": None, "steps": ()}) for e in five]
     assert [len(sheet) for sheet in sheets(bare)] == [1] * 5

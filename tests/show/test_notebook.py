@@ -34,8 +34,15 @@ def test_a_notebook_shows_results(explanations, evaluation):
         made.by_name["raison.core.evaluation", "Evaluation"](evaluation),
         made.by_type[list](explanations),
     ):
-        assert shown.startswith('<iframe sandbox="allow-scripts allow-downloads"') and "allow-same-origin" not in shown
-        assert ("<script" not in shown and "&lt;script" in shown) or "report" in shown or "&lt;main" in shown
+        assert (
+            shown.startswith('<iframe sandbox="allow-scripts allow-downloads"')
+            and "allow-same-origin" not in shown
+        )
+        assert (
+            ("<script" not in shown and "&lt;script" in shown)
+            or "report" in shown
+            or "&lt;main" in shown
+        )
     assert made.by_type[list]([1, 2]) is None and made.by_type[list]([]) is None
 
 

@@ -18,7 +18,9 @@ def test_path_has_a_row_for_each_step():
     lines = show(court_rationale(), width=110).splitlines()
     table = lines[next(i for i, line in enumerate(lines) if line.startswith(" step")) :]
     assert re.match(r" +0 +start +0 +12.5 % +█+", table[1]) and "✓" not in table[1]
-    assert re.match(r" +1 +\+ Court +1 +25.0 %", table[2]) and re.search(r"The 12.5 %, Supreme 12.5 %", table[2])
+    assert re.match(r" +1 +\+ Court +1 +25.0 %", table[2]) and re.search(
+        r"The 12.5 %, Supreme 12.5 %", table[2]
+    )
     assert re.match(r" +3 +\+ The +3 +50.0 % +█+[▏▎▍▌▋▊▉]? +✓", table[4])
     assert re.match(r" +the whole context +9 +80.0 % +█{12} +✓", table[5])
     bars = [line.count("█") for line in table[1:6]]
@@ -27,7 +29,9 @@ def test_path_has_a_row_for_each_step():
 
 def test_swaps_and_values_that_are_no_probabilities():
     plain = court_rationale(likely=False)
-    swap = SearchStep(action="swap", size=3, added=(1, 2), removed=(0,), value=-7.25, sufficient=True)
+    swap = SearchStep(
+        action="swap", size=3, added=(1, 2), removed=(0,), value=-7.25, sufficient=True
+    )
     plain = replace(plain, steps=(*plain.steps, swap))
     output = show(plain)
     assert re.search(r"\+ Supreme, Court  − The +3 +-7.25 +✓", output) and "█" not in output
@@ -37,8 +41,12 @@ def test_swaps_and_values_that_are_no_probabilities():
 def test_long_paths_are_cut_short():
     steps = path(rationale_of_many_steps())
     shown = excerpt(steps)
-    assert len(steps) == 52 and sum(s if isinstance(s, int) else 1 for s in shown) == 52 and len(shown) < 14
-    assert "⋮ 41 steps more" in show(rationale_of_many_steps()) and "rationale 50 of 59 tokens" in show(
-        rationale_of_many_steps()
+    assert (
+        len(steps) == 52
+        and sum(s if isinstance(s, int) else 1 for s in shown) == 52
+        and len(shown) < 14
     )
+    assert "⋮ 41 steps more" in show(
+        rationale_of_many_steps()
+    ) and "rationale 50 of 59 tokens" in show(rationale_of_many_steps())
     assert excerpt(steps[:11]) == steps[:11]

@@ -18,8 +18,12 @@ from tests.helpers.terminal import bare, coloured, show
 
 def test_flow_keeps_every_character(explanation):
     passages = flow(explanation)
-    assert ["".join(piece.text for piece in p.pieces) for p in passages] == list(explanation.encoding.texts)
-    assert [u for p in passages for piece in p.pieces for u in piece.units] == list(range(len(explanation.units)))
+    assert ["".join(piece.text for piece in p.pieces) for p in passages] == list(
+        explanation.encoding.texts
+    )
+    assert [u for p in passages for piece in p.pieces for u in piece.units] == list(
+        range(len(explanation.units))
+    )
 
 
 def test_what_is_a_selection_without_evidence():
@@ -29,7 +33,9 @@ def test_what_is_a_selection_without_evidence():
     assert not selection(replace(own, selected=None))
     assert not selection(replace(own, certificate=Certificate("argmax", sufficient=True, size=2)))
     assert not selection(replace(own, scores=-own.scores))
-    assert not selection(replace(own, scores=own.scores + 0.1))  # what is not selected has scores, too
+    assert not selection(
+        replace(own, scores=own.scores + 0.1)
+    )  # what is not selected has scores, too
     assert not selection(CASES["selected"]())
 
 
@@ -42,21 +48,31 @@ def test_language_model_shows_its_outcome_behind_the_text():
 
 def test_target_inside_the_text_is_marked_and_the_rest_unseen():
     encoding = encode_words("The capital of France is Paris today")
-    explanation = scored(encoding=encoding, target=Target("token", (5,), (5,), "Paris", "log_prob"), scores=[1] * 4)
-    kinds = {piece.text.strip(): piece.kind for piece in flow(explanation)[0].pieces if not piece.units}
+    explanation = scored(
+        encoding=encoding, target=Target("token", (5,), (5,), "Paris", "log_prob"), scores=[1] * 4
+    )
+    kinds = {
+        piece.text.strip(): piece.kind for piece in flow(explanation)[0].pieces if not piece.units
+    }
     assert kinds["Paris"] == "target" and kinds["today"] == "unseen" and kinds["is"] == "plain"
     assert "‹Paris›" in show(explanation)
 
 
 def test_continuation_goes_on_behind_its_text():
-    encoding = encode_words("Le chat dort", "", "The cat sleeps", names=("source", "prefix", "continuation"))
-    explanation = scored(encoding=encoding, target=Target("text", (3, 4, 5), (3, 4, 5), "The cat sleeps", "log_prob"))
+    encoding = encode_words(
+        "Le chat dort", "", "The cat sleeps", names=("source", "prefix", "continuation")
+    )
+    explanation = scored(
+        encoding=encoding, target=Target("text", (3, 4, 5), (3, 4, 5), "The cat sleeps", "log_prob")
+    )
     assert [p.name for p in flow(explanation)] == ["source"]
     assert '→ "The cat sleeps"' in show(explanation)
 
 
 def test_special_units_stand_where_their_token_stands():
-    explanation = scored(encoding=encode_words("Guten Tag", "Hello", names=("source", "prefix"), specials=True))
+    explanation = scored(
+        encoding=encode_words("Guten Tag", "Hello", names=("source", "prefix"), specials=True)
+    )
     passages = flow(explanation)
     assert [passage.pieces[-1].kind for passage in passages] == ["special", "special"]
     assert "Tag </s>" in bare(coloured(explanation))
@@ -74,4 +90,8 @@ def test_tokens_that_share_a_character_share_a_piece():
         fixed=[False] * 3,
     )
     pieces = flow(scored(encoding=encoding, level="token"))[0].pieces
-    assert [(piece.text, piece.units) for piece in pieces] == [("ok", (0,)), (" ", ()), ("🎉", (1, 2))]
+    assert [(piece.text, piece.units) for piece in pieces] == [
+        ("ok", (0,)),
+        (" ", ()),
+        ("🎉", (1, 2)),
+    ]

@@ -25,7 +25,13 @@ def test_the_headline_shows_the_targets_own_probability():
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.config.id2label = {0: "same", 1: "same", 2: "other"}
     model = raison.load(hf, tokenizer)
-    shares = dict(enumerate(outcomes_of(model.runner, model.encode([raison.Example(TEXT)]))[0][0].softmax(-1).tolist()))
+    shares = dict(
+        enumerate(
+            outcomes_of(model.runner, model.encode([raison.Example(TEXT)]))[0][0]
+            .softmax(-1)
+            .tolist()
+        )
+    )
     for label in (0, 1, 2):
         found = raison.explain(model, TEXT, target=label)
         assert f"{100 * shares[label]:.1f} %" in headline(found)[0]
@@ -36,7 +42,10 @@ def test_the_headline_shows_the_targets_own_probability():
 def test_numbers_that_are_no_probabilities_are_not_per_cent():
     single, tokenizer = tiny_hf("bert", "classification", labels=1)
     regression = raison.load(single, tokenizer)
-    for found in (raison.explain(regression, TEXT), raison.explain(raison.load(lambda ts: [0.3] * len(ts)), TEXT)):
+    for found in (
+        raison.explain(regression, TEXT),
+        raison.explain(raison.load(lambda ts: [0.3] * len(ts)), TEXT),
+    ):
         assert "%" not in headline(found)[0]
     with pytest.raises(InputError, match="regression"):
         raison.explain(regression, TEXT, output="prob")
@@ -54,17 +63,25 @@ def test_a_rationale_of_nothing_is_followed_by_advice_that_helps(sentiment):
     found = raison.rationalize(sentiment, "The pacing is dull, but the ending is wonderful.")
     assert not found.selected.any()
     (note,) = found.notes
-    assert note.endswith("It is as sure of it without the text: scores (raison explain) tell what each part adds.")
+    assert note.endswith(
+        "It is as sure of it without the text: scores (raison explain) tell what each part adds."
+    )
     found = raison.rationalize(sentiment, "A wonderful, warm and funny film.")
     assert not found.selected.any() and found.notes[0].endswith("ask for probability(tau=0.9).")
-    found = raison.rationalize(sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)")
+    found = raison.rationalize(
+        sentiment, "A wonderful, warm and funny film.", sufficient="probability(tau=0.9)"
+    )
     assert found.selected.any()
     whole = found.certificate.full_probability
     assert f"enough from {90 * whole:.1f} % on" in proof_in_words(found)
 
 
 def test_telling_diagnostics_are_shown_in_one_line():
-    gaps = {"completeness_gap": {"absolute": 0.25, "relative": 0.01234}, "evaluations": 2048, "sampling_error": 0.5}
+    gaps = {
+        "completeness_gap": {"absolute": 0.25, "relative": 0.01234},
+        "evaluations": 2048,
+        "sampling_error": 0.5,
+    }
     extra = {"value": 3.0, "gaping": 1, "error": float("nan"), "converged": True}
     told = four_methods(diagnostics={**gaps, **extra}, notes=("Raise the steps.",))[0]
     assert telling_diagnostics(told) == [
@@ -74,6 +91,12 @@ def test_telling_diagnostics_are_shown_in_one_line():
         "evaluations 2048",
     ]
     output = show([told, *four_methods()[1:]])
-    assert output.count("completeness gap absolute 0.25 · completeness gap") == 1 and "Raise the steps." in output
-    assert telling_diagnostics(four_methods()[0]) == [] and telling_diagnostics(court_rationale()) == []
+    assert (
+        output.count("completeness gap absolute 0.25 · completeness gap") == 1
+        and "Raise the steps." in output
+    )
+    assert (
+        telling_diagnostics(four_methods()[0]) == []
+        and telling_diagnostics(court_rationale()) == []
+    )
     assert telling_diagnostics(four_methods(diagnostics={"evaluations": 9})[0]) == []

@@ -14,7 +14,9 @@ def test_several_numbers_are_corrected():
     (alone,) = compare(table(one=(*SIX, True)), "a", "b")
     assert (alone.p, alone.corrected, alone.better) == (2 / 64, 2 / 64, "a")
     both = compare(table(one=(*SIX, True), two=(*SIX, True)), "a", "b")
-    assert [(v.p, v.corrected, v.better) for v in both] == [(2 / 64, 4 / 64, "")] * 2  # Holm: twice, so not at 5 %
+    assert [(v.p, v.corrected, v.better) for v in both] == [
+        (2 / 64, 4 / 64, "")
+    ] * 2  # Holm: twice, so not at 5 %
 
 
 @pytest.mark.parametrize(("higher", "better"), [(True, "a"), (False, "b"), (None, "")])
@@ -42,4 +44,8 @@ def test_pooled_numbers_are_tested_as_such():
     (found,) = compare(table(one=(first, second, True)), "a", "b")
     assert found.difference == pytest.approx(22 / 96 - 18 / 152)
     gap = pooled_gap_interval(first, second)
-    assert (found.low, found.high, found.p) == (gap.low, gap.high, pooled_permutation_test(first, second).p)
+    assert (found.low, found.high, found.p) == (
+        gap.low,
+        gap.high,
+        pooled_permutation_test(first, second).p,
+    )

@@ -46,21 +46,33 @@ def test_contexts_are_what_the_plain_model_reads(writer, found):
             free = np.flatnonzero(target.free(encoding))
             for size in (1, 2, 5):
                 drawn = draw.choice(free, size - 1, replace=False)  # as the study draws
-                kept = torch.tensor(sorted({*drawn.tolist(), place - 1, *np.flatnonzero(encoding.fixed[:place])}))
+                kept = torch.tensor(
+                    sorted({*drawn.tolist(), place - 1, *np.flatnonzero(encoding.fixed[:place])})
+                )
                 with torch.inference_mode():
-                    told = writer.hf(input_ids=ids[:, kept], position_ids=kept[None]).logits[0, -1].log_softmax(-1)
+                    told = (
+                        writer.hf(input_ids=ids[:, kept], position_ids=kept[None])
+                        .logits[0, -1]
+                        .log_softmax(-1)
+                    )
                 losses[size].append(-float(told[encoding.ids[place]]))
     for row in found.subsets:
-        assert row.perplexity == pytest.approx(np.exp(np.mean(losses[row.size])), rel=1e-6), row.size
+        assert row.perplexity == pytest.approx(np.exp(np.mean(losses[row.size])), rel=1e-6), (
+            row.size
+        )
         sure = mean_interval(losses[row.size], seed=0)
         assert (row.low, row.high) == pytest.approx((np.exp(sure.low), np.exp(sure.high)), rel=1e-5)
         assert row.count == len(losses[None])
     for number, told in enumerate(found.truth):
         encoding = encode_blocks(writer, TEXTS, 20)[number // 2]
         place = np.flatnonzero(~encoding.fixed)[:4]
-        likeliest = int(marginalised.marginalise_second_token(writer, encoding, place).distribution.argmax())
+        likeliest = int(
+            marginalised.marginalise_second_token(writer, encoding, place).distribution.argmax()
+        )
         token = {"likeliest": likeliest, "actual": int(encoding.ids[place[3]])}[told.kind]
-        kept = torch.tensor(sorted({int(place[0]), int(place[2]), *np.flatnonzero(encoding.fixed[: place[2]])}))
+        kept = torch.tensor(
+            sorted({int(place[0]), int(place[2]), *np.flatnonzero(encoding.fixed[: place[2]])})
+        )
         with torch.inference_mode():
             ids = torch.from_numpy(encoding.ids.copy())[None, kept]
             shares = writer.hf(input_ids=ids, position_ids=kept[None]).logits[0, -1].softmax(-1)
@@ -106,7 +118,10 @@ def test_a_word_alone_is_asked_about_at_every_position(writer):
         (token,) = set(writer.encode([Example(word * 12)])[0].ids.tolist())
         with torch.inference_mode():
             places = [torch.tensor([[k]]) for k in range(len(rows))]
-            out = [writer.hf(input_ids=torch.tensor([[token]]), position_ids=place).logits for place in places]
+            out = [
+                writer.hf(input_ids=torch.tensor([[token]]), position_ids=place).logits
+                for place in places
+            ]
         values.append([float(each[0, 0].softmax(-1)[token]) for each in out])
     np.testing.assert_allclose(alone, np.mean(values, axis=0), rtol=1e-6)
 
@@ -141,7 +156,9 @@ def test_it_is_the_same_again_and_lossless(writer, found):
 
 def test_encoder_decoders_are_measured_on_pairs():
     model = tiny_model("marian", "seq2seq")
-    pairs = [Example("the small cat sat on the mat", label="the dog ran to the old house by the sea")]
+    pairs = [
+        Example("the small cat sat on the mat", label="the dog ran to the old house by the sea")
+    ]
     found = check_compatibility(model, pairs, targets=2, sizes=(1, 2))
     assert [row.size for row in found.subsets] == [1, 2, None]
     assert not found.repetition and not found.truth

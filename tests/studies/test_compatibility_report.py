@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from raison.metrics.statistics import mean_interval
-from raison.studies.compatibility_report import MarginalisedToken, RepeatedAtPosition, SubsetPerplexity, judge
+from raison.studies.compatibility_report import (
+    MarginalisedToken,
+    RepeatedAtPosition,
+    SubsetPerplexity,
+    judge,
+)
 from raison.studies.random_parts import compare_with_fewer
 
 
@@ -18,7 +23,9 @@ def test_more_context_is_compared_with_less_in_the_same_places():
     worst = compare_with_fewer(whole, [two, five], losses, 0)
     assert worst.fewer == 2 and worst.ratio == pytest.approx(np.exp(np.mean([2.0, 0.5, 0.5])))
     assert worst.ratio_low == pytest.approx(np.exp(mean_interval([2.0, 0.5, 0.5]).low))
-    assert compare_with_fewer(whole, [two, five], [{2: 3.0, None: 1.0}] * 2, 0).ratio == 1.0  # more helps
+    assert (
+        compare_with_fewer(whole, [two, five], [{2: 3.0, None: 1.0}] * 2, 0).ratio == 1.0
+    )  # more helps
 
 
 def test_the_verdict_follows_the_numbers():

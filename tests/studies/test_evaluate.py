@@ -57,24 +57,36 @@ def test_means_and_pooled_numbers(result):
 def test_intervals_of_a_table_are_those_of_its_texts(model):
     """At the level that was asked for; of pooled numbers by parts and wholes, not by ratios of single texts."""
     texts = [  # of the k-th text k + 1 words are marked
-        replace(e, gold=(Span(0, len(" ".join(e.text.split()[: k + 1]))),)) for k, e in enumerate(examples())
+        replace(e, gold=(Span(0, len(" ".join(e.text.split()[: k + 1]))),))
+        for k, e in enumerate(examples())
     ]
-    found = evaluate(model, texts, ["leave_one_out"], ["comprehensiveness", "token_f1_micro"], level=0.8, seed=3)
+    found = evaluate(
+        model, texts, ["leave_one_out"], ["comprehensiveness", "token_f1_micro"], level=0.8, seed=3
+    )
     cell = found.cell("leave_one_out", "comprehensiveness")
     expected = mean_interval(cell.each, level=0.8, seed=3)
     assert (cell.low, cell.high) == (expected.low, expected.high)
     pooled = next(column.key for column in found.columns if column.pooled)
     cell = found.cell("leave_one_out", pooled)
-    expected = pooled_interval([Share(*each) for each in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3)
+    expected = pooled_interval(
+        [Share(*each) for each in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3
+    )
     assert (cell.low, cell.high) == (expected.low, expected.high) and cell.low < cell.high
-    ratios = mean_interval([p / w for p, w in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3)
+    ratios = mean_interval(
+        [p / w for p, w in zip(cell.parts, cell.wholes, strict=True)], level=0.8, seed=3
+    )
     assert (cell.low, cell.high) != (ratios.low, ratios.high)
 
 
 def test_curves_are_means_over_texts(model):
     texts = examples(3)
-    whole = evaluate(model, texts, ["leave_one_out"], ["aopc"]).curves["aopc_curve"]["leave_one_out"]
-    single = [evaluate(model, [e], ["leave_one_out"], ["aopc"]).curves["aopc_curve"]["leave_one_out"] for e in texts]
+    whole = evaluate(model, texts, ["leave_one_out"], ["aopc"]).curves["aopc_curve"][
+        "leave_one_out"
+    ]
+    single = [
+        evaluate(model, [e], ["leave_one_out"], ["aopc"]).curves["aopc_curve"]["leave_one_out"]
+        for e in texts
+    ]
     np.testing.assert_allclose(whole, np.mean(single, axis=0), rtol=1e-9)
     assert np.ptp(single, axis=0).max() > 1e-3
 
@@ -103,7 +115,9 @@ def test_the_same_seed_gives_the_same_table_and_batches_do_not_matter(model, res
 
 def test_the_order_of_methods_and_company_do_not_matter(model, result):
     alone = evaluate(model, examples(), ["random"], ["aopc"])
-    assert alone.cell("random", "aopc").each == pytest.approx(result.cell("random", "aopc").each, abs=1e-12)
+    assert alone.cell("random", "aopc").each == pytest.approx(
+        result.cell("random", "aopc").each, abs=1e-12
+    )
 
 
 def test_gold_targets_are_explained_on_request(model):
@@ -152,7 +166,9 @@ def test_the_length_of_a_rationale_is_that_of_the_whole_data_set(model, monkeypa
 
 def test_texts_without_a_rationale_are_left_out_and_counted(model):
     texts = [*examples(2), Example("nobody marked this", id="z")]
-    found = evaluate(model, texts, ["random"], [name for name in metrics if metrics[name].needs == {"gold"}])
+    found = evaluate(
+        model, texts, ["random"], [name for name in metrics if metrics[name].needs == {"gold"}]
+    )
     for column in found.columns:
         assert found.cell("random", column.key).each[2] is None
         assert found.cell("random", column.key).count <= 2
@@ -168,7 +184,9 @@ def test_texts_without_a_rationale_are_left_out_and_counted(model):
         ("wrong.csv(text=review)", "aopc", "no column 'review' for text"),
     ],
 )
-def test_data_that_can_not_be_measured_is_refused_before_the_model_is_opened(texts, metric, why, tmp_path):
+def test_data_that_can_not_be_measured_is_refused_before_the_model_is_opened(
+    texts, metric, why, tmp_path
+):
     (tmp_path / "head.csv").write_text("text,label\n")
     (tmp_path / "wrong.csv").write_text("text,label\na film,good\n")
     data = str(tmp_path / texts) if isinstance(texts, str) else texts

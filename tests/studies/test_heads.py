@@ -23,7 +23,9 @@ from tests.helpers.head_statistics import printed
 from tests.oracles.heads import literal
 
 
-@pytest.mark.parametrize(("family", "task"), [("bert", "classification"), ("roberta", "tagging"), ("gpt2", "causal")])
+@pytest.mark.parametrize(
+    ("family", "task"), [("bert", "classification"), ("roberta", "tagging"), ("gpt2", "causal")]
+)
 def test_statistics_by_hand(sentences, family, task):
     causal = task == "causal"
     model = tiny_model(family, task)
@@ -41,13 +43,17 @@ def test_statistics_by_hand(sentences, family, task):
         folded = Counter()
         for distance, n in expected["distances"][relation].items():
             folded[abs(distance) if causal else distance] += n
-        assert found["lambda_max"][relation] == pytest.approx(max(folded.values()) / count, abs=1e-6)
+        assert found["lambda_max"][relation] == pytest.approx(
+            max(folded.values()) / count, abs=1e-6
+        )
     for (layer, head), share in expected["best"].items():
         assert found["positional"]["alpha"][layer][head] == pytest.approx(share, abs=1e-6)
     assert found["positional"]["counts"] == [expected["queries"]] * expected["shape"][0]
 
 
-@pytest.mark.parametrize(("family", "task"), [(f, t) for f, tasks in FAMILIES.items() for t in tasks])
+@pytest.mark.parametrize(
+    ("family", "task"), [(f, t) for f, tasks in FAMILIES.items() for t in tasks]
+)
 def test_every_family_can_be_counted(sentences, family, task):
     model = tiny_model(family, task)
     found = head_statistics(model, sentences)
@@ -63,7 +69,9 @@ def test_every_family_can_be_counted(sentences, family, task):
         assert data["kinds"] == ["self", "self"] and synt.any(1).all()
     assert pos.any(1).all()
     looks_back = family in ("gpt2", "gpt_neox", "llama", "mistral", "qwen", "gemma")
-    assert data["direction"] == ("later to the earlier word" if looks_back else "dependent to its head word")
+    assert data["direction"] == (
+        "later to the earlier word" if looks_back else "dependent to its head word"
+    )
     assert Artifact.from_json(found.to_json()) == found and found.model == model.name
 
 
@@ -78,8 +86,16 @@ def wired(family: str):
     hf, tokenizer = tiny_hf(family, "causal" if family == "gpt2" else "classification")
     width, half = 16, 8
     # a position is four angles, each as (cos, sin, -cos, -sin): mean 0 and one length, so norms change nothing
-    angles = torch.arange(64, dtype=torch.float64)[:, None] * torch.tensor([1.0, 5.0, 11.0, 23.0]) * 2 * math.pi / 64
-    places = torch.cat([torch.cos(angles), torch.sin(angles), -torch.cos(angles), -torch.sin(angles)], -1)
+    angles = (
+        torch.arange(64, dtype=torch.float64)[:, None]
+        * torch.tensor([1.0, 5.0, 11.0, 23.0])
+        * 2
+        * math.pi
+        / 64
+    )
+    places = torch.cat(
+        [torch.cos(angles), torch.sin(angles), -torch.cos(angles), -torch.sin(angles)], -1
+    )
     back = torch.tensor([1.0, 5.0, 11.0, 23.0], dtype=torch.float64) * 2 * math.pi / 64
     key = torch.zeros(half, width, dtype=torch.float64)  # (cos, sin) of the four angles
     key[torch.arange(8), torch.arange(8)] = 30.0
@@ -145,10 +161,19 @@ class Planted:
             place += len(word) + 1
         spans = [(-1, -1), *spans] if self.bos else spans
         size = len(spans)
-        whole = dict(segments=("text",), texts=(example.text,), segment=np.zeros(size), positions=np.arange(size))
+        whole = dict(
+            segments=("text",),
+            texts=(example.text,),
+            segment=np.zeros(size),
+            positions=np.arange(size),
+        )
         start, end = np.array(spans).T
         fixed = start < 0
-        return [Encoding(ids=np.zeros(size), tokens=("x",) * size, start=start, end=end, fixed=fixed, **whole)]
+        return [
+            Encoding(
+                ids=np.zeros(size), tokens=("x",) * size, start=start, end=end, fixed=fixed, **whole
+            )
+        ]
 
     def trace(self, encodings, targets, *, want):
         for number, (encoding, target) in enumerate(zip(encodings, targets, strict=True)):
@@ -180,11 +205,19 @@ def test_words_are_matched_by_place_not_by_spelling():
     twins = {1: 2, 4: 1, 5: 2}  # "old" looks at the other "town"
     model = Planted((lambda i: dependents.get(i, 0), lambda i: twins.get(i, 0)))
     data = head_statistics(model, [TOWNS]).data
-    assert [data["alpha"][k][0] for k in ("nsubj", "amod", "obj")] == [[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    assert [data["alpha"][k][0] for k in ("nsubj", "amod", "obj")] == [
+        [1.0, 1.0],
+        [1.0, 0.0],
+        [1.0, 1.0],
+    ]
     assert data["counts"] == {"nsubj": 1, "obj": 1, "amod": 1, "advmod": 0}
     assert data["lambda"]["nsubj"] == {"-1": 1.0} and data["lambda"]["obj"] == {"3": 1.0}
     # the other direction is on record, too
-    assert data["directions"]["head"]["counts"] == data["directions"]["dependent"]["counts"] == data["counts"]
+    assert (
+        data["directions"]["head"]["counts"]
+        == data["directions"]["dependent"]["counts"]
+        == data["counts"]
+    )
 
 
 def test_a_causal_model_is_asked_from_the_later_word():
@@ -207,10 +240,16 @@ def test_a_causal_model_is_asked_from_the_later_word():
 
 def test_one_fixed_position_reaches_pairs_on_both_sides_in_a_causal_model():
     """nsubj before and behind its verb: a head that always looks back finds both, so max λ must be 1, not ½."""
-    inverted = Sentence("x said he", (Word(0, 1, -1, "root"), Word(2, 6, 0, "x"), Word(7, 9, 1, "nsubj")))
-    straight = Sentence("x he said", (Word(0, 1, -1, "root"), Word(2, 4, 2, "nsubj"), Word(5, 9, 0, "x")))
+    inverted = Sentence(
+        "x said he", (Word(0, 1, -1, "root"), Word(2, 6, 0, "x"), Word(7, 9, 1, "nsubj"))
+    )
+    straight = Sentence(
+        "x he said", (Word(0, 1, -1, "root"), Word(2, 4, 2, "nsubj"), Word(5, 9, 0, "x"))
+    )
     back = lambda i: max(0, i - 1)  # noqa: E731
-    data = head_statistics(Planted((back,), causal=True), [inverted, straight], relations=("nsubj",)).data
+    data = head_statistics(
+        Planted((back,), causal=True), [inverted, straight], relations=("nsubj",)
+    ).data
     assert data["alpha"]["nsubj"] == [[1.0]] and data["lambda_max"]["nsubj"] == 1.0
     assert data["lambda"]["nsubj"] == {"-1": 0.5, "1": 0.5}
     both = head_statistics(Planted((back,)), [inverted, straight], relations=("nsubj",)).data
@@ -225,22 +264,35 @@ def test_a_text_of_one_token_says_nothing_about_looking_ahead():
 
 
 def test_an_attention_sink_finds_no_subjects():
-    first = Sentence("he left early", (Word(0, 2, 1, "nsubj"), Word(3, 7, -1, "root"), Word(8, 13, 1, "advmod")))
+    first = Sentence(
+        "he left early", (Word(0, 2, 1, "nsubj"), Word(3, 7, -1, "root"), Word(8, 13, 1, "advmod"))
+    )
     sink = lambda i: 0  # noqa: E731
     found = head_statistics(Planted((sink,), causal=True), [first])
-    assert found.data["counts"]["nsubj"] == 0 and found.about["pairs left out"] == {"at the first token": 1}
+    assert found.data["counts"]["nsubj"] == 0 and found.about["pairs left out"] == {
+        "at the first token": 1
+    }
     assert not head_masks(found, top=1)[0][0, 0] or found.data["alpha"]["advmod"][0][0] == 0
-    started = head_statistics(Planted((sink,), causal=True, bos=True), [first])  # the sink is a token of its own
+    started = head_statistics(
+        Planted((sink,), causal=True, bos=True), [first]
+    )  # the sink is a token of its own
     assert started.data["counts"]["nsubj"] == 1 and started.data["alpha"]["nsubj"] == [[0.0]]
 
 
 def test_subtypes_specials_and_relations(sentences):
     model = tiny_model("bert", "classification")
     strict = head_statistics(model, sentences, subtypes=False).data
-    assert head_statistics(model, sentences).data["counts"]["nsubj"] == strict["counts"]["nsubj"] + 1 == 3
+    assert (
+        head_statistics(model, sentences).data["counts"]["nsubj"]
+        == strict["counts"]["nsubj"] + 1
+        == 3
+    )
     named = head_statistics(model, sentences, relations=("nsubj:pass", "det"), subtypes=False).data
     assert named["counts"] == {"nsubj:pass": 1, "det": 5}
-    queries = [head_statistics(model, sentences, specials=s).data["positional"]["counts"][0] for s in (False, True)]
+    queries = [
+        head_statistics(model, sentences, specials=s).data["positional"]["counts"][0]
+        for s in (False, True)
+    ]
     assert queries[1] == queries[0] + 2 * len(sentences)
     own = Planted((lambda i: i,), bos=True)  # a head that looks at itself
     assert head_statistics(own, [TOWNS]).data["positional"]["alpha"] == [[0.0]]
@@ -266,7 +318,9 @@ def test_a_sentence_without_tokens_is_left_out_and_long_ones_are_cut(sentences):
 
 def test_what_can_not_be_counted(sentences):
     with pytest.raises(Unsupported, match="shows no attention"):
-        head_statistics(raison.load(lambda texts: [[0.0, 1.0]] * len(texts), labels=["a", "b"]), sentences)
+        head_statistics(
+            raison.load(lambda texts: [[0.0, 1.0]] * len(texts), labels=["a", "b"]), sentences
+        )
     model = tiny_model("bert", "classification")
     with pytest.raises(InputError, match="at least one"):
         head_statistics(model, [])

@@ -47,7 +47,9 @@ def minilm():
 
 @pytest.fixture(scope="module")
 def gold(minilm, data_dir) -> Artifact:
-    return head_statistics(minilm, conllu.read_conllu(data_dir / EWT, 400), corpus="UD English EWT dev")
+    return head_statistics(
+        minilm, conllu.read_conllu(data_dir / EWT, 400), corpus="UD English EWT dev"
+    )
 
 
 def top_twelve(table: np.ndarray) -> set[int]:
@@ -57,7 +59,8 @@ def top_twelve(table: np.ndarray) -> set[int]:
 def agree(one: Artifact, other: Artifact) -> dict[str, float]:
     """Mean |Δα| of each relation, and the overlap of the twelve best heads by α − max λ."""
     change = {
-        k: float(np.abs(np.array(one.data["alpha"][k]) - np.array(other.data["alpha"][k])).mean()) for k in RELATIONS
+        k: float(np.abs(np.array(one.data["alpha"][k]) - np.array(other.data["alpha"][k])).mean())
+        for k in RELATIONS
     }
     best = [top_twelve(head_strengths(each)[0]) for each in (one, other)]
     return {**change, "jaccard": len(best[0] & best[1]) / len(best[0] | best[1])}
@@ -66,7 +69,9 @@ def agree(one: Artifact, other: Artifact) -> dict[str, float]:
 @pytest.mark.registry
 def test_few_heads_of_minilm_pass(gold):
     synt, pos = head_masks(gold)
-    assert gold.data["shape"] == {"self": [6, 12]} and gold.data["direction"].startswith("dependent")
+    assert gold.data["shape"] == {"self": [6, 12]} and gold.data["direction"].startswith(
+        "dependent"
+    )
     assert np.argwhere(synt).tolist() == [[2, 0]] and np.argwhere(pos).tolist() == [[0, 2], [1, 8]]
     assert [gold.data["positional"]["offset"][b][h] for b, h in ((0, 2), (1, 8))] == [-1, 1]
     assert not (synt | pos)[3:].any()
@@ -102,7 +107,10 @@ def test_shipped_statistics(name, maps, heads):
     assert found.model == name and found.data["shape"] == {"self": [maps, heads]}
     assert found.about["sentences"] == 2001 and min(found.data["counts"].values()) > 1000
     synt, pos = head_masks(found)
-    assert found.data["masks"] == {"synt": synt.astype(int).tolist(), "pos": pos.astype(int).tolist()}
+    assert found.data["masks"] == {
+        "synt": synt.astype(int).tolist(),
+        "pos": pos.astype(int).tolist(),
+    }
     assert synt.any() and pos.any()
     chosen = head_masks(found, top=1)
     assert (chosen[0] | chosen[1]).any(1).all()
@@ -116,9 +124,13 @@ def test_the_sentiment_model_brings_its_heads(sentiment, data_dir):
     shipped = Artifact.open(sentiment.head_statistics, "heads")
     found = head_statistics(sentiment, conllu.read_conllu(data_dir / EWT, 60))
     for relation in RELATIONS:  # the same model, fewer sentences
-        gap = np.abs(np.array(found.data["alpha"][relation]) - np.array(shipped.data["alpha"][relation]))
+        gap = np.abs(
+            np.array(found.data["alpha"][relation]) - np.array(shipped.data["alpha"][relation])
+        )
         assert gap.mean() < 0.03
-    assert np.argwhere(head_masks(found)[1]).tolist() == np.argwhere(head_masks(shipped)[1]).tolist()
+    assert (
+        np.argwhere(head_masks(found)[1]).tolist() == np.argwhere(head_masks(shipped)[1]).tolist()
+    )
 
 
 @pytest.mark.registry
@@ -141,8 +153,12 @@ def test_other_models_bring_none():
 def test_shipped_statistics_are_made_again(name, request, data_dir, record_property):
     model = request.getfixturevalue(name)
     shipped = Artifact.open(model.head_statistics, "heads")
-    found = head_statistics(model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"])
+    found = head_statistics(
+        model, conllu.read_conllu(data_dir / EWT), corpus=shipped.about["corpus"]
+    )
     same = found.content() == shipped.content()
     record_property("same content", same)
     for one, other in zip(head_strengths(found), head_strengths(shipped), strict=True):
-        np.testing.assert_allclose(one, other, atol=0.005)  # another processor may break a tie of two weights
+        np.testing.assert_allclose(
+            one, other, atol=0.005
+        )  # another processor may break a tie of two weights

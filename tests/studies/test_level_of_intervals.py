@@ -11,10 +11,18 @@ from raison.studies.compare import compare
 def table(level: float) -> Evaluation:
     rng = np.random.default_rng(0)
     made = {"a": rng.normal(0.1, 1, 60), "b": rng.normal(0.0, 1, 60)}
-    cells = tuple(Cell(m, "aopc", float(v.mean()), None, None, tuple(v.tolist())) for m, v in made.items())
+    cells = tuple(
+        Cell(m, "aopc", float(v.mean()), None, None, tuple(v.tolist())) for m, v in made.items()
+    )
     texts = tuple(EvaluatedText(str(k), str(k)) for k in range(60))
     return Evaluation(
-        "m", "d", ("a", "b"), (Column("aopc", "aopc", True),), cells, texts, settings={"level": level, "seed": 0}
+        "m",
+        "d",
+        ("a", "b"),
+        (Column("aopc", "aopc", True),),
+        cells,
+        texts,
+        settings={"level": level, "seed": 0},
     )
 
 

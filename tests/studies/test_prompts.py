@@ -10,7 +10,14 @@ from raison.studies.prompts import answer_quality, prompt_of
 def test_a_prompt_carries_the_gold_span():
     from raison.core.records import Example, Span
 
-    asked = Example("Who fell?", "Yesterday Ann fell.", id="7", label="Ann", gold=(Span(10, 13),), meta={"answers": []})
+    asked = Example(
+        "Who fell?",
+        "Yesterday Ann fell.",
+        id="7",
+        label="Ann",
+        gold=(Span(10, 13),),
+        meta={"answers": []},
+    )
     made = prompt_of(asked, "{context}\n\nQuestion: {question}\nAnswer:")
     assert made.text == "Yesterday Ann fell.\n\nQuestion: Who fell?\nAnswer:"
     (span,) = made.gold
@@ -25,7 +32,9 @@ def test_answers_are_marked_as_squad_does():
 
     assert exact_match("The  Cat!", ["a cat"]) == 1.0
     assert exact_match("cats", ["a cat"]) == 0.0
-    assert answer_f1("the black cat", ["cat", "a black dog"]) == pytest.approx(2 / 3)  # 1 of 2 and 1 of 1 words
+    assert answer_f1("the black cat", ["cat", "a black dog"]) == pytest.approx(
+        2 / 3
+    )  # 1 of 2 and 1 of 1 words
     assert answer_f1("", ["cat"]) == 0.0
     context = "Ann and Bob fell."
     examples = [
@@ -46,7 +55,10 @@ def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
     monkeypatch.setattr(prompts, "LONGEST", 2)  # random weights write what no tokenizer would
     model = tiny_model("llama", "causal")
     asked = prompts.with_written_answer(
-        model, Example.from_template("{context} Q: {question} A:", context="It fell down.", question="What?")
+        model,
+        Example.from_template(
+            "{context} Q: {question} A:", context="It fell down.", question="What?"
+        ),
     )
     assert asked.target
     found = raison.explain(model, asked, "gradient_norm", units="token")

@@ -19,6 +19,8 @@ def counting(texts: list[str]) -> np.ndarray:
 def test_a_value_is_not_called_a_probability():
     found = raison.explain(load(counting), LONG, "leave_one_out")
     part = {"this": 1.0, "random": 2.0, "leave_one_out": 5.0, "chance": 0.5}
-    numbers = dict.fromkeys(("order", "deletion", "insertion", "sufficiency", "comprehensiveness"), part)
+    numbers = dict.fromkeys(
+        ("order", "deletion", "insertion", "sufficiency", "comprehensiveness"), part
+    )
     told = " ".join(judge(found, numbers, None)[1])
     assert "the value falls by" in told and "probability" not in told

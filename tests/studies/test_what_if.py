@@ -45,7 +45,9 @@ def test_heads_that_stay_on_are_not_called_off():
     model = tiny_model("bert", "classification")
     found = raison.explain(model, "a good film", "gradient_norm")
     every = [(layer, head) for layer in range(2) for head in range(2)]
-    off = explain_without_heads(model, raison.core.registry.methods.build("gradient_norm"), found, every)
+    off = explain_without_heads(
+        model, raison.core.registry.methods.build("gradient_norm"), found, every
+    )
     assert off.diagnostics["value_without_heads"] != off.diagnostics["value_before"]
     for name in ("deeplift", "value_zeroing"):
         with pytest.raises(Unsupported, match="without some heads"):
@@ -54,4 +56,6 @@ def test_heads_that_stay_on_are_not_called_off():
     assert other.runner.bypasses_tap
     with pytest.raises(Unsupported, match="not switched off"):
         explained = raison.explain(other, "a good film")
-        explain_without_heads(other, raison.core.registry.methods.build("gradient_norm"), explained, every)
+        explain_without_heads(
+            other, raison.core.registry.methods.build("gradient_norm"), explained, every
+        )

@@ -21,7 +21,10 @@ def test_tiny_models_are_the_same_in_every_process():
         "from raison.testing import tiny_hf; "
         "print([(k, tiny_hf(k, 'classification')[1]('The old town').input_ids) for k in ('bert', 'albert', 'llama')])"
     )
-    runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)}
+    runs = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        for _ in range(2)
+    }
     assert len(runs) == 1 and "albert" in runs.pop()
 
 
@@ -29,4 +32,6 @@ def test_examples_may_change_their_budget():
     model = tiny_model("bert", "classification")
     small = with_padding(model, "exact")
     small.budget = replace(model.budget, tokens=16)
-    np.testing.assert_allclose(raison.explain(small, TEXT).scores, raison.explain(model, TEXT).scores, atol=1e-9)
+    np.testing.assert_allclose(
+        raison.explain(small, TEXT).scores, raison.explain(model, TEXT).scores, atol=1e-9
+    )

@@ -26,7 +26,9 @@ def test_other_settings_are_refused(tmp_path):
     model, feed, loss = problem()
     fit(model, one_group(model), feed, loss, Course(tmp_path, 2, settings={"lr": 1, "seed": 2}))
     for settings in ({"lr": 2, "seed": 2}, {"seed": 2}, {"lr": 1, "seed": 2, "more": 3}):
-        with pytest.raises(InputError, match="was made with another (lr|more): delete it, or give its settings"):
+        with pytest.raises(
+            InputError, match="was made with another (lr|more): delete it, or give its settings"
+        ):
             fit(model, one_group(model), feed, loss, Course(tmp_path, 2, settings=settings))
     other = torch.nn.Linear(3, 3)
     with pytest.raises(InputError, match="was made with another model"):
@@ -36,7 +38,9 @@ def test_other_settings_are_refused(tmp_path):
         fit(model, one_group(model), feed, loss, Course(tmp_path, 2))
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("PytorchStreamWriter failed")])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), RuntimeError("PytorchStreamWriter failed")]
+)
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, error):
     model, feed, loss = problem()
     course = Course(tmp_path, 6, save_every=0.0)
@@ -51,7 +55,9 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, erro
 
     with monkeypatch.context() as patch:
         patch.setattr(loop.torch, "save", failing)
-        with pytest.raises(Unsaved, match="could not be written .*the last checkpoint is kept: make room") as told:
+        with pytest.raises(
+            Unsaved, match="could not be written .*the last checkpoint is kept: make room"
+        ) as told:
             fit(model, one_group(model), feed, loss, course)
     assert str(told.value).count(".  ") == 0 and "\n" not in str(told.value)
     assert sorted(p.name for p in tmp_path.glob("checkpoint*")) == ["checkpoint.pt"]
@@ -68,7 +74,9 @@ def test_a_full_disk_before_any_checkpoint(tmp_path, monkeypatch):
 
     model, feed, loss = problem()
     monkeypatch.setattr(loop.torch, "save", failing)
-    with pytest.raises(Unsaved, match="No space left on device.*there is no checkpoint yet: make room first"):
+    with pytest.raises(
+        Unsaved, match="No space left on device.*there is no checkpoint yet: make room first"
+    ):
         fit(model, one_group(model), feed, loss, Course(tmp_path, 1))
 
 
@@ -100,7 +108,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     pytest.importorskip("peft")
     code = textwrap.dedent(KILLED).replace("TRAINING_TEXTS", repr(TEXTS))
     run = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "killed")]
-    killed = subprocess.run([*run, "7"], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    killed = subprocess.run(
+        [*run, "7"], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["done"]["step"] == 3
     assert not (tmp_path / "killed" / "training.json").exists()
@@ -109,8 +119,12 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
     reports = []
     for name in ("killed", "whole"):
         hf, tokenizer = tiny_hf("llama", "causal", double=False)
-        reports.append(train_compatibility(load(hf, tokenizer), texts, out=tmp_path / name, **settings))
+        reports.append(
+            train_compatibility(load(hf, tokenizer), texts, out=tmp_path / name, **settings)
+        )
     assert reports[0]["losses"] == reports[1]["losses"] and len(reports[0]["losses"]) == 6
     assert reports[0]["history"] == reports[1]["history"]
-    weights = [(tmp_path / name / "adapter_model.safetensors").read_bytes() for name in ("killed", "whole")]
+    weights = [
+        (tmp_path / name / "adapter_model.safetensors").read_bytes() for name in ("killed", "whole")
+    ]
     assert weights[0] == weights[1]

@@ -26,10 +26,16 @@ def test_the_control_is_plain_training(prose, tmp_path):
     hf, tokenizer = tiny_hf("gpt2", "causal", double=False)
     model = load(hf, tokenizer)
     before = [p.detach().clone() for p in hf.parameters()]
-    control = train_compatibility(model, prose, out=tmp_path / "control", keep="none", lr=1e-3, **SMALL)
+    control = train_compatibility(
+        model, prose, out=tmp_path / "control", keep="none", lr=1e-3, **SMALL
+    )
     other = train_compatibility(model, prose, out=tmp_path / "other", lr=1e-3, mix=1.0, **SMALL)
-    assert all(torch.equal(old, new) for old, new in zip(before, hf.parameters(), strict=True))  # the user's own
-    material = blocks(model, [Example(prose.read_text(encoding="utf-8"))], length=24, held=0.05, batch=4)
+    assert all(
+        torch.equal(old, new) for old, new in zip(before, hf.parameters(), strict=True)
+    )  # the user's own
+    material = blocks(
+        model, [Example(prose.read_text(encoding="utf-8"))], length=24, held=0.05, batch=4
+    )
     expected = literal(hf, Feed(material.train, 4, 0), None, 4, 0, 1e-3)
     assert control["losses"] == pytest.approx(expected, abs=2e-5)
     assert other["losses"] != control["losses"]
@@ -47,9 +53,16 @@ def test_frozen_weights_are_trained_in_full_and_computed_positions_are_not(tmp_p
         **SMALL, "length": 60, "steps": 8,
     })  # fmt: skip
     after = load(str(tmp_path / "m")).hf.state_dict()
-    moved = {name for name, weight in hf.state_dict().items() if not torch.equal(weight, after[name])}
-    assert "model.decoder.layers.0.encoder_attn.q_proj.weight" in moved and "model.shared.weight" in moved
-    learned = {name for name, p in trainable_copy(model, Setup()).named_parameters() if p.requires_grad}
+    moved = {
+        name for name, weight in hf.state_dict().items() if not torch.equal(weight, after[name])
+    }
+    assert (
+        "model.decoder.layers.0.encoder_attn.q_proj.weight" in moved
+        and "model.shared.weight" in moved
+    )
+    learned = {
+        name for name, p in trainable_copy(model, Setup()).named_parameters() if p.requires_grad
+    }
     assert learned == {n for n, _ in hf.named_parameters() if "embed_positions" not in n}
     assert report["counts"]["pairs held out"] == 2 and report["own_targets"] is False
     assert all(math.isfinite(loss) for loss in report["losses"])
@@ -61,24 +74,36 @@ def test_both_trainings_see_the_same_tokens_and_learn(prose, tmp_path):
     found = {}
     for keep in ("uniform_length", "none"):
         settings = {**SMALL, "steps": 20, "lr": 1e-2, "held": 0.2, "subset": 4}
-        found[keep] = train_compatibility(load(hf, tokenizer), prose, out=tmp_path / keep, keep=keep, **settings)
+        found[keep] = train_compatibility(
+            load(hf, tokenizer), prose, out=tmp_path / keep, keep=keep, **settings
+        )
     dropout, control = found["uniform_length"], found["none"]
     assert dropout["before"] == control["before"] and dropout["losses"] != control["losses"]
     for name in ("perplexity", "perplexity of 4 tokens"):
         assert max(dropout["after"][name], control["after"][name]) < 0.8 * control["before"][name]
     assert dropout["tokens trained on"] == control["tokens trained on"] == 20 * 4 * 24
     assert dropout["counts"] == control["counts"]
-    first = next(k for k in range(20) if draw_keeps(rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None)
-    assert dropout["losses"][:first] == control["losses"][:first]  # until the first coin says so, both are the same
+    first = next(
+        k
+        for k in range(20)
+        if draw_keeps(rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None
+    )
+    assert (
+        dropout["losses"][:first] == control["losses"][:first]
+    )  # until the first coin says so, both are the same
     assert dropout["losses"][first] != control["losses"][first]
 
 
 def test_bfloat16_keeps_weights_in_float32(prose, tmp_path):
     hf, tokenizer = tiny_hf("gpt2", "causal", double=False)
-    report = train_compatibility(load(hf, tokenizer), prose, out=tmp_path / "b", bfloat16=True, lr=1e-3, **SMALL)
+    report = train_compatibility(
+        load(hf, tokenizer), prose, out=tmp_path / "b", bfloat16=True, lr=1e-3, **SMALL
+    )
     assert next(load(str(tmp_path / "b")).hf.parameters()).dtype == torch.float32
     exact = train_compatibility(load(hf, tokenizer), prose, out=tmp_path / "f", lr=1e-3, **SMALL)
-    assert report["losses"] != exact["losses"] and report["losses"] == pytest.approx(exact["losses"], rel=0.05)
+    assert report["losses"] != exact["losses"] and report["losses"] == pytest.approx(
+        exact["losses"], rel=0.05
+    )
 
 
 def test_a_result_that_can_not_be_written_is_written_by_the_next_call(prose, tmp_path, monkeypatch):
@@ -90,9 +115,13 @@ def test_a_result_that_can_not_be_written_is_written_by_the_next_call(prose, tmp
 
     with monkeypatch.context() as patch:
         patch.setattr(type(hf), "save_pretrained", full)
-        with pytest.raises(Unsaved, match="No space left on device.*: make room, and the same command writes it"):
+        with pytest.raises(
+            Unsaved, match="No space left on device.*: make room, and the same command writes it"
+        ):
             train_compatibility(model, prose, out=tmp_path / "o", **SMALL)
-    assert (tmp_path / "o" / "checkpoint.pt").exists() and not (tmp_path / "o" / "training.json").exists()
+    assert (tmp_path / "o" / "checkpoint.pt").exists() and not (
+        tmp_path / "o" / "training.json"
+    ).exists()
     report = train_compatibility(model, prose, out=tmp_path / "o", **SMALL)
     assert len(report["losses"]) == 4 and not (tmp_path / "o" / "checkpoint.pt").exists()
     with pytest.raises(InputError, match="has a finished model: delete it, or choose another out"):
@@ -104,14 +133,19 @@ def test_bad_input_is_told_in_one_sentence(tmp_path, prose):
     marian = load(*tiny_hf("marian", "seq2seq", double=False))
     out = tmp_path / "out"
     with pytest.raises(
-        InputError, match="gives 0 blocks of 24 tokens to train on, less than a batch of 40: give more text"
+        InputError,
+        match="gives 0 blocks of 24 tokens to train on, less than a batch of 40: give more text",
     ):
         train_compatibility(gpt, ["A short text about a film."], out=out, **{**SMALL, "batch": 40})
-    with pytest.raises(InputError, match="reads at most 64 tokens: give a length up to that, not 128"):
+    with pytest.raises(
+        InputError, match="reads at most 64 tokens: give a length up to that, not 128"
+    ):
         train_compatibility(gpt, prose, out=out)
     with pytest.raises(InputError, match="does not write text \\(classification\\)"):
         train_compatibility(load(*tiny_hf("bert", "classification")), prose, out=out)
-    with pytest.raises(UnknownName, match="no keep rule 'uniform_lenth'. Did you mean 'uniform_length'"):
+    with pytest.raises(
+        UnknownName, match="no keep rule 'uniform_lenth'. Did you mean 'uniform_length'"
+    ):
         train_compatibility(gpt, prose, out=out, keep="uniform_lenth")
     with pytest.raises(InputError, match="mix is a number above 0 and at most 1"):
         train_compatibility(gpt, prose, out=out, mix=1.5)

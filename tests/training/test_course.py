@@ -12,7 +12,12 @@ from raison.training.fit import Course
 
 def test_rates():
     assert [Course(Path(), 4, warm=0.0).rate(k) for k in range(4)] == [1, 0.75, 0.5, 0.25]
-    assert [Course(Path(), 4, warm=0.5, schedule="constant").rate(k) for k in range(4)] == [0.5, 1, 1, 1]
+    assert [Course(Path(), 4, warm=0.5, schedule="constant").rate(k) for k in range(4)] == [
+        0.5,
+        1,
+        1,
+        1,
+    ]
     with pytest.raises(InputError, match="schedule is linear or constant"):
         Course(Path(), 4, schedule="cosine")
     with pytest.raises(InputError, match="steps is a whole number from 1 up"):

@@ -24,7 +24,9 @@ def test_uniform_length_draws_every_size_and_every_set_alike():
     sizes = Counter(kept[:, 0].sum(1).tolist())
     assert set(sizes) == {0, 1, 2, 3, 4}  # none and all are drawn too
     assert all(abs(count / 20_000 - 1 / 5) < 0.015 for count in sizes.values())
-    pairs_of_two = Counter(tuple(row.nonzero().flatten().tolist()) for row in kept[:, 0] if row.sum() == 2)
+    pairs_of_two = Counter(
+        tuple(row.nonzero().flatten().tolist()) for row in kept[:, 0] if row.sum() == 2
+    )
     assert len(pairs_of_two) == 6
     assert all(abs(count / sizes[2] - 1 / 6) < 0.03 for count in pairs_of_two.values())
 
@@ -66,7 +68,10 @@ def test_padding_is_never_kept_and_fixed_tokens_always():
 
 def test_draws_are_a_function_of_seed_and_step():
     side = Side(torch.ones(3, 9, dtype=torch.bool), 2)
-    draw = lambda seed, step: draw_keeps(rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)  # noqa: E731
+
+    def draw(seed, step):
+        return draw_keeps(rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)
+
     torch.manual_seed(1)
     first = draw(0, 5).target
     torch.manual_seed(2)
@@ -80,7 +85,10 @@ def test_coins():
     rule = rule_of("uniform_length")
 
     def seen(how, mix=0.5, sides=sides):
-        found = (draw_keeps(rule, mix, sides, seed=0, step=step, coins=how) or Keeps() for step in range(400))
+        found = (
+            draw_keeps(rule, mix, sides, seed=0, step=step, coins=how) or Keeps()
+            for step in range(400)
+        )
         return Counter((keeps.target is not None, keeps.source is not None) for keeps in found)
 
     apart, one = seen("apart"), seen("one")
@@ -110,4 +118,6 @@ def test_pairs_follow_the_definition():
         for b, h, i, j in np.ndindex(5, 3, 7, 7):
             kept = bool(keep[b, h, j])
             expected = kept if kind == "cross" else kept or i == j
-            assert bool(found[b, h, i, j]) == (expected and (kind in ("encoder", "cross") or j <= i))
+            assert bool(found[b, h, i, j]) == (
+                expected and (kind in ("encoder", "cross") or j <= i)
+            )

@@ -56,7 +56,12 @@ def test_keeping_everything_is_no_dropout_bit_for_bit(family):
         plain = hf(**inputs, use_cache=False).logits
         with attending(hf):
             outside = hf(**inputs, use_cache=False).logits
-            target = torch.ones(2, 2, inputs.get("decoder_input_ids", inputs["input_ids"]).shape[1], dtype=torch.bool)
+            target = torch.ones(
+                2,
+                2,
+                inputs.get("decoder_input_ids", inputs["input_ids"]).shape[1],
+                dtype=torch.bool,
+            )
             source = None if family in DECODERS else torch.ones(2, 2, 9, dtype=torch.bool)
             with keeping_only(Keeps(target, source)):
                 kept = hf(**inputs, use_cache=False).logits
@@ -73,13 +78,19 @@ def test_decoder_rows_are_the_sets_that_evaluation_asks_about(family, precise):
     size = len(encoding)
     before = hf.config._attn_implementation
     heads = reach_of(hf, family)["self"]
-    keep = rule_of("bernoulli(p=0.4)").draw(torch.ones(3, size, dtype=torch.bool), heads, generator(3)).clone()
+    keep = (
+        rule_of("bernoulli(p=0.4)")
+        .draw(torch.ones(3, size, dtype=torch.bool), heads, generator(3))
+        .clone()
+    )
     if family in ("llama", "mistral"):
         keep[..., 0] = True  # [CLS], which evaluation never removes
     keep[1, :, 1:] = False  # almost nothing
     ids = torch.from_numpy(encoding.ids.copy())[None].expand(3, -1)
     with attending(hf), keeping_only(Keeps(keep)), torch.no_grad():
-        told = hf(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits.log_softmax(-1)
+        told = hf(
+            input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False
+        ).logits.log_softmax(-1)
     assert hf.config._attn_implementation == before
     questions = []
     for place in range(1, size):
@@ -104,7 +115,11 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
     length, size = first - 1, len(encoding)
     heads = reach_of(hf, family)
     assert set(heads) == {"encoder", "decoder", "cross"}
-    keep = rule_of("bernoulli(p=0.5)").draw(torch.ones(4, size, dtype=torch.bool), 2, generator(4)).clone()
+    keep = (
+        rule_of("bernoulli(p=0.5)")
+        .draw(torch.ones(4, size, dtype=torch.bool), 2, generator(4))
+        .clone()
+    )
     keep[2, :, :length] = False
     keep[3] = False
     source, target = keep[..., :length], keep[..., length : size - 1]
@@ -135,7 +150,9 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
     none = torch.zeros(2, 2, 9, dtype=torch.bool)
     seen = []
     for layer in hf.model.decoder.layers:
-        layer.encoder_attn.out_proj.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+        layer.encoder_attn.out_proj.register_forward_pre_hook(
+            lambda module, args: seen.append(args[0])
+        )
     with attending(hf), keeping_only(Keeps(None, none)):
         logits = hf(**inputs, use_cache=False).logits
         other = hf(**{**inputs, "input_ids": inputs["input_ids"].flip(1)}, use_cache=False).logits
@@ -143,7 +160,10 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
     assert torch.equal(logits, other)
     logits.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in hf.parameters() if p.grad is not None)
-    assert hf.model.encoder.layers[0].fc1.weight.grad is None or not hf.model.encoder.layers[0].fc1.weight.grad.any()
+    assert (
+        hf.model.encoder.layers[0].fc1.weight.grad is None
+        or not hf.model.encoder.layers[0].fc1.weight.grad.any()
+    )
     with attending(hf), keeping_only(Keeps(None, ~none)):
         assert not torch.equal(hf(**inputs, use_cache=False).logits, logits)
 
@@ -184,10 +204,14 @@ def test_a_family_out_of_reach_is_refused():
 
             return SimpleNamespace(logits=self.table(input_ids).cumsum(1))
 
-    with pytest.raises(Unsupported, match="The attention of closed can't be reached.*use another model"):
+    with pytest.raises(
+        Unsupported, match="The attention of closed can't be reached.*use another model"
+    ):
         reach_of(Closed(), "closed")
     hf, _ = tiny_hf("gpt2", "causal")
-    getattr(hf, "activation_checkpointing_enable", hf.gradient_checkpointing_enable)()  # as transformers 5.23 calls it
+    getattr(
+        hf, "activation_checkpointing_enable", hf.gradient_checkpointing_enable
+    )()  # as transformers 5.23 calls it
     with pytest.raises(Unsupported, match="turn checkpointing off first"), attending(hf):
         pass
 

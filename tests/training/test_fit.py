@@ -16,7 +16,13 @@ from tests.helpers.training import one_group, problem
 
 def test_the_loop_is_the_one_that_anybody_would_write(tmp_path):
     model, feed, loss = problem()
-    done = fit(model, one_group(model), feed, loss, Course(tmp_path, 7, warm=0.3, accumulate=2, clip=0.5, seed=3))
+    done = fit(
+        model,
+        one_group(model),
+        feed,
+        loss,
+        Course(tmp_path, 7, warm=0.3, accumulate=2, clip=0.5, seed=3),
+    )
     other, feed, loss = problem()
     optimizer = torch.optim.AdamW(other.parameters(), weight_decay=0.01, fused=True)
     expected = []
@@ -34,18 +40,27 @@ def test_the_loop_is_the_one_that_anybody_would_write(tmp_path):
         optimizer.zero_grad()
         expected.append(total)
     assert done.losses == pytest.approx(expected, abs=1e-7)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True)
+    )
 
 
 def test_only_the_groups_are_trained_each_at_its_rate(tmp_path):
     model, feed, loss = problem()
     before = [p.detach().clone() for p in model.parameters()]
-    groups = [{"params": model[0].parameters(), "peak": 1e-2}, {"params": [model[3].bias], "peak": 0.0}]
+    groups = [
+        {"params": model[0].parameters(), "peak": 1e-2},
+        {"params": [model[3].bias], "peak": 0.0},
+    ]
     fit(model, groups, feed, loss, Course(tmp_path, 2))
     moved = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
     assert moved == [True, True, False, False]
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    assert [tuple(p.shape) for p in state["trained"]] == [(16, 6), (16,), (1,)]  # only what is trained
+    assert [tuple(p.shape) for p in state["trained"]] == [
+        (16, 6),
+        (16,),
+        (1,),
+    ]  # only what is trained
     with pytest.raises(InputError, match="Nothing of this model is to be trained"):
         fit(model, [], feed, loss, Course(tmp_path, 2))
 
@@ -62,8 +77,17 @@ def test_looking_changes_nothing_and_is_told(tmp_path, capsys):
 
         state = torch.get_rng_state()
         with progress.listen(lines(every=1e9)):
-            done = fit(model, one_group(model), feed, loss, Course(tmp_path / name, 5, every=every, before=True), look)
-        assert torch.equal(state, torch.get_rng_state())  # the caller's own randomness is not touched
+            done = fit(
+                model,
+                one_group(model),
+                feed,
+                loss,
+                Course(tmp_path / name, 5, every=every, before=True),
+                look,
+            )
+        assert torch.equal(
+            state, torch.get_rng_state()
+        )  # the caller's own randomness is not touched
         assert not any(modes)
         runs.append((done, [p.detach().clone() for p in model.parameters()]))
         (tmp_path / name).mkdir(exist_ok=True)
@@ -103,7 +127,9 @@ def test_ctrl_c_finishes_the_step_and_the_same_call_goes_on(tmp_path, number):
     expected = [p.detach().clone() for p in model.parameters()]
     (course.out / "checkpoint.pt").unlink()
     model, feed, loss = problem()
-    with pytest.raises(Stopped, match="Stopped after step 4 of 8: the same command goes on from there.") as stopped:
+    with pytest.raises(
+        Stopped, match="Stopped after step 4 of 8: the same command goes on from there."
+    ) as stopped:
         fit(model, one_group(model), Interrupting(feed, 6, number), loss, course, look)
     assert stopped.value.exit_code == 130
     assert signal.getsignal(signal.SIGINT) is handlers
@@ -119,5 +145,7 @@ def test_ctrl_c_finishes_the_step_and_the_same_call_goes_on(tmp_path, number):
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     model, feed, _ = problem()
     loss = lambda model, batch, part: model(batch).sum() * (math.nan if part == 2 else 1)  # noqa: E731
-    with pytest.raises(InputError, match="The loss is nan in step 3: train with a smaller learning rate"):
+    with pytest.raises(
+        InputError, match="The loss is nan in step 3: train with a smaller learning rate"
+    ):
         fit(model, one_group(model), feed, loss, Course(tmp_path, 5))

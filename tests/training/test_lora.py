@@ -25,7 +25,9 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         before = {name: weight.clone() for name, weight in hf.state_dict().items()}
         implementation = hf.config._attn_implementation
         out = tmp_path / family
-        report = train_compatibility(model, prose, out=out, lora=3, lr=1e-2, **{**SMALL, "steps": 12, "length": 32})
+        report = train_compatibility(
+            model, prose, out=out, lora=3, lr=1e-2, **{**SMALL, "steps": 12, "length": 32}
+        )
         assert hf.config._attn_implementation == implementation
         assert all(torch.equal(before[name], weight) for name, weight in hf.state_dict().items())
         names = {"training.json", "adapter_model.safetensors", "adapter_config.json"}
@@ -36,13 +38,18 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
             "llama": {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
         }
         assert set(config["target_modules"]) == wanted[family] and config["r"] == 3
-        assert str(tmp_path) not in (out / "adapter_config.json").read_text() + (out / "training.json").read_text()
+        assert (
+            str(tmp_path)
+            not in (out / "adapter_config.json").read_text() + (out / "training.json").read_text()
+        )
         assert report == json.loads((out / "training.json").read_text())
         assert report["after"]["perplexity"] < report["before"]["perplexity"]
         fresh, _ = tiny_hf(family, "causal", double=False)
         merged = load(merge(fresh, out), tokenizer)
         task, _ = setup_of(merged, length=32)
-        material = blocks(model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4)
+        material = blocks(
+            model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4
+        )
         with attending(fresh):
             again = task.measure(material.held)
         assert again == pytest.approx(report["after"], rel=1e-4)
@@ -53,7 +60,9 @@ def test_the_adapter_of_a_folder_is_opened_with_it_again(prose, tmp_path):
     hf, tokenizer = tiny_hf("llama", "causal", double=False)
     hf.save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
-    train_compatibility(str(tmp_path / "base"), prose, out=tmp_path / "adapter", lora=2, lr=1e-2, **SMALL)
+    train_compatibility(
+        str(tmp_path / "base"), prose, out=tmp_path / "adapter", lora=2, lr=1e-2, **SMALL
+    )
     expected = merge(hf, tmp_path / "adapter")
     found = load(tmp_path / "adapter")
     ids = torch.tensor([[1, 5, 9, 2]])
@@ -63,7 +72,9 @@ def test_the_adapter_of_a_folder_is_opened_with_it_again(prose, tmp_path):
 def test_half_precision_adapters_are_measured_as_written(prose, tmp_path):
     pytest.importorskip("peft")
     hf, tokenizer = tiny_hf("llama", "causal", double=False)
-    report = train_compatibility(load(hf, tokenizer), prose, out=tmp_path / "h", lora=2, lr=1e-2, half=True, **SMALL)
+    report = train_compatibility(
+        load(hf, tokenizer), prose, out=tmp_path / "h", lora=2, lr=1e-2, half=True, **SMALL
+    )
     from safetensors.torch import load_file
 
     tensors = load_file(tmp_path / "h" / "adapter_model.safetensors")

@@ -50,12 +50,16 @@ def test_perplexities_are_those_of_raison_itself(family):
                     target = Target("token", (int(encoding.ids[place]),), (place,), "", "log_prob")
                     keep = np.zeros((2, len(encoding)), bool)
                     keep[1] = True
-                    keep[0, at : at + keeps.target.shape[2]] = keeps.target[b, 0, : len(encoding) - at]
+                    keep[0, at : at + keeps.target.shape[2]] = keeps.target[
+                        b, 0, : len(encoding) - at
+                    ]
                     keep[0, at + i :] = False
                     if at:
                         keep[0, :at] = keeps.source[b, 0, :at]
                     keep[0, place - 1] = True
-                    one, whole = model.score([Question(encoding, target, keep)], removal="delete")[0].value[:, 0]
+                    one, whole = model.score([Question(encoding, target, keep)], removal="delete")[
+                        0
+                    ].value[:, 0]
                     full.append(-whole)
                     if seen[b, i]:
                         assert keep[0].sum() == 5 + task.lead
@@ -71,7 +75,11 @@ def test_subsets_are_uniform_and_only_rows_behind_them_count():
     keeps, seen = subsets.keeps, subsets.rows_behind
     kept = keeps.target[:, 0]
     assert (kept.sum(1) == 2).all() and not kept[:, 5].any() and seen[:, 5].all()
-    assert (seen == (torch.arange(6) > torch.where(kept, torch.arange(6), -1).amax(1, keepdim=True))).all()
+    assert (
+        seen == (torch.arange(6) > torch.where(kept, torch.arange(6), -1).amax(1, keepdim=True))
+    ).all()
     assert (kept[:, :5].double().mean(0) - 0.4).abs().max() < 0.02
-    given = kept[seen[:, 4]]  # rows that row 4 may be measured in: each pair of what lies before is alike
+    given = kept[
+        seen[:, 4]
+    ]  # rows that row 4 may be measured in: each pair of what lies before is alike
     assert (given[:, :4].double().mean(0) - 0.5).abs().max() < 0.03

@@ -25,7 +25,9 @@ def test_pairs_become_sources_and_targets_with_an_end(tmp_path):
     cut = translations(model, examples, length=22, held=0.1, batch=1, own=False, out=tmp_path)
     assert 0 < cut.counts["pairs left out, longer than length"] < 40
     with pytest.raises(InputError, match="has no translation: give pairs"):
-        translations(model, [Example("A film.")], length=50, held=0.1, batch=1, own=False, out=tmp_path)
+        translations(
+            model, [Example("A film.")], length=50, held=0.1, batch=1, own=False, out=tmp_path
+        )
 
 
 def test_own_targets_are_what_the_model_writes_and_are_kept(tmp_path, monkeypatch):
@@ -33,11 +35,15 @@ def test_own_targets_are_what_the_model_writes_and_are_kept(tmp_path, monkeypatc
     examples = [Example(source) for source, _ in PAIRS[:9]]
     found = translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path)
     (tmp_path / "own_targets.json").write_text("{")  # half a file is written anew
-    assert translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path) == found
+    assert (
+        translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path) == found
+    )
     written = model.write(model.encode(examples[:1])[0])
     assert list(found.train[0].target) == (written if len(written) >= 6 else [*written, 2])
     monkeypatch.setattr(type(model), "write", None)  # a run that goes on does not write again
-    assert translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path) == found
+    assert (
+        translations(model, examples, length=50, held=0.2, batch=2, own=True, out=tmp_path) == found
+    )
 
 
 def test_a_tokenizer_without_a_target_side_is_refused(tmp_path):

@@ -51,7 +51,12 @@ def client(models, tmp_path_factory):
     tokenizer.save_pretrained(place / "model")
     rows = [f"{'a lovely film ' * (n % 3 + 1)}{n}" for n in range(8)] + [SCRIPT]
     (place / "data.csv").write_text("text,label\n" + "\n".join(f"{row},0" for row in rows))
-    spec = RunSpec(str(place / "model"), str(place / "data.csv"), ("leave_one_out", "random"), ("comprehensiveness",))
+    spec = RunSpec(
+        str(place / "model"),
+        str(place / "data.csv"),
+        ("leave_one_out", "random"),
+        ("comprehensiveness",),
+    )
     run(place / "done", spec)
     with served(models, RunFolders({"done": str(place / "done")}), waiting=64) as found:
         yield found

@@ -15,13 +15,23 @@ from tests.helpers.web_client import SCRIPT, TEXT, ask
 
 
 def test_files(client, models):
-    found = ask(client, "explain", model="bert", text=f"{TEXT} {SCRIPT}", methods=["leave_one_out", "random"])
+    found = ask(
+        client,
+        "explain",
+        model="bert",
+        text=f"{TEXT} {SCRIPT}",
+        methods=["leave_one_out", "random"],
+    )
     for kind, start in (("html", b"<!doctype html>"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        response = client.post("/api/export", json={"explanations": found["explanations"], "kind": kind})
+        response = client.post(
+            "/api/export", json={"explanations": found["explanations"], "kind": kind}
+        )
         if response.headers["content-type"].startswith("application/x-ndjson"):
             import base64
 
-            body = base64.b64decode(json.loads(response.text.rstrip("\n").split("\n")[-1])["file"]["data"])
+            body = base64.b64decode(
+                json.loads(response.text.rstrip("\n").split("\n")[-1])["file"]["data"]
+            )
         else:
             body = response.content
             assert response.headers["content-disposition"].startswith("attachment")
@@ -43,10 +53,15 @@ def test_files(client, models):
 def test_a_text_is_sent_once_for_all_its_rationales(client, models):
     found = ask(client, "rationalize", model="gpt2", text=TEXT, target="all")["explanations"]
     slim = [found[0], *({**each, "encoding": 0} for each in found[1:])]
-    whole, short = (client.post("/api/export", json={"explanations": given, "kind": "html"}) for given in (found, slim))
+    whole, short = (
+        client.post("/api/export", json={"explanations": given, "kind": "html"})
+        for given in (found, slim)
+    )
     assert whole.status_code == 200 and whole.content == short.content
     for place in (1, 7, -1, True):
-        response = client.post("/api/export", json={"explanations": [{**found[0], "encoding": place}], "kind": "html"})
+        response = client.post(
+            "/api/export", json={"explanations": [{**found[0], "encoding": place}], "kind": "html"}
+        )
         assert response.status_code == 400
 
 
@@ -59,7 +74,11 @@ def test_pictures_that_can_not_be_drawn_are_refused(client):
     for _ in range(700):
         deep = [deep]
     huge = {**good, "scores": [10**400, *good["scores"][1:]]}
-    for bad in ({**good, "cost": {"a": deep}}, huge, {**good, "encoding": {**good["encoding"], "texts": [deep]}}):
+    for bad in (
+        {**good, "cost": {"a": deep}},
+        huge,
+        {**good, "encoding": {**good["encoding"], "texts": [deep]}},
+    ):
         for kind in ("html", "svg"):
             response = client.post("/api/export", json={"explanations": [bad], "kind": kind})
             assert response.status_code in (200, 400), response.text

@@ -18,7 +18,8 @@ def test_a_session_comes_with_the_first_answer_and_stays(models):
         first = client.get("/")
         assert first.status_code == 401
         assert re.fullmatch(
-            r"raison-session=[0-9a-f]{32}; HttpOnly; SameSite=Strict; Path=/", first.headers["set-cookie"]
+            r"raison-session=[0-9a-f]{32}; HttpOnly; SameSite=Strict; Path=/",
+            first.headers["set-cookie"],
         )
         assert "set-cookie" not in client.get("/").headers
         made_up = client.get("/", headers={"cookie": "raison-session=x"})
@@ -37,9 +38,17 @@ def test_other_pages_hosts_paths_and_bodies_are_refused(client):
         ({"host": "127.0.0.1:evil.example"}, 421),
         ({"sec-fetch-site": "cross-site"}, 403),
     ):
-        assert client.post("/api/predict", json={"model": "bert", "text": "x"}, headers=headers).status_code == code
+        assert (
+            client.post(
+                "/api/predict", json={"model": "bert", "text": "x"}, headers=headers
+            ).status_code
+            == code
+        )
     fine = {"origin": str(client.base_url).rstrip("/"), "sec-fetch-site": "same-origin"}
-    assert client.post("/api/predict", json={"model": "bert", "text": "x"}, headers=fine).status_code == 200
+    assert (
+        client.post("/api/predict", json={"model": "bert", "text": "x"}, headers=fine).status_code
+        == 200
+    )
     for path in (
         "/page/../server.py",
         "/page/%2e%2e/html.py",
@@ -56,9 +65,18 @@ def test_other_pages_hosts_paths_and_bodies_are_refused(client):
 
 
 def test_every_answer_has_its_headers(client):
-    for response in (client.get("/"), client.get("/page/app.js"), client.get("/api/about"), client.get("/none")):
+    for response in (
+        client.get("/"),
+        client.get("/page/app.js"),
+        client.get("/api/about"),
+        client.get("/none"),
+    ):
         policy = response.headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "unsafe" not in policy and "script-src 'self'" in policy
+        assert (
+            "default-src 'none'" in policy
+            and "unsafe" not in policy
+            and "script-src 'self'" in policy
+        )
         assert (
             response.headers["x-content-type-options"] == "nosniff"
             and response.headers["referrer-policy"] == "no-referrer"
@@ -70,18 +88,31 @@ def test_tokens(models):
     with served(models, token="secret") as client:
         assert client.get("/").status_code == 401 and client.get("/api/about").status_code == 401
         assert client.get("/?token=wrong").status_code == 401
-        assert client.get("/api/about", headers={"authorization": "Bearer wrong"}).status_code == 401
-        assert client.get("/api/about", headers={"authorization": "Bearer secret"}).status_code == 200
+        assert (
+            client.get("/api/about", headers={"authorization": "Bearer wrong"}).status_code == 401
+        )
+        assert (
+            client.get("/api/about", headers={"authorization": "Bearer secret"}).status_code == 200
+        )
         opened = client.get("/?token=secret")
         assert opened.status_code == 303 and "HttpOnly" in opened.headers["set-cookie"]
-        assert client.get("/").status_code == 200 and client.get("/api/about").status_code == 200  # by the cookie
+        assert (
+            client.get("/").status_code == 200 and client.get("/api/about").status_code == 200
+        )  # by the cookie
     for others in ('theme={"a":1}; ', "x[y]=1; ", "a b=c; ", ""):
         assert cookie_of(f"{others}raison-token=secret; z=1") == "secret"
     assert cookie_of("my-raison-token=secret") == cookie_of("") == ""
 
 
 def test_settings_and_the_guard_refuse_nonsense():
-    bad = [{"workers": 0}, {"seconds": 0}, {"body": -1}, {"port": "x"}, {"token": ""}, {"token": "a;b é"}]
+    bad = [
+        {"workers": 0},
+        {"seconds": 0},
+        {"body": -1},
+        {"port": "x"},
+        {"token": ""},
+        {"token": "a;b é"},
+    ]
     for changes in bad:
         with pytest.raises(InputError):
             Settings(**changes)

@@ -16,47 +16,120 @@ def test_about_tells_what_can_be_asked(client, models):
     assert [each["name"] for each in told["models"]] == list(models) and told["runs"] == ["done"]
     methods = {each["name"]: each for each in told["methods"]}
     assert {"leave_one_out", "integrated_gradients"} <= methods.keys()
-    assert {"name": "heads", "kind": "text", "default": None} not in methods["masked_lrp"]["parameters"]  # a file
-    assert "own" not in told["models"][0]["methods"] and "leave_one_out" in told["models"][0]["methods"]
+    assert {"name": "heads", "kind": "text", "default": None} not in methods["masked_lrp"][
+        "parameters"
+    ]  # a file
+    assert (
+        "own" not in told["models"][0]["methods"]
+        and "leave_one_out" in told["models"][0]["methods"]
+    )
     assert {each["name"] for each in told["searches"]} >= {"greedy", "exact", "refined"}
 
 
 def test_explanations_are_those_of_the_library(client, models):
-    found = ask(client, "explain", model="bert", text=TEXT, methods=["leave_one_out", "integrated_gradients(steps=8)"])
-    for each, method in zip(found["explanations"], ("leave_one_out", "integrated_gradients(steps=8)"), strict=True):
+    found = ask(
+        client,
+        "explain",
+        model="bert",
+        text=TEXT,
+        methods=["leave_one_out", "integrated_gradients(steps=8)"],
+    )
+    for each, method in zip(
+        found["explanations"], ("leave_one_out", "integrated_gradients(steps=8)"), strict=True
+    ):
         same(each, raison.explain(models["bert"], TEXT, method))
-    found = ask(client, "explain", model="bert", text=TEXT, pair="a dull one", units="token", target=0, contrast=1)
+    found = ask(
+        client,
+        "explain",
+        model="bert",
+        text=TEXT,
+        pair="a dull one",
+        units="token",
+        target=0,
+        contrast=1,
+    )
     same(
         found["explanations"][0],
         raison.explain(models["bert"], (TEXT, "a dull one"), target=0, contrast=1, units="token"),
     )
-    found = ask(client, "rationalize", model="gpt2", text=TEXT, units="token", search="greedy", sufficient="top(k=3)")
-    same(found["explanations"][0], raison.rationalize(models["gpt2"], TEXT, "greedy", sufficient="top(k=3)"))
-    found = ask(client, "rationalize", model="gpt2", text=TEXT, units="token", target="all")
-    assert len(found["explanations"]) == len(raison.rationalize(models["gpt2"], TEXT, target="all")) > 2
     found = ask(
-        client, "ground", model="llama", question="who?", passages={"a": "a film", "b": "a story"}, answer="film"
+        client,
+        "rationalize",
+        model="gpt2",
+        text=TEXT,
+        units="token",
+        search="greedy",
+        sufficient="top(k=3)",
     )
-    expected = raison.ground(models["llama"], "who?", {"a": "a film", "b": "a story"}, answer="film")
+    same(
+        found["explanations"][0],
+        raison.rationalize(models["gpt2"], TEXT, "greedy", sufficient="top(k=3)"),
+    )
+    found = ask(client, "rationalize", model="gpt2", text=TEXT, units="token", target="all")
+    assert (
+        len(found["explanations"])
+        == len(raison.rationalize(models["gpt2"], TEXT, target="all"))
+        > 2
+    )
+    found = ask(
+        client,
+        "ground",
+        model="llama",
+        question="who?",
+        passages={"a": "a film", "b": "a story"},
+        answer="film",
+    )
+    expected = raison.ground(
+        models["llama"], "who?", {"a": "a film", "b": "a story"}, answer="film"
+    )
     same(found["explanations"][0], expected)
 
 
 def test_copied_python_gives_the_same(client, models, monkeypatch):
-    monkeypatch.setattr(raison, "load", lambda name: models[name] if isinstance(name, str) else name)
+    monkeypatch.setattr(
+        raison, "load", lambda name: models[name] if isinstance(name, str) else name
+    )
     asked = [
         ("explain", {"model": "bert", "text": TEXT, "methods": ["leave_one_out"]}),
         (
             "explain",
-            {"model": "bert", "text": TEXT, "pair": 'it\'s "dull"\n', "methods": ["random"], "seed": 3, "target": 1},
+            {
+                "model": "bert",
+                "text": TEXT,
+                "pair": 'it\'s "dull"\n',
+                "methods": ["random"],
+                "seed": 3,
+                "target": 1,
+            },
         ),
-        ("explain", {"model": "gpt2", "text": TEXT, "methods": ["gradient_norm"], "units": "token", "target": 2}),
-        ("rationalize", {"model": "bert", "text": TEXT, "sufficient": "probability(tau=0.4)", "units": "word"}),
+        (
+            "explain",
+            {
+                "model": "gpt2",
+                "text": TEXT,
+                "methods": ["gradient_norm"],
+                "units": "token",
+                "target": 2,
+            },
+        ),
+        (
+            "rationalize",
+            {"model": "bert", "text": TEXT, "sufficient": "probability(tau=0.4)", "units": "word"},
+        ),
         ("rationalize", {"model": "bert", "text": TEXT, "target": 0}),
         ("rationalize", {"model": "bert", "text": TEXT, "target": 1}),
-        ("rationalize", {"model": "gpt2", "text": TEXT, "search": "greedy", "units": "token", "generate": 2}),
+        (
+            "rationalize",
+            {"model": "gpt2", "text": TEXT, "search": "greedy", "units": "token", "generate": 2},
+        ),
         (
             "ground",
-            {"model": "llama", "question": "who?", "passages": {"a": "a film", "b": "a story"}, "answer": "film"},
+            {
+                "model": "llama",
+                "question": "who?",
+                "passages": {"a": "a film", "b": "a story"},
+                "answer": "film",
+            },
         ),
     ]
     for path, body in asked:
@@ -64,7 +137,9 @@ def test_copied_python_gives_the_same(client, models, monkeypatch):
         scope: dict = {}
         exec(found["python"][0], scope)  # what the page lets people copy
         told = scope["result"]
-        for each, expected in zip(found["explanations"], told if isinstance(told, list) else [told], strict=True):
+        for each, expected in zip(
+            found["explanations"], told if isinstance(told, list) else [told], strict=True
+        ):
             same(each, expected)
 
 
@@ -87,16 +162,23 @@ def test_predictions_removals_heads_and_trust(client, models):
     base = raison.explain(model, TEXT, "uniform")
     expected = answer_without_units(model, base, [1, 3]).to_dict()
     assert ask(client, "remove", model="bert", text=TEXT, removed=[1, 3]) == pytest.approx(expected)
-    assert expected["before"] == pytest.approx(said.value) and expected["before"] != pytest.approx(expected["after"])
+    assert expected["before"] == pytest.approx(said.value) and expected["before"] != pytest.approx(
+        expected["after"]
+    )
     nothing = ask(client, "remove", model="bert", text=TEXT, removed=[])
     assert nothing["before"] == pytest.approx(nothing["after"]) and nothing["same"]
     found = ask(client, "heads", model="bert", text=TEXT, method="leave_one_out", off=[[0, 1]])
     carried = np.array(found["heads"]["carried"])
-    assert carried.sum() == pytest.approx(1) and carried.shape == (len(found["heads"]["maps"]), carried.shape[1])
+    assert carried.sum() == pytest.approx(1) and carried.shape == (
+        len(found["heads"]["maps"]),
+        carried.shape[1],
+    )
     loo = raison.explain(model, TEXT)
     np.testing.assert_array_equal(
         found["explanations"][1]["scores"],
-        explain_without_heads(model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]).scores,
+        explain_without_heads(
+            model, raison.core.registry.methods.build("leave_one_out"), loo, [(0, 1)]
+        ).scores,
     )
     assert not np.allclose(found["explanations"][1]["scores"], found["explanations"][0]["scores"])
     told = ask(client, "trust", model="bert", text=TEXT, method="leave_one_out")
@@ -123,7 +205,9 @@ def test_what_if_is_about_what_the_model_says(client, models):
             keep = [k for k in range(len(TEXT.split())) if k not in removed]
             base = raison.explain(model, TEXT, "uniform")
             question = raison.models.protocol.Question(
-                base.encoding, base.target, base.units.keep(np.isin(np.arange(len(base.units)), keep))[None]
+                base.encoding,
+                base.target,
+                base.units.keep(np.isin(np.arange(len(base.units)), keep))[None],
             )
             best = int(model.score([question])[0].predicted[0, 0])
             whole = model.predict([base.encoding])[0].target.text

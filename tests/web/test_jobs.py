@@ -52,7 +52,11 @@ def test_who_leaves_frees_the_work(models, monkeypatch):
 def test_who_leaves_switches_no_method_off(models):
     """The end of a request is no failure of the method that it ended: others may go on asking for that method."""
     with served(models, workers=1) as client:
-        long = {"model": "slow", "text": " ".join(map(str, range(99))), "methods": ["lime(samples=2000)"]}
+        long = {
+            "model": "slow",
+            "text": " ".join(map(str, range(99))),
+            "methods": ["lime(samples=2000)"],
+        }
 
         async def leave() -> None:
             async with httpx.AsyncClient(base_url=client.base_url, timeout=300) as one:
@@ -115,16 +119,25 @@ def test_stoppable_work_ends_before_the_next_pass(models):
     raison.explain(models["gpt2"], TEXT)  # and nothing of it is left
     seen.clear()
     with pytest.raises(InputError, match="enough"), progress.stoppable(check):
-        raison.explain(models["bert"], TEXT, "alti")  # which has one pass, and much to count behind it
+        raison.explain(
+            models["bert"], TEXT, "alti"
+        )  # which has one pass, and much to count behind it
 
 
 def test_a_full_queue_of_one_client_leaves_another_its_turn(models):
-    long = {"model": "slow", "text": " ".join(map(str, range(40))), "methods": ["lime(samples=400)"], "units": "token"}
+    long = {
+        "model": "slow",
+        "text": " ".join(map(str, range(40))),
+        "methods": ["lime(samples=400)"],
+        "units": "token",
+    }
     with served(models, workers=1, waiting=3) as client:
         codes: list[int] = []
 
         def hog() -> None:
-            codes.append(httpx.post(f"{client.base_url}/api/explain", json=long, timeout=300).status_code)
+            codes.append(
+                httpx.post(f"{client.base_url}/api/explain", json=long, timeout=300).status_code
+            )
 
         threads = [threading.Thread(target=hog) for _ in range(12)]
         for thread in threads:
@@ -132,7 +145,9 @@ def test_a_full_queue_of_one_client_leaves_another_its_turn(models):
         until(lambda: len(codes) >= 12 - 4)
         assert client.get("/api/about").status_code == 200  # which gives it a session
         for _ in range(5):
-            assert client.post("/api/predict", json={"model": "bert", "text": TEXT}).status_code == 200
+            assert (
+                client.post("/api/predict", json={"model": "bert", "text": TEXT}).status_code == 200
+            )
         for thread in threads:
             thread.join()
         assert codes.count(429) == 12 - 4 and codes.count(200) == 4

@@ -17,12 +17,16 @@ from tests.helpers.web_client import result_of, same
 
 
 def mixed(rng: random.Random) -> tuple[str, dict]:
-    text = " ".join(rng.choices("a lovely film story warm dull very it is".split(), k=rng.randint(3, 9)))
+    text = " ".join(
+        rng.choices("a lovely film story warm dull very it is".split(), k=rng.randint(3, 9))
+    )
     model = rng.choice(["bert", "gpt2"])
     kind = rng.choice(["explain", "rationalize", "predict", "remove"])
     body = {"model": model, "text": text}
     if kind == "explain":
-        body["methods"] = [rng.choice(["leave_one_out", "gradient_norm", "lime(samples=40)", "attention_rollout"])]
+        body["methods"] = [
+            rng.choice(["leave_one_out", "gradient_norm", "lime(samples=40)", "attention_rollout"])
+        ]
     if kind == "remove":
         body["removed"] = [0]
     return kind, body
@@ -66,7 +70,9 @@ def check_answers(models, answered) -> None:
             elif kind == "rationalize":
                 known[key] = raison.rationalize(model, body["text"], units="word")
             elif kind == "predict":
-                known[key] = model.predict(model.encode(raison.api.examples_of(body["text"])))[0].target.text
+                known[key] = model.predict(model.encode(raison.api.examples_of(body["text"])))[
+                    0
+                ].target.text
             else:
                 base = raison.explain(model, body["text"], "uniform")
                 known[key] = answer_without_units(model, base, [0]).to_dict()

@@ -56,13 +56,29 @@ def strange(client, count: int, seed: int) -> None:
 
     for _ in range(count):
         path = rng.choice(
-            ["predict", "explain", "rationalize", "ground", "trust", "remove", "heads", "export", "runs/done", "x"]
+            [
+                "predict",
+                "explain",
+                "rationalize",
+                "ground",
+                "trust",
+                "remove",
+                "heads",
+                "export",
+                "runs/done",
+                "x",
+            ]
         )
         body = {name: value() for name in rng.sample(fields, rng.randint(0, 5))}
         if rng.random() < 0.7:
-            body |= {"model": rng.choice(["bert", "gpt2", "qa"]), "text": rng.choice([TEXT, SCRIPT, "x"])}
+            body |= {
+                "model": rng.choice(["bert", "gpt2", "qa"]),
+                "text": rng.choice([TEXT, SCRIPT, "x"]),
+            }
         if rng.random() < 0.1:
-            response = client.post(f"/api/{path}", content=bytes(rng.randrange(256) for _ in range(rng.randint(0, 60))))
+            response = client.post(
+                f"/api/{path}", content=bytes(rng.randrange(256) for _ in range(rng.randint(0, 60)))
+            )
         elif rng.random() < 0.1:
             response = client.get(
                 f"/api/{path}",

@@ -68,7 +68,12 @@ def test_who_reads_slowly_gets_all_of_it(models):
 
 
 def test_requests_that_are_worked_on_are_not_sent_away(models):
-    long = {"model": "slow", "text": " ".join(map(str, range(40))), "methods": ["lime(samples=150)"], "units": "token"}
+    long = {
+        "model": "slow",
+        "text": " ".join(map(str, range(40))),
+        "methods": ["lime(samples=150)"],
+        "units": "token",
+    }
     with served(models, connections=4, patience=60) as client:
         answers = []
         thread = threading.Thread(target=lambda: answers.append(ask(client, "explain", **long)))

@@ -11,7 +11,12 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from raison.attention_models.module import MODEL_TYPE, AttentionClassifier, ClassifierOutput, StoredClassifierConfig
+from raison.attention_models.module import (
+    MODEL_TYPE,
+    AttentionClassifier,
+    ClassifierOutput,
+    StoredClassifierConfig,
+)
 from raison.core.records import Encoding
 from raison.core.registry import loaders
 from raison.models.catalog.quiet import quiet
@@ -28,7 +33,9 @@ from raison.models.wrapped_model import WrappedModel
 
 __all__ = ["AttentionModel", "Pass", "attention_model", "to_numpy"]
 
-FAMILY = Family(MODEL_TYPE, (MODEL_TYPE,), note="raison's own: one attention over words, which `own` reads")
+FAMILY = Family(
+    MODEL_TYPE, (MODEL_TYPE,), note="raison's own: one attention over words, which `own` reads"
+)
 
 
 @dataclass
@@ -78,7 +85,9 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     return np.asarray(tensor.detach().cpu().double().numpy())
 
 
-def attention_model(hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> AttentionModel:
+def attention_model(
+    hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str
+) -> AttentionModel:
     """The model, probed like any other; it offers its own explanation as well."""
     loaded = LoadedModel(hf.eval(), tokenizer, FAMILY, name)
     model = AttentionModel(probe(transformers_model(ClassificationTask(loaded))))
@@ -93,18 +102,24 @@ class AttentionLoader:
         """Whether a folder holds such a classifier."""
         return kind_of(path) == MODEL_TYPE
 
-    def wrap(self, hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str) -> AttentionModel:
+    def wrap(
+        self, hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str
+    ) -> AttentionModel:
         """The `Model` of one in memory."""
         return attention_model(hf, tokenizer, name)
 
-    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> AttentionModel:
+    def __call__(
+        self, path: Path, *, device: str | None = None, dtype: Any = None
+    ) -> AttentionModel:
         check_folder(path, allow_pickle=False, has_tokenizer=False)
 
         def read() -> tuple[AttentionClassifier, Any, PreTrainedTokenizerFast]:
             with quiet():
                 config = StoredClassifierConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
-                loaded: Any = AttentionClassifier.from_pretrained(path, config=config, output_loading_info=True)
+                loaded: Any = AttentionClassifier.from_pretrained(
+                    path, config=config, output_loading_info=True
+                )
             hf, report = loaded
             return hf, report, words
 

@@ -30,8 +30,12 @@ class ClassifierConfig(Record):
     encoder: str = "bilstm"  # or transformer
     layers: int = 1
     heads: int = 1  # of a transformer
-    attention: str = "additive"  # v·tanh(W h + b) with W [d/2, d] (no bias behind v), or dot: ⟨q, h⟩ / √d
-    query_std: float | None = 1.0  # dot: q ~ N(0, query_std²); None: torch's own, with which α stays uniform (P3 C)
+    attention: str = (
+        "additive"  # v·tanh(W h + b) with W [d/2, d] (no bias behind v), or dot: ⟨q, h⟩ / √d
+    )
+    query_std: float | None = (
+        1.0  # dot: q ~ N(0, query_std²); None: torch's own, with which α stays uniform (P3 C)
+    )
     normalizer: str = "softmax"  # or sparsemax, sparsegen(lam=…), entmax(alpha=…)
     combine: str = "none"  # or concat, residual
     dropout: float = 0.0  # of embeddings and of what the decoder reads, in training
@@ -48,9 +52,13 @@ class ClassifierConfig(Record):
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         if self.encoder == "bilstm" and self.width % 2:
-            raise InputError(f"A BiLSTM has half of the width in each direction: give an even width, not {self.width}.")
+            raise InputError(
+                f"A BiLSTM has half of the width in each direction: give an even width, not {self.width}."
+            )
         if self.encoder == "transformer" and self.width % self.heads:
-            raise InputError(f"{self.heads} heads can't share a width of {self.width}: give a width that they divide.")
+            raise InputError(
+                f"{self.heads} heads can't share a width of {self.width}: give a width that they divide."
+            )
         if self.query_std is not None:
             between("query_std", self.query_std, 0)
 
@@ -70,7 +78,9 @@ class ClassifierTraining(Record):
     """How a classifier is trained; defaults are P3's, where it says so."""
 
     embeddings: str = "random"  # random, a file (or folder) of GloVe vectors, or a pretrained encoder such as minilm
-    freeze: bool | None = None  # embeddings stay as they are; None: where they were read, and with mlm
+    freeze: bool | None = (
+        None  # embeddings stay as they are; None: where they were read, and with mlm
+    )
     tying: float = 0.0  # δ
     mlm: float = 0.0  # η
     mlm_share: float = 0.15  # of the tokens that mlm asks about
@@ -82,7 +92,9 @@ class ClassifierTraining(Record):
     epochs: int = 20  # at most
     patience: int = 4  # epochs without a better F1 of the development part
     least: int = 1  # how often a word stands in the training texts to have a vector
-    held_out: float = 0.1  # share of the training part that is held out where there is no development part
+    held_out: float = (
+        0.1  # share of the training part that is held out where there is no development part
+    )
     longest: int | None = None  # tokens of a text at most; longer ones are cut
 
     def validate(self) -> None:

@@ -16,7 +16,9 @@ __all__ = ["evaluate_classifier"]
 
 
 @torch.inference_mode()
-def evaluate_classifier(model: AttentionClassifier, lines: Sequence[Line], batch: int = 256) -> ClassifierScores:
+def evaluate_classifier(
+    model: AttentionClassifier, lines: Sequence[Line], batch: int = 256
+) -> ClassifierScores:
     """Loss, accuracy and F1 (of the second class where there are two, else the mean over classes)."""
     by_length = sorted(lines, key=len)
     predictions, labels, losses = [], [], []

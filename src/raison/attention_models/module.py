@@ -24,7 +24,9 @@ from raison.models.recurrent import over_present
 __all__ = ["MODEL_TYPE", "AttentionClassifier", "ClassifierOutput", "StoredClassifierConfig"]
 
 MODEL_TYPE = "raison_attention"
-FILLED_IN = cast(torch.Tensor, None)  # transformers wants None as the default of all outputs; `forward` gives them all
+FILLED_IN = cast(
+    torch.Tensor, None
+)  # transformers wants None as the default of all outputs; `forward` gives them all
 
 
 class StoredClassifierConfig(PretrainedConfig):
@@ -79,7 +81,9 @@ class BiLSTM(nn.Module):
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
 
-    def forward(self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
+    def forward(
+        self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None
+    ) -> torch.Tensor:
         return over_present(self.lstm, embedded, present)
 
 
@@ -103,8 +107,12 @@ class Transformer(nn.Module):
             add_pooling_layer=False,
         )
 
-    def forward(self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None) -> torch.Tensor:
-        output = self.blocks(inputs_embeds=embedded, attention_mask=present.long(), position_ids=positions)
+    def forward(
+        self, embedded: torch.Tensor, present: torch.Tensor, positions: torch.Tensor | None
+    ) -> torch.Tensor:
+        output = self.blocks(
+            inputs_embeds=embedded, attention_mask=present.long(), position_ids=positions
+        )
         return cast(torch.Tensor, output.last_hidden_state)
 
 
@@ -183,8 +191,14 @@ class AttentionClassifier(PreTrainedModel):
         **kwargs: Any,
     ) -> ClassifierOutput:
         """`weights` [b t] replace the model's own attention (of padding and special tokens they are 0 all the same)."""
-        present = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        special = torch.isin(input_ids, torch.tensor(self.config.special_ids, device=input_ids.device))
+        present = (
+            torch.ones_like(input_ids, dtype=torch.bool)
+            if attention_mask is None
+            else attention_mask.bool()
+        )
+        special = torch.isin(
+            input_ids, torch.tensor(self.config.special_ids, device=input_ids.device)
+        )
         real = present & ~special
 
         embedded = self.words(input_ids)

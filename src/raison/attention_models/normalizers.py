@@ -19,9 +19,13 @@ from raison.core.spec import Spec
 
 __all__ = ["Normalizer", "normalizer_of", "normalizers"]
 
-normalizers: Registry[type[Normalizer]] = Registry("normalizer", "raison.attention_models", listed=False)
+normalizers: Registry[type[Normalizer]] = Registry(
+    "normalizer", "raison.attention_models", listed=False
+)
 N = TypeVar("N", bound="type[Normalizer]")
-HIDDEN = -1e9  # the score of a token that may not count; finite, since sorting and cumulative sums meet it
+HIDDEN = (
+    -1e9
+)  # the score of a token that may not count; finite, since sorting and cumulative sums meet it
 
 
 def normalizer(name: str) -> Callable[[N], N]:
@@ -44,7 +48,9 @@ class Normalizer(ABC):
     def __call__(self, scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
         # a row with nothing real is weighed as if all were, and gets nothing: bisection would compute 0 / 0
         weighed = real | ~real.any(-1, keepdim=True)
-        wide_scores = scores.float() if scores.dtype == torch.float16 else scores  # float16 can't hold HIDDEN
+        wide_scores = (
+            scores.float() if scores.dtype == torch.float16 else scores
+        )  # float16 can't hold HIDDEN
         weights = self.weigh(wide_scores.masked_fill(~weighed, HIDDEN))
         return weights.to(scores.dtype) * real
 
@@ -111,11 +117,17 @@ class Sparsegen(Normalizer):
 
     def __post_init__(self) -> None:
         if not isinstance(self.lam, (int, float)) or not self.lam < 1:
-            raise InputError(f"λ of sparsegen is a number below 1 (0 is sparsemax, near 1 one token), not {self.lam}.")
+            raise InputError(
+                f"λ of sparsegen is a number below 1 (0 is sparsemax, near 1 one token), not {self.lam}."
+            )
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
-        hidden = scores == HIDDEN  # stays there: divided by a large 1 − λ it would come near enough to count
-        if self.lam > 0:  # divided by a small one, even the best score might fall as low: it stays at 0
+        hidden = (
+            scores == HIDDEN
+        )  # stays there: divided by a large 1 − λ it would come near enough to count
+        if (
+            self.lam > 0
+        ):  # divided by a small one, even the best score might fall as low: it stays at 0
             scores = scores - scores.max(-1, keepdim=True).values.detach()
         return sparsemax(torch.where(hidden, HIDDEN, scores / (1 - self.lam)))
 
@@ -129,7 +141,9 @@ class Entmax(Normalizer):
 
     def __post_init__(self) -> None:
         if not isinstance(self.alpha, (int, float)) or not self.alpha >= 1:
-            raise InputError(f"alpha of entmax is a number from 1 (softmax) up (2 is sparsemax), not {self.alpha}.")
+            raise InputError(
+                f"alpha of entmax is a number from 1 (softmax) up (2 is sparsemax), not {self.alpha}."
+            )
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
         if self.alpha == 1:

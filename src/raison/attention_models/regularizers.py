@@ -18,7 +18,10 @@ from raison.attention_models.vocabulary import SPECIAL
 __all__ = ["corrupted_words", "mlm_loss", "tying_loss"]
 
 CACHED_SCORES = 1 << 20  # scores that fit into a cache
-MASKED, UNCHANGED = 0.8, 0.9  # of the chosen tokens: below the first [MASK], up to the second themselves
+MASKED, UNCHANGED = (
+    0.8,
+    0.9,
+)  # of the chosen tokens: below the first [MASK], up to the second themselves
 
 
 def tying_loss(output: ClassifierOutput) -> torch.Tensor:
@@ -44,11 +47,17 @@ def corrupted_words(
 
 
 def mlm_loss(
-    model: AttentionClassifier, ids: torch.Tensor, present: torch.Tensor, share: float, random: torch.Generator
+    model: AttentionClassifier,
+    ids: torch.Tensor,
+    present: torch.Tensor,
+    share: float,
+    random: torch.Generator,
 ) -> torch.Tensor:
     """Cross entropy of the chosen words, predicted from a pass over the corrupted text."""
     special = torch.isin(ids, torch.tensor(model.config.special_ids, device=ids.device))
-    changed, chosen = corrupted_words(ids, present & ~special, model.config.vocab_size, share, random)
+    changed, chosen = corrupted_words(
+        ids, present & ~special, model.config.vocab_size, share, random
+    )
     table = model.words.weight
     if not bool(chosen.any()):
         return table.new_zeros(())
@@ -65,7 +74,9 @@ class WordCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, states: torch.Tensor, table: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: FunctionCtx, states: torch.Tensor, table: torch.Tensor, wanted: torch.Tensor
+    ) -> torch.Tensor:
         loss = states.new_zeros(())
         slope = torch.empty_like(states)
         rows = max(1, CACHED_SCORES // len(table))

@@ -39,6 +39,8 @@ class ClassifierReport(Record):
     dev: ClassifierScores = record("ClassifierScores")
     test: ClassifierScores | None = record("ClassifierScores")
     epochs_run: int
-    history: tuple[Mapping[str, Any], ...]  # the step and the scores of the development part, epoch by epoch
+    history: tuple[
+        Mapping[str, Any], ...
+    ]  # the step and the scores of the development part, epoch by epoch
     cpu_minutes: float
     command: str = ""

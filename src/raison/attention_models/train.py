@@ -122,7 +122,9 @@ def train_classifier(
     return ClassifierReport.from_dict(report) if runs == 1 else RepeatedTraining.from_dict(report)
 
 
-def with_provisional_width(config: Mapping[str, Any], training: ClassifierTraining) -> dict[str, Any]:
+def with_provisional_width(
+    config: Mapping[str, Any], training: ClassifierTraining
+) -> dict[str, Any]:
     """A width that fits, where that of the vectors is not known yet."""
     heads = config.get("heads", 1)
     known = "width" in config or training.embeddings == "random"
@@ -147,7 +149,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
     labels = labels_of(parts)
     tokenizer = words_tokenizer(texts_of(parts["train"]), least=training.least)
 
-    vectors = word_vectors(training.embeddings, experiment.config.width, tokenizer, generator(seed, VECTORS))
+    vectors = word_vectors(
+        training.embeddings, experiment.config.width, tokenizer, generator(seed, VECTORS)
+    )
     size = vectors.vectors.shape[1]
     if experiment.width is not None and size != experiment.width:
         raise InputError(
@@ -163,7 +167,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {training.batch}: give more "
             "texts, or a smaller batch."
         )
-    model = placed(new_classifier(config, tokenizer, labels, vectors.vectors, seed), experiment.device)
+    model = placed(
+        new_classifier(config, tokenizer, labels, vectors.vectors, seed), experiment.device
+    )
     model.words.requires_grad_(not training.freezes_embeddings)
     fitted = fit_classifier(model, lines, config, training, folder, seed)
 
@@ -201,7 +207,9 @@ def texts_of(examples: Sequence[Example]) -> list[str]:
     return texts
 
 
-def write_run(folder: Path, model: AttentionClassifier, tokenizer: Any, report: ClassifierReport) -> None:
+def write_run(
+    folder: Path, model: AttentionClassifier, tokenizer: Any, report: ClassifierReport
+) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
     with writing(folder):
         with quiet():
@@ -236,7 +244,10 @@ def fit_classifier(
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in moving if id(p) not in attention], "peak": training.lr},
-        {"params": [p for p in moving if id(p) in attention], "peak": training.lr * training.attention_lr},
+        {
+            "params": [p for p in moving if id(p) in attention],
+            "peak": training.lr * training.attention_lr,
+        },
     ]
     course = Course(
         out=folder,
@@ -256,7 +267,10 @@ def fit_classifier(
 
 
 def batch_loss(
-    model: AttentionClassifier, lines: Sequence[Line], training: ClassifierTraining, random: torch.Generator
+    model: AttentionClassifier,
+    lines: Sequence[Line],
+    training: ClassifierTraining,
+    random: torch.Generator,
 ) -> torch.Tensor:
     """The loss of a batch: cross entropy, and what keeps states near their words."""
     ids, present, labels = padded(lines, device=model.device)

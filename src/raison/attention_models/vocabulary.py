@@ -18,7 +18,9 @@ ROLES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 WORD = r"\w+(?=n['’]t\b)|n['’]t\b|['’]\w+|\w+|[^\w\s]"
 
 
-def words_tokenizer(texts: Iterable[str], *, least: int = 1, most: int | None = None) -> PreTrainedTokenizerFast:
+def words_tokenizer(
+    texts: Iterable[str], *, least: int = 1, most: int | None = None
+) -> PreTrainedTokenizerFast:
     """A tokenizer whose tokens are lower-case words, numbers being all alike; rarer words than `least` are [UNK].
 
     Texts become [CLS] words [SEP], pairs [CLS] words [SEP] words [SEP].
@@ -34,7 +36,9 @@ def words_tokenizer(texts: Iterable[str], *, least: int = 1, most: int | None = 
 
     frequent = [word for word, count in counts.items() if count >= least]
     if not frequent:
-        raise InputError(f"No word stands {least} times in the texts: give more text, or lower the least count.")
+        raise InputError(
+            f"No word stands {least} times in the texts: give more text, or lower the least count."
+        )
     # by count, then by spelling: the same texts in another order give the same numbers
     frequent.sort(key=lambda word: (-counts[word], word))
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *frequent[:most]])}
@@ -47,7 +51,9 @@ def words_tokenizer(texts: Iterable[str], *, least: int = 1, most: int | None = 
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
     )
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **dict(zip(ROLES, SPECIAL, strict=True)))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **dict(zip(ROLES, SPECIAL, strict=True))
+    )
 
 
 def vocabulary_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:

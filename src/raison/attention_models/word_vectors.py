@@ -18,7 +18,11 @@ __all__ = ["glove_vectors", "pretrained_vectors", "random_vectors"]
 PADDING = SPECIAL.index("[PAD]")
 # how a pretrained tokenizer calls what stands for the special words here
 SPECIAL_IDS = dict(
-    zip(SPECIAL, ("pad_token_id", "unk_token_id", "cls_token_id", "sep_token_id", "mask_token_id"), strict=True)
+    zip(
+        SPECIAL,
+        ("pad_token_id", "unk_token_id", "cls_token_id", "sep_token_id", "mask_token_id"),
+        strict=True,
+    )
 )
 
 
@@ -30,14 +34,23 @@ def random_vectors(count: int, width: int, generator: torch.Generator) -> torch.
 
 
 def glove_vectors(
-    path: Path, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator, width: int | None = None
+    path: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    generator: torch.Generator,
+    width: int | None = None,
 ) -> tuple[torch.Tensor, int]:
     """[v, d] vectors of a GloVe file (a word and its numbers in each line, or a folder with glove.npy and words.txt),
     and how many words it has; the others are drawn with the spread of the file's."""
     words = vocabulary_of(tokenizer)
-    known = read_folder(path, set(words)) if path.is_dir() else read_wanted_vectors(path, set(words), width)
+    known = (
+        read_folder(path, set(words))
+        if path.is_dir()
+        else read_wanted_vectors(path, set(words), width)
+    )
     if not known:
-        raise InputError(f"None of the words of the texts is in {path.name}: is it a file of word vectors?")
+        raise InputError(
+            f"None of the words of the texts is in {path.name}: is it a file of word vectors?"
+        )
     size = len(next(iter(known.values())))
     if width is not None and size != width:
         raise wrong_width(path, size, width)
@@ -53,7 +66,9 @@ def glove_vectors(
 
 def wrong_width(path: Path, size: int, width: int) -> InputError:
     """The error of a file whose vectors are not as wide as the model."""
-    return InputError(f"{path.name} has vectors of {size} numbers, and the model wants {width}: set width to {size}.")
+    return InputError(
+        f"{path.name} has vectors of {size} numbers, and the model wants {width}: set width to {size}."
+    )
 
 
 def read_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
@@ -65,7 +80,11 @@ def read_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
         raise InputError(
             f"{path.name} holds no glove.npy with words.txt: name a GloVe file or such a folder."
         ) from None
-    return {word: np.array(vectors[number]) for number, word in enumerate(words[: len(vectors)]) if word in wanted}
+    return {
+        word: np.array(vectors[number])
+        for number, word in enumerate(words[: len(vectors)])
+        if word in wanted
+    }
 
 
 def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict[str, np.ndarray]:
@@ -86,7 +105,9 @@ def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict
             if width is not None and len(values) != width:
                 raise wrong_width(path, len(values), width)
             if len(values) != size:
-                raise InputError(f"Line {number} of {path.name} has {len(values)} numbers instead of {size}.")
+                raise InputError(
+                    f"Line {number} of {path.name} has {len(values)} numbers instead of {size}."
+                )
             if word in wanted:
                 known[word] = read_numbers(values, f"Line {number} of {path.name}")
     return known

@@ -54,12 +54,18 @@ def guarded(command: F) -> F:
         except KeyboardInterrupt:
             say("interrupted.")
             raise SystemExit(130) from None
-        except BrokenPipeError:  # the reader of our output has gone, as in `raison ls methods | head -1`
+        except (
+            BrokenPipeError
+        ):  # the reader of our output has gone, as in `raison ls methods | head -1`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except OSError as error:
             unheard()
-            say(f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}.")
+            say(
+                f"{error.strerror or error}: {error.filename}."
+                if error.filename
+                else f"{error.strerror or error}."
+            )
             raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
             raise
@@ -155,7 +161,9 @@ def main() -> None:
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal without Unicode shows ? instead of failing
     assemble()
     app()
 

@@ -12,28 +12,46 @@ from raison.cli.inputs import files_of_data
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs, replacing
 
-Data = Annotated[str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")]
+Data = Annotated[
+    str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")
+]
 Deep = Annotated[
     Optional[int],
-    typer.Option("--deep", help="Texts for what costs most: importance, influence, single adversaries; default: all."),
+    typer.Option(
+        "--deep",
+        help="Texts for what costs most: importance, influence, single adversaries; default: all.",
+    ),
 ]
-Permutations = Annotated[int, typer.Option("--permutations", help="How often attention is shuffled.")]
+Permutations = Annotated[
+    int, typer.Option("--permutations", help="How often attention is shuffled.")
+]
 Show = Annotated[int, typer.Option("--show", help="Texts that are shown word by word.")]
-Texts = Annotated[Optional[list[str]], typer.Option("--text", help="A text of your own to show as well; repeat it.")]
+Texts = Annotated[
+    Optional[list[str]],
+    typer.Option("--text", help="A text of your own to show as well; repeat it."),
+]
 Adversaries = Annotated[
-    Optional[list[str]], typer.Option("--adversary", help="Train one: frozen or unfrozen; repeat it for both.")
+    Optional[list[str]],
+    typer.Option("--adversary", help="Train one: frozen or unfrozen; repeat it for both."),
 ]
 Lambdas = Annotated[
-    Optional[list[float]], typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep; default: 1.")
+    Optional[list[float]],
+    typer.Option("--lambda", help="λ of the adversaries; repeat it to sweep; default: 1."),
 ]
 Epochs = Annotated[int, typer.Option("--epochs", help="Of the adversaries' training.")]
 Train = Annotated[
-    Optional[str], typer.Option("--train", help="Labelled texts that adversaries learn from; default: the train part.")
+    Optional[str],
+    typer.Option(
+        "--train", help="Labelled texts that adversaries learn from; default: the train part."
+    ),
 ]
 Keep = Annotated[
-    Optional[Path], typer.Option("--keep", help="Folder for what is done: the same command goes on from there.")
+    Optional[Path],
+    typer.Option("--keep", help="Folder for what is done: the same command goes on from there."),
 ]
-Html = Annotated[Optional[Path], typer.Option("--html", help="Write a page with plots and the verdict.")]
+Html = Annotated[
+    Optional[Path], typer.Option("--html", help="Write a page with plots and the verdict.")
+]
 
 
 def audit(
@@ -61,10 +79,18 @@ def audit(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Run every test that decides whether the attention of a classifier explains anything."""
-    for name, value, least in (("permutations", permutations, 1), ("show", show, 0), ("epochs", epochs, 1)):
+    for name, value, least in (
+        ("permutations", permutations, 1),
+        ("show", show, 0),
+        ("epochs", epochs, 1),
+    ):
         if value < least:
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
-    inputs: list[str | Path | None] = [model, *files_of_data(data, data_dir), *files_of_data(train, data_dir)]
+    inputs: list[str | Path | None] = [
+        model,
+        *files_of_data(data, data_dir),
+        *files_of_data(train, data_dir),
+    ]
     check_outputs([html], force=force, inputs=inputs)
     from raison.cli.progress import waiting
 
@@ -73,7 +99,9 @@ def audit(
         from raison.studies.audit.run import audit as audited
 
         wait(f"opening {model}")
-        loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded: Any = load(
+            model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+        )
         wait(f"asking {loaded.name}")
         found = audited(
             loaded, data, split=split, limit=limit, deep=deep, data_dir=data_dir, permutations=permutations, show=show,

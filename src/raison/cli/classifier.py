@@ -15,29 +15,51 @@ from raison.cli.train import command_line, heard
 Encoder = Annotated[str, typer.Option("--encoder", help="bilstm or transformer.")]
 Attention = Annotated[str, typer.Option("--attention", help="additive or dot.")]
 Normalizer = Annotated[
-    str, typer.Option("--normalizer", help="softmax, sparsemax, sparsegen(lam=0.6) or entmax(alpha=1.5).")
+    str,
+    typer.Option(
+        "--normalizer", help="softmax, sparsemax, sparsegen(lam=0.6) or entmax(alpha=1.5)."
+    ),
 ]
 Combine = Annotated[
-    str, typer.Option("--combine", help="What is attended to: none (hidden states), concat or residual.")
+    str,
+    typer.Option(
+        "--combine", help="What is attended to: none (hidden states), concat or residual."
+    ),
 ]
 Width = Annotated[
-    Optional[int], typer.Option("--width", help="Of embeddings and hidden states; default: the vectors', or 300.")
+    Optional[int],
+    typer.Option("--width", help="Of embeddings and hidden states; default: the vectors', or 300."),
 ]
 Layers = Annotated[int, typer.Option("--layers", help="Of the encoder.")]
 Heads = Annotated[int, typer.Option("--heads", help="Of a transformer.")]
 Dropout = Annotated[float, typer.Option("--dropout", help="Of embeddings and of what is decoded.")]
 Embeddings = Annotated[
-    str, typer.Option("--embeddings", help="random, a GloVe file, or a pretrained encoder such as minilm.")
+    str,
+    typer.Option(
+        "--embeddings", help="random, a GloVe file, or a pretrained encoder such as minilm."
+    ),
 ]
 Freeze = Annotated[
-    Optional[bool], typer.Option("--freeze/--tune", help="Embeddings stay as they are; default: where they were read.")
+    Optional[bool],
+    typer.Option(
+        "--freeze/--tune", help="Embeddings stay as they are; default: where they were read."
+    ),
 ]
-Tying = Annotated[float, typer.Option("--tying", help="δ: hidden states are kept near the embeddings.")]
+Tying = Annotated[
+    float, typer.Option("--tying", help="δ: hidden states are kept near the embeddings.")
+]
 Mlm = Annotated[float, typer.Option("--mlm", help="η: hidden states must tell their words.")]
 Rate = Annotated[float, typer.Option("--lr", help="Rate of training.")]
-Patience = Annotated[int, typer.Option("--patience", help="Epochs without a better F1 after which it stops.")]
-Least = Annotated[int, typer.Option("--least", help="How often a word stands in the training texts to have a vector.")]
-Longest = Annotated[Optional[int], typer.Option("--longest", help="Tokens of a text; longer ones are cut.")]
+Patience = Annotated[
+    int, typer.Option("--patience", help="Epochs without a better F1 after which it stops.")
+]
+Least = Annotated[
+    int,
+    typer.Option("--least", help="How often a word stands in the training texts to have a vector."),
+]
+Longest = Annotated[
+    Optional[int], typer.Option("--longest", help="Tokens of a text; longer ones are cut.")
+]
 
 
 def classifier(
@@ -103,7 +125,9 @@ def print_scores(report: Mapping[str, Any]) -> None:
     for part in ("dev", "test"):
         scores = report.get(part)
         if scores:
-            cells = [f"{name.replace('_', ' ')} {format_score(score)}" for name, score in scores.items()]
+            cells = [
+                f"{name.replace('_', ' ')} {format_score(score)}" for name, score in scores.items()
+            ]
             print(f"{part}: {', '.join(cells)}")
 
 

@@ -12,14 +12,26 @@ from raison.cli.inputs import files_of_data
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
-Data = Annotated[str, typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME.")]
-Limit = Annotated[int, typer.Option("--limit", help="Texts to measure on.")]
-Length = Annotated[int, typer.Option("--length", help="Tokens of each text; shorter ones are left out.")]
-Targets = Annotated[int, typer.Option("--targets", help="Places in each text whose token is guessed.")]
-Truths = Annotated[
-    int, typer.Option("--truths", help="Contexts in which a missing token is marginalised out; 0: none.")
+Data = Annotated[
+    str,
+    typer.Option("-d", "--data", help="A text file, a data set (raison ls datasets) or hf:NAME."),
 ]
-Figure = Annotated[Optional[Path], typer.Option("--figure", help="Draw it: a .png, .svg or .pdf file.")]
+Limit = Annotated[int, typer.Option("--limit", help="Texts to measure on.")]
+Length = Annotated[
+    int, typer.Option("--length", help="Tokens of each text; shorter ones are left out.")
+]
+Targets = Annotated[
+    int, typer.Option("--targets", help="Places in each text whose token is guessed.")
+]
+Truths = Annotated[
+    int,
+    typer.Option(
+        "--truths", help="Contexts in which a missing token is marginalised out; 0: none."
+    ),
+]
+Figure = Annotated[
+    Optional[Path], typer.Option("--figure", help="Draw it: a .png, .svg or .pdf file.")
+]
 
 
 def compatibility(
@@ -61,11 +73,19 @@ def compatibility(
         from raison.studies.context_blocks import read_texts
 
         wait(f"opening {model}")
-        loaded: Any = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded: Any = load(
+            model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+        )
         texts = read_texts(loaded, data, split=split, limit=limit, folder=data_dir, length=length)
         wait(f"asking {loaded.name} about parts of contexts")
         found = check_compatibility(
-            loaded, texts, length=length, targets=targets, truths=truths, seed=seed, data=Path(data).name
+            loaded,
+            texts,
+            length=length,
+            targets=targets,
+            truths=truths,
+            seed=seed,
+            data=Path(data).name,
         )
     if json:
         print(found.to_json())

@@ -19,7 +19,11 @@ DEFAULT_DATA = "reviews"  # embedded: the first command works on any machine
 
 Data = Annotated[
     str,
-    typer.Option("-d", "--data", help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME."),
+    typer.Option(
+        "-d",
+        "--data",
+        help="A data set (raison ls datasets), a file (reviews.csv(text=review)) or hf:NAME.",
+    ),
 ]
 MaybeData = Annotated[
     Optional[str],
@@ -47,13 +51,19 @@ Methods = Annotated[
         "attention_rollout, random.",
     ),
 ]
-Gold = Annotated[bool, typer.Option("--gold-target", help="Explain the right label, not the predicted one.")]
+Gold = Annotated[
+    bool, typer.Option("--gold-target", help="Explain the right label, not the predicted one.")
+]
 Files = Annotated[
-    Optional[list[Path]], typer.Option("--out", help="Write the result: .md, .csv, .json or .html; repeat it for more.")
+    Optional[list[Path]],
+    typer.Option("--out", help="Write the result: .md, .csv, .json or .html; repeat it for more."),
 ]
 Made = Annotated[
     Optional[Path],
-    typer.Option("--explanations", help="Measure what was made elsewhere: ERASER JSONL, Inseq JSON, tokens + scores."),
+    typer.Option(
+        "--explanations",
+        help="Measure what was made elsewhere: ERASER JSONL, Inseq JSON, tokens + scores.",
+    ),
 ]
 Export = Annotated[
     Optional[Path],
@@ -90,7 +100,9 @@ def evaluate(
     check_forms(out or [])
     check_limit(limit)
     if method and explanations:
-        raise InputError("--explanations measures what was made elsewhere, so it takes no -M: leave one of them away.")
+        raise InputError(
+            "--explanations measures what was made elsewhere, so it takes no -M: leave one of them away."
+        )
     data = data if data is not None or explanations else DEFAULT_DATA
     inputs: list[str | Path | None] = [
         model,
@@ -105,7 +117,9 @@ def evaluate(
         from raison.studies import evaluate as study
         from raison.studies.method_lists import method_list, metric_list
 
-        chosen = None if explanations else method_list(method or study.DEFAULT_METHODS)  # cheap to refuse now
+        chosen = (
+            None if explanations else method_list(method or study.DEFAULT_METHODS)
+        )  # cheap to refuse now
         measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
@@ -122,7 +136,9 @@ def opened(model: str, device: str | None, allow_pickle: bool, trust_remote_code
         return model
     from raison import load
 
-    return load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    return load(
+        model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
 
 
 def compare(
@@ -181,7 +197,9 @@ def check_forms(files: list[Path]) -> None:
     """Refuse a name whose ending tells no form of a result."""
     for path in files:
         if path.suffix.lower() not in FORMS:
-            raise InputError(f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}.")
+            raise InputError(
+                f"A result is written to a {', '.join(FORMS)} file, not to {path.name!r}."
+            )
 
 
 def check_limit(limit: int | None) -> None:
@@ -201,7 +219,12 @@ def publish(result: Any, json: bool, files: list[Path]) -> None:
     else:
         render_evaluation(result, screen(highlight=False))
     sys.stdout.flush()
-    writers = {".md": markdown, ".csv": spreadsheet, ".json": lambda r: r.to_json() + "\n", ".html": evaluation_page}
+    writers = {
+        ".md": markdown,
+        ".csv": spreadsheet,
+        ".json": lambda r: r.to_json() + "\n",
+        ".html": evaluation_page,
+    }
     for path in files:
         with replacing(path) as half:
             half.write_text(writers[path.suffix.lower()](result), encoding="utf-8")

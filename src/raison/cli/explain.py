@@ -25,7 +25,9 @@ DEFAULT_MODEL = "sentiment"
 
 
 def explain(
-    text: Annotated[Optional[str], typer.Argument(help="The text, or - to read it from standard input.")] = None,
+    text: Annotated[
+        Optional[str], typer.Argument(help="The text, or - to read it from standard input.")
+    ] = None,
     model: options.Model = DEFAULT_MODEL,
     method: options.Methods = None,
     target: options.Target = None,
@@ -60,7 +62,9 @@ def explain(
     if difference and len(names) < 2:
         raise InputError("--difference needs two methods: name them with -M A -M B.")
     if difference and json and figure is None:
-        raise InputError("--difference is a picture of two records, and --json prints records: leave one of them away.")
+        raise InputError(
+            "--difference is a picture of two records, and --json prints records: leave one of them away."
+        )
     if seed < 0:
         raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
     from raison.cli.progress import waiting
@@ -71,9 +75,13 @@ def explain(
         from raison.engine import Request
         from raison.models.load import load
 
-        chosen = [methods.build(name) for name in names]  # misspelt ones are cheaper to refuse before a model is loaded
+        chosen = [
+            methods.build(name) for name in names
+        ]  # misspelt ones are cheaper to refuse before a model is loaded
         wait(f"opening {model}")
-        loaded = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded = load(
+            model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+        )
         request = Request(
             target=number_or_text(target),
             contrast=contrast,
@@ -85,13 +93,19 @@ def explain(
         )
         chosen = chosen or [build_method(None, loaded)]
         explanations, failures = explain_by_methods(loaded, example, chosen, request, wait)
-    publish_explanations(explanations, json=json, html=html, out=out, figure=figure, difference=difference)
+    publish_explanations(
+        explanations, json=json, html=html, out=out, figure=figure, difference=difference
+    )
     if failures:
         raise MethodFailed(" ".join(map(str, failures)))
 
 
 def explain_by_methods(
-    model: Model, example: Example, methods: Sequence[Method], request: Request, wait: Callable[[str], None]
+    model: Model,
+    example: Example,
+    methods: Sequence[Method],
+    request: Request,
+    wait: Callable[[str], None],
 ) -> tuple[list[Explanation], list[MethodFailed]]:
     """Explanations with methods beside each other, and the methods that failed; not all may fail."""
     from raison.engine import run_methods
@@ -101,7 +115,12 @@ def explain_by_methods(
         check_needs(method, model)
     by_method, failures = [], []
     for run in run_methods(
-        model, [example], methods, request, keep_going=True, before_method=lambda method: wait(method.name)
+        model,
+        [example],
+        methods,
+        request,
+        keep_going=True,
+        before_method=lambda method: wait(method.name),
     ):
         if run.failure is None:
             by_method.append(run.explanations)

@@ -17,14 +17,24 @@ from raison.core.outputs import check_outputs
 TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
 
 Data = Annotated[
-    Path, typer.Option("--data", help="Texts: one in each line, or .jsonl with the field text in each line.")
+    Path,
+    typer.Option(
+        "--data", help="Texts: one in each line, or .jsonl with the field text in each line."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Write the table here, for idf(table=…).")]
-Words = Annotated[Optional[int], typer.Option("--words", help="Keep only so many words, those of most texts.")]
-Corpus = Annotated[Optional[str], typer.Option("--corpus", help="What to call the texts; default: the file's name.")]
+Words = Annotated[
+    Optional[int], typer.Option("--words", help="Keep only so many words, those of most texts.")
+]
+Corpus = Annotated[
+    Optional[str],
+    typer.Option("--corpus", help="What to call the texts; default: the file's name."),
+]
 
 
-def idf(data: Data, out: Out, words: Words = None, corpus: Corpus = None, force: options.Force = False) -> None:
+def idf(
+    data: Data, out: Out, words: Words = None, corpus: Corpus = None, force: options.Force = False
+) -> None:
     """Count in how many texts each word occurs: the table of the control idf."""
     check_outputs([out], force=force, inputs=[data])
     if words is not None and words < 1:
@@ -44,8 +54,14 @@ def texts_of(path: Path) -> list[str]:
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name a file in it.")
     if path.suffix.lower() in TABLES:  # its header and labels would be counted as words
-        raise InputError(f"{path.name!r} is no list of texts: write one in each line of a .txt, or use .jsonl.")
-    lines = [(number, line) for number, line in enumerate(read_file(path, limits.FILE).split("\n"), 1) if line.strip()]
+        raise InputError(
+            f"{path.name!r} is no list of texts: write one in each line of a .txt, or use .jsonl."
+        )
+    lines = [
+        (number, line)
+        for number, line in enumerate(read_file(path, limits.FILE).split("\n"), 1)
+        if line.strip()
+    ]
     if not lines:
         raise InputError(f"{str(path)!r} is empty: give at least one text.")
     if path.suffix != ".jsonl":
@@ -57,9 +73,13 @@ def texts_of(path: Path) -> list[str]:
         try:
             found = limits.from_json(line)
         except json.JSONDecodeError:
-            raise InputError(f"Line {number} of {str(path)!r} is not JSON: write one object in each line.") from None
+            raise InputError(
+                f"Line {number} of {str(path)!r} is not JSON: write one object in each line."
+            ) from None
         text = found.get("text") if isinstance(found, dict) else None
         if not isinstance(text, str):
-            raise InputError(f"Line {number} of {str(path)!r} has no text: give each object a field 'text'.")
+            raise InputError(
+                f"Line {number} of {str(path)!r} has no text: give each object a field 'text'."
+            )
         texts.append(text)
     return texts

@@ -11,7 +11,9 @@ from raison.cli import options
 
 
 def ls(
-    what: Annotated[str, typer.Argument(help="methods, searches, rules, models, metrics or datasets.")] = "methods",
+    what: Annotated[
+        str, typer.Argument(help="methods, searches, rules, models, metrics or datasets.")
+    ] = "methods",
     json: options.OneJson = False,
 ) -> None:
     """List what can be named: methods, searches, rules, models, metrics or data sets."""
@@ -48,5 +50,7 @@ def describe(what: str, name: str) -> dict[str, Any]:
 
     entry = LISTED[what][name]
     about = (entry.__doc__ or "").strip().splitlines()[0] if entry.__doc__ else ""
-    needs = ", ".join(sorted(LISTED[what].build(name).needs)) if what in ("methods", "searches") else ""
+    needs = (
+        ", ".join(sorted(LISTED[what].build(name).needs)) if what in ("methods", "searches") else ""
+    )
     return {"name": name, "about": f"{about} (needs {needs})" if needs else about}

@@ -24,7 +24,14 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda step: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     from raison.core import progress
 
@@ -65,7 +72,9 @@ def quiet() -> None:
     # threads that spin while they wait make a small model many times slower on a busy machine
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("always", category=DataWarning)  # what is said about the user's own data
+    warnings.filterwarnings(
+        "always", category=DataWarning
+    )  # what is said about the user's own data
     warnings.showwarning = show_note
 
 

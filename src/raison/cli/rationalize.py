@@ -35,7 +35,9 @@ class Question:
 
 
 def rationalize(
-    text: Annotated[Optional[str], typer.Argument(help="The text, or - to read it from standard input.")] = None,
+    text: Annotated[
+        Optional[str], typer.Argument(help="The text, or - to read it from standard input.")
+    ] = None,
     model: options.Model = DEFAULT_MODEL,
     search: options.Search = None,
     sufficient: options.Sufficient = None,
@@ -74,10 +76,14 @@ def rationalize(
     if passages and question is None:
         raise InputError("--context needs a --question.")
     if grounded and (target or contrast or pair or truncate):
-        raise InputError("--target, --contrast, --pair and --truncate are for texts: name an answer with --answer.")
+        raise InputError(
+            "--target, --contrast, --pair and --truncate are for texts: name an answer with --answer."
+        )
     check_figure_ending(figure)
     if answer is not None and not grounded:
-        raise InputError("--answer belongs to --question and --context; name other targets with --target.")
+        raise InputError(
+            "--answer belongs to --question and --context; name other targets with --target."
+        )
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
@@ -87,7 +93,9 @@ def rationalize(
         from raison.models.load import load
 
         # misspelt names are cheaper to refuse before a model is loaded
-        chosen = build_search(search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient)
+        chosen = build_search(
+            search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient
+        )
         request = Request(
             target=number_or_text(target),
             contrast=contrast,
@@ -97,7 +105,9 @@ def rationalize(
             generate=generate,
         )
         wait(f"opening {model}")
-        loaded = load(model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        loaded = load(
+            model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+        )
         check_needs(chosen, loaded)
         wait(f"searching ({chosen.name})")
         if example is None:
@@ -112,7 +122,9 @@ def rationalize(
         raise typer.Exit(130)
 
 
-def ground_answer(model: Model, asked: Question, search: Search, request: Request) -> tuple[list[Explanation], bool]:
+def ground_answer(
+    model: Model, asked: Question, search: Search, request: Request
+) -> tuple[list[Explanation], bool]:
     """What an answer rests on, and whether the search was interrupted."""
     from raison.api import ground
     from raison.rationales.search import Interrupted
@@ -133,7 +145,9 @@ def ground_answer(model: Model, asked: Question, search: Search, request: Reques
     return [grounding], False
 
 
-def search_example(model: Model, example: Example, search: Search, request: Request) -> tuple[list[Explanation], bool]:
+def search_example(
+    model: Model, example: Example, search: Search, request: Request
+) -> tuple[list[Explanation], bool]:
     """Rationales of a text, and whether the search was interrupted."""
     from raison.api import explain_until_interrupted
     from raison.rationales.search import Interrupted

@@ -14,35 +14,65 @@ from raison.cli.train import command_line, heard
 
 Sparsity = Annotated[
     Optional[list[float]],
-    typer.Option("--sparsity", help="Share of the tokens that is kept; of pairs, give it twice.  [default: 0.2]"),
+    typer.Option(
+        "--sparsity",
+        help="Share of the tokens that is kept; of pairs, give it twice.  [default: 0.2]",
+    ),
 ]
 Variant = Annotated[
     str,
     typer.Option(
-        "--variant", help="plmr, whole, no_pruning, no_full_text, literal, all_layers, rnp, a2r, rnp_gru, a2r_gru."
+        "--variant",
+        help="plmr, whole, no_pruning, no_full_text, literal, all_layers, rnp, a2r, rnp_gru, a2r_gru.",
     ),
 ]
 Blocks = Annotated[
     Optional[int],
-    typer.Option("--blocks", help="Blocks that select; default: chosen by how alike token states are; 0: all."),
+    typer.Option(
+        "--blocks",
+        help="Blocks that select; default: chosen by how alike token states are; 0: all.",
+    ),
 ]
-Pruning = Annotated[Optional[int], typer.Option("--pruning", help="The last so many of them drop tokens.")]
+Pruning = Annotated[
+    Optional[int], typer.Option("--pruning", help="The last so many of them drop tokens.")
+]
 Predictor = Annotated[
-    Optional[str], typer.Option("--predictor", help="What reads the rationale: rest (of the blocks), whole, apart.")
+    Optional[str],
+    typer.Option(
+        "--predictor", help="What reads the rationale: rest (of the blocks), whole, apart."
+    ),
 ]
 Hide = Annotated[Optional[str], typer.Option("--hide", help="How: attention, or zero.")]
-FullText = Annotated[Optional[str], typer.Option("--full-text", help="Also trained: mid_cls, predictor or none.")]
-Read = Annotated[Optional[str], typer.Option("--read", help="What is classified: mean state, or the first token's.")]
+FullText = Annotated[
+    Optional[str], typer.Option("--full-text", help="Also trained: mid_cls, predictor or none.")
+]
+Read = Annotated[
+    Optional[str],
+    typer.Option("--read", help="What is classified: mean state, or the first token's."),
+]
 SparsityWeight = Annotated[float, typer.Option("--sparsity-weight", help="λ_s.")]
 Coherence = Annotated[float, typer.Option("--coherence", help="λ_c: neighbours are treated alike.")]
-Human = Annotated[float, typer.Option("--human", help="Weight of human rationales, where the data has some.")]
-Lora = Annotated[int, typer.Option("--lora", help="Train an adapter of this rank; 0: all weights of the blocks.")]
-Rate = Annotated[Optional[float], typer.Option("--lr", help="Of the blocks; default: 2e-4 with --lora, else 5e-5.")]
+Human = Annotated[
+    float, typer.Option("--human", help="Weight of human rationales, where the data has some.")
+]
+Lora = Annotated[
+    int, typer.Option("--lora", help="Train an adapter of this rank; 0: all weights of the blocks.")
+]
+Rate = Annotated[
+    Optional[float],
+    typer.Option("--lr", help="Of the blocks; default: 2e-4 with --lora, else 5e-5."),
+]
 HeadRate = Annotated[float, typer.Option("--head-lr", help="Of the heads.")]
-Patience = Annotated[int, typer.Option("--patience", help="Epochs without a better accuracy after which it stops.")]
-Warm = Annotated[float, typer.Option("--warm", help="Epochs in which the predictor reads random parts.")]
+Patience = Annotated[
+    int, typer.Option("--patience", help="Epochs without a better accuracy after which it stops.")
+]
+Warm = Annotated[
+    float, typer.Option("--warm", help="Epochs in which the predictor reads random parts.")
+]
 Longest = Annotated[int, typer.Option("--longest", help="Tokens of a text; longer ones are cut.")]
-Regression = Annotated[bool, typer.Option("--regression", help="Labels are numbers to be told, not classes.")]
+Regression = Annotated[
+    bool, typer.Option("--regression", help="Labels are numbers to be told, not classes.")
+]
 
 
 def rationalizer(

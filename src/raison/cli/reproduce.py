@@ -14,22 +14,29 @@ from raison.core.errors import InputError
 from raison.core.outputs import check_folder, check_outputs, replacing
 
 Models = Annotated[
-    Optional[list[str]], typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more.")
+    Optional[list[str]],
+    typer.Option("--model", help="A model that a recipe made: name=FOLDER; repeat it for more."),
 ]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="At most so many texts in each run.")]
 Page = Annotated[
     Optional[Path],
-    typer.Option("--page", help="Put the section into this Markdown page, and its pictures into figures/ beside it."),
+    typer.Option(
+        "--page",
+        help="Put the section into this Markdown page, and its pictures into figures/ beside it.",
+    ),
 ]
 Keep = Annotated[
     Optional[Path],
-    typer.Option("--keep", help="Folder for the parts that are done; the same command goes on from there."),
+    typer.Option(
+        "--keep", help="Folder for the parts that are done; the same command goes on from there."
+    ),
 ]
 
 
 def reproduce(
     name: Annotated[
-        Optional[str], typer.Argument(help="A suite, such as P4-table1; without one they are listed.")
+        Optional[str],
+        typer.Argument(help="A suite, such as P4-table1; without one they are listed."),
     ] = None,
     model: Models = None,
     limit: Limit = None,
@@ -73,7 +80,9 @@ def reproduce(
             half.write_text(text, encoding="utf-8")
 
 
-def check_places(name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]) -> None:
+def check_places(
+    name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]
+) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
     from raison.studies.reproduce.page import read_page
@@ -102,7 +111,9 @@ def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
         if all(each.evaluation.has_key(key) for key in suite.figures):
             pictures.append((f"{suite.name}.{each.run.name}", each.run.name, each.evaluation))
     if suite.together:
-        pictures = [(suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))]
+        pictures = [
+            (suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))
+        ]
     (page.parent / "figures").mkdir(exist_ok=True)
     found = {}
     for name, run, evaluation in pictures:
@@ -116,5 +127,7 @@ def curves_of_all(outcomes: Any) -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for outcome in outcomes:
         for key, curves in outcome.evaluation.curves.items():
-            found.setdefault(key, {}).update({f"{outcome.run.name}: {title}": each for title, each in curves.items()})
+            found.setdefault(key, {}).update(
+                {f"{outcome.run.name}: {title}": each for title, each in curves.items()}
+            )
     return found

@@ -12,16 +12,26 @@ import typer
 from raison.cli import options
 from raison.core.errors import InputError
 
-Spec = Annotated[Optional[Path], typer.Argument(help="A TOML file with model, data, methods, …; or use the flags.")]
+Spec = Annotated[
+    Optional[Path],
+    typer.Argument(help="A TOML file with model, data, methods, …; or use the flags."),
+]
 Out = Annotated[str, typer.Option("--out", help="Folder (or URL) of the run.")]
-Model = Annotated[Optional[str], typer.Option("-m", "--model", help="Name (raison ls models), folder or hub name.")]
+Model = Annotated[
+    Optional[str],
+    typer.Option("-m", "--model", help="Name (raison ls models), folder or hub name."),
+]
 Data = Annotated[Optional[str], typer.Option("-d", "--data", help="A data set or a file(text=…).")]
-Methods = Annotated[Optional[list[str]], typer.Option("-M", "--method", help="A method or search; repeat it.")]
+Methods = Annotated[
+    Optional[list[str]], typer.Option("-M", "--method", help="A method or search; repeat it.")
+]
 Metrics = Annotated[Optional[list[str]], typer.Option("--metric", help="A metric; repeat it.")]
 Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set.")]
 Limit = Annotated[Optional[int], typer.Option("--limit", help="Only the first so many texts.")]
 Target = Annotated[Optional[str], typer.Option("--target", help="predicted, gold, given or all.")]
-Units = Annotated[Optional[str], typer.Option("--units", help="token, word, sentence, passage or slot.")]
+Units = Annotated[
+    Optional[str], typer.Option("--units", help="token, word, sentence, passage or slot.")
+]
 Removal = Annotated[Optional[str], typer.Option("--removal", help="What absence means.")]
 Seed = Annotated[Optional[int], typer.Option("--seed", help="Seed of everything random.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")]
@@ -29,12 +39,18 @@ Retry = Annotated[bool, typer.Option("--retry", help="With --resume: try again w
 Workers = Annotated[int, typer.Option("--workers", help="Processes; with Ray, actors.")]
 Threads = Annotated[int, typer.Option("--threads", help="Of each worker.")]
 Timeout = Annotated[
-    Optional[float], typer.Option("--timeout", help="Seconds for a text; what takes longer is given up.")
+    Optional[float],
+    typer.Option("--timeout", help="Seconds for a text; what takes longer is given up."),
 ]
-Memory = Annotated[Optional[int], typer.Option("--memory", help="Megabytes beyond the model, of each worker.")]
+Memory = Annotated[
+    Optional[int], typer.Option("--memory", help="Megabytes beyond the model, of each worker.")
+]
 Ray = Annotated[Optional[str], typer.Option("--ray", help="Address of a Ray cluster, or local.")]
 Gpus = Annotated[float, typer.Option("--gpus", help="Share of a GPU for each Ray worker.")]
-Shard = Annotated[Optional[int], typer.Option("--shard-tokens", help="Tokens of a shard, which is done whole or not.")]
+Shard = Annotated[
+    Optional[int],
+    typer.Option("--shard-tokens", help="Tokens of a shard, which is done whole or not."),
+]
 Where = Annotated[str, typer.Argument(help="Folder (or URL) of a run.")]
 Sql = Annotated[str, typer.Argument(help="select … from explanations …")]
 
@@ -94,7 +110,9 @@ def run(
         from raison.runs.storage import place_of
         from raison.runs.store import spec_of
 
-        if wanted is None and given:  # with --resume: the spec of the run, with what is given otherwise
+        if (
+            wanted is None and given
+        ):  # with --resume: the spec of the run, with what is given otherwise
             known = "spec.json" in place_of(out)
             wanted = with_changes(spec_of(place_of(out)), given) if known else spec_of_flags(given)
         wait(f"running {out}")
@@ -102,19 +120,28 @@ def run(
     for notice in ended.notices:
         print(f"raison: {notice}.", file=sys.stderr)
     failed = f", {ended.failed} failed" if ended.failed else ""
-    print(f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr)
+    print(
+        f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr
+    )
     if ended.failed and ended.failed == ended.texts_done * len(spec_of(place_of(out)).methods):
-        raise InputError("Every text failed: `raison store query` tells why (select id, failed from explanations).")
+        raise InputError(
+            "Every text failed: `raison store query` tells why (select id, failed from explanations)."
+        )
 
 
 def spec_of_flags(given: dict[str, Any]) -> Any:
     """The spec of a run without a file."""
     from raison.runs.spec import RunSpec
 
-    flags = {"model": "-m MODEL (raison ls models, a folder or a hub name)", "data": "-d DATA (raison ls datasets)"}
+    flags = {
+        "model": "-m MODEL (raison ls models, a folder or a hub name)",
+        "data": "-d DATA (raison ls datasets)",
+    }
     missing = [flag for name, flag in flags.items() if name not in given]
     if missing:
-        raise InputError(f"A run needs a model and data: add {' and '.join(missing)}, or name a TOML file with them.")
+        raise InputError(
+            f"A run needs a model and data: add {' and '.join(missing)}, or name a TOML file with them."
+        )
     return RunSpec.of(given, "The command")
 
 
@@ -139,7 +166,9 @@ def status(where: Where, json: options.OneJson = False) -> None:
 def report(
     where: Where,
     json: options.OneJson = False,
-    out: Annotated[Optional[list[Path]], typer.Option("--out", help="Write it: .md, .csv, .json or .html.")] = None,
+    out: Annotated[
+        Optional[list[Path]], typer.Option("--out", help="Write it: .md, .csv, .json or .html.")
+    ] = None,
     force: options.Force = False,
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
@@ -251,14 +280,20 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     for name in names:
         table.add_column(Text(clean(name)))  # no markup: texts may hold [brackets]
     for row in rows:
-        table.add_row(*(Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value))) for value in row))
+        table.add_row(
+            *(
+                Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value)))
+                for value in row
+            )
+        )
     screen(highlight=False).print(table)
 
 
 def apart(names: list[str]) -> list[str]:
     """Columns of one name told apart: a, a_2."""
     return [
-        name if not names[:k].count(name) else f"{name}_{names[:k].count(name) + 1}" for k, name in enumerate(names)
+        name if not names[:k].count(name) else f"{name}_{names[:k].count(name) + 1}"
+        for k, name in enumerate(names)
     ]
 
 

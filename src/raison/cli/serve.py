@@ -20,14 +20,17 @@ def serve(
     model: Annotated[
         Optional[list[str]],
         typer.Option(
-            "--model", "-m", help="A model that may be asked; repeat it for several. Default: sentiment and smollm2."
+            "--model",
+            "-m",
+            help="A model that may be asked; repeat it for several. Default: sentiment and smollm2.",
         ),
     ] = None,
     device: options.Device = None,
     allow_pickle: options.AllowPickle = False,
     trust_remote_code: options.RemoteCode = False,
     run: Annotated[
-        Optional[list[Path]], typer.Option("--run", help="A folder of `raison run` to look at; repeat it for several.")
+        Optional[list[Path]],
+        typer.Option("--run", help="A folder of `raison run` to look at; repeat it for several."),
     ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen at; any other than 127.0.0.1 needs a token.")
@@ -35,10 +38,15 @@ def serve(
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8765,
     token: Annotated[
         Optional[str],
-        typer.Option(envvar="RAISON_TOKEN", help="A secret that a client must know; `auto` makes one up."),
+        typer.Option(
+            envvar="RAISON_TOKEN", help="A secret that a client must know; `auto` makes one up."
+        ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="Requests of one client that are answered at once; another gets one more.")
+        int,
+        typer.Option(
+            help="Requests of one client that are answered at once; another gets one more."
+        ),
     ] = 2,
     waiting: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 16,
     seconds: Annotated[float, typer.Option(help="The longest that one request may take.")] = 300.0,
@@ -59,9 +67,13 @@ def serve(
     from raison.web.settings import Settings
 
     if host not in ("127.0.0.1", "localhost", "::1") and token is None:
-        raise InputError(f"At {host} others can reach the page: give it a secret with --token auto.")
+        raise InputError(
+            f"At {host} others can reach the page: give it a secret with --token auto."
+        )
     secret = secrets.token_urlsafe(18) if token == "auto" else token
-    settings = Settings(host, port, secret, characters=characters, seconds=seconds, workers=workers, waiting=waiting)
+    settings = Settings(
+        host, port, secret, characters=characters, seconds=seconds, workers=workers, waiting=waiting
+    )
     listening = bound(host, port)
     quiet()
     runs = RunFolders(named(run or []))
@@ -71,10 +83,14 @@ def serve(
             step(f"loading {each}")
             if not sys.stderr.isatty():  # no bar there, and it takes a while
                 typer.echo(f"loading {each} …", err=True)
-            opened = load(each, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+            opened = load(
+                each, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+            )
             models[opened.name] = opened
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/"
-    typer.echo(f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True)
+    typer.echo(
+        f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True
+    )
     config = uvicorn.Config(
         application(models, settings, runs), http=http_protocol(settings.patience, settings.connections), ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
@@ -93,7 +109,9 @@ def bound(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError, TypeError, UnicodeError) as error:
         found.close()
         place = f"{host[:80]}:{port}"
-        raise InputError(f"Nothing can listen at {place} ({error}): choose another --port or --host.") from None
+        raise InputError(
+            f"Nothing can listen at {place} ({error}): choose another --port or --host."
+        ) from None
     found.listen(128)
     return found
 

@@ -18,12 +18,18 @@ Out = Optional[Path]
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A file that raison wrote: explanations, an evaluation, heads.")],
+    file: Annotated[
+        Path, typer.Argument(help="A file that raison wrote: explanations, an evaluation, heads.")
+    ],
     svg: Annotated[Out, typer.Option("--svg", help="Draw it as SVG.")] = None,
     png: Annotated[Out, typer.Option("--png", help="Draw it as PNG.")] = None,
     pdf: Annotated[Out, typer.Option("--pdf", help="Draw it as PDF.")] = None,
-    tex: Annotated[Out, typer.Option("--tex", help="Write it as LaTeX: coloured text, or a table.")] = None,
-    html: Annotated[Out, typer.Option("--html", help="Write it as one page that opens from disk.")] = None,
+    tex: Annotated[
+        Out, typer.Option("--tex", help="Write it as LaTeX: coloured text, or a table.")
+    ] = None,
+    html: Annotated[
+        Out, typer.Option("--html", help="Write it as one page that opens from disk.")
+    ] = None,
     force: options.Force = False,
 ) -> None:
     """Show a saved result: on the screen, or as a figure for a paper."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["example_of", "number_or_text", "read_file"]
 
 
-def example_of(text: str | None, pair: str | None, question: str | None, context: Path | None) -> Example:
+def example_of(
+    text: str | None, pair: str | None, question: str | None, context: Path | None
+) -> Example:
     """The example of the given options; the text itself may come from standard input."""
     from raison.core.records import Example
 
@@ -36,7 +38,9 @@ def example_of(text: str | None, pair: str | None, question: str | None, context
 def read_input() -> str:
     """Standard input as UTF-8, whatever the locale says."""
     if sys.stdin is None:
-        raise InputError("Standard input is closed: pipe a text into it, or give the text as an argument.")
+        raise InputError(
+            "Standard input is closed: pipe a text into it, or give the text as an argument."
+        )
     try:
         return limits.read_at_most(sys.stdin.buffer, limits.TEXT, "Standard input").decode("utf-8")
     except UnicodeDecodeError:
@@ -47,7 +51,9 @@ def read_file(path: Path, most: int = limits.TEXT) -> str:
     """The text of a file in UTF-8, unless it is too large."""
     try:
         with path.open("rb") as file:
-            return limits.read_at_most(file, most, repr(str(path))).decode("utf-8-sig")  # a byte order mark is no text
+            return limits.read_at_most(file, most, repr(str(path))).decode(
+                "utf-8-sig"
+            )  # a byte order mark is no text
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:

@@ -18,28 +18,49 @@ DEFAULT_MODEL = "smollm2"
 Data = Annotated[
     str,
     typer.Option(
-        "-d", "--data", help="A text file or data set, or one+another; of an encoder-decoder: pairs, or sources."
+        "-d",
+        "--data",
+        help="A text file or data set, or one+another; of an encoder-decoder: pairs, or sources.",
     ),
 ]
 Keep = Annotated[
     str,
-    typer.Option("--keep", help="uniform_length, inverse_length, bernoulli(p=0.5), or none: the control."),
+    typer.Option(
+        "--keep", help="uniform_length, inverse_length, bernoulli(p=0.5), or none: the control."
+    ),
 ]
 Mix = Annotated[float, typer.Option("--mix", help="Share of the batches that have word dropout.")]
-Coins = Annotated[str, typer.Option("--coins", help="Of an encoder-decoder: apart (a coin for each side) or one.")]
-Lora = Annotated[Optional[int], typer.Option("--lora", help="Train an adapter of this rank; default: all weights.")]
-Rate = Annotated[Optional[float], typer.Option("--lr", help="Peak rate; default: 5e-4 with --lora, else 5e-5.")]
+Coins = Annotated[
+    str, typer.Option("--coins", help="Of an encoder-decoder: apart (a coin for each side) or one.")
+]
+Lora = Annotated[
+    Optional[int],
+    typer.Option("--lora", help="Train an adapter of this rank; default: all weights."),
+]
+Rate = Annotated[
+    Optional[float], typer.Option("--lr", help="Peak rate; default: 5e-4 with --lora, else 5e-5.")
+]
 Steps = Annotated[int, typer.Option("--steps", help="Updates of the weights.")]
 Length = Annotated[int, typer.Option("--length", help="Tokens of a block of text.")]
 Rows = Annotated[int, typer.Option("--batch", help="Blocks (or pairs) in a batch.")]
 Accumulate = Annotated[int, typer.Option("--accumulate", help="Batches in a step.")]
-Schedule = Annotated[str, typer.Option("--schedule", help="linear (down to 0 at the end) or constant.")]
-OwnTargets = Annotated[bool, typer.Option("--own-targets", help="Of an encoder-decoder: learn what it writes itself.")]
-Split = Annotated[Optional[str], typer.Option("--split", help="Part of the data set; default: its train or dev part.")]
-Tokens = Annotated[Optional[int], typer.Option("--tokens", help="Only the first so many tokens of each data set.")]
+Schedule = Annotated[
+    str, typer.Option("--schedule", help="linear (down to 0 at the end) or constant.")
+]
+OwnTargets = Annotated[
+    bool, typer.Option("--own-targets", help="Of an encoder-decoder: learn what it writes itself.")
+]
+Split = Annotated[
+    Optional[str],
+    typer.Option("--split", help="Part of the data set; default: its train or dev part."),
+]
+Tokens = Annotated[
+    Optional[int], typer.Option("--tokens", help="Only the first so many tokens of each data set.")
+]
 Held = Annotated[float, typer.Option("--held", help="Share of the data that is held out.")]
 Every = Annotated[
-    Optional[int], typer.Option("--every", help="Steps between two looks at it; default: a quarter of all.")
+    Optional[int],
+    typer.Option("--every", help="Steps between two looks at it; default: a quarter of all."),
 ]
 
 
@@ -85,7 +106,14 @@ def compatibility(
         wait(f"opening {model}")
         opened = load(model, device=device)
         wait(f"training {opened.name}")
-        chosen = {**settings, "split": split, "limit": limit, "tokens": tokens, "every": every, "half": half}
+        chosen = {
+            **settings,
+            "split": split,
+            "limit": limit,
+            "tokens": tokens,
+            "every": every,
+            "half": half,
+        }
         with heard():
             report = training.train_compatibility(
                 opened, data, out=out, data_dir=data_dir, split=split, limit=limit, tokens=tokens, every=every,
@@ -120,7 +148,9 @@ def command_line(verb: Callable[..., None], subject: list[str], chosen: dict[str
         if value == usual[name]:
             continue
         option = hints[name].__metadata__[0]  # typer takes the first name for a default at first
-        spelled = next(word for word in (option.default, *option.param_decls) if str(word).startswith("--"))
+        spelled = next(
+            word for word in (option.default, *option.param_decls) if str(word).startswith("--")
+        )
         yes, _, no = spelled.partition("/")  # of a choice both are named: --freeze/--tune
         if isinstance(value, bool):
             words.append(yes if value else no)

@@ -24,7 +24,9 @@ class Artifact(Record):
     kind: str  # heads | idf
     data: JsonObject
     model: str = ""  # name of the model it belongs to; empty: any
-    about: JsonObject = field(default_factory=dict, metadata={"apart": True})  # corpus, counts, versions
+    about: JsonObject = field(
+        default_factory=dict, metadata={"apart": True}
+    )  # corpus, counts, versions
 
     def validate(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.model, str):
@@ -45,9 +47,16 @@ class Artifact(Record):
             with Path(path).open("rb") as file:
                 text = limits.read_at_most(file, limits.FILE, repr(str(path))).decode("utf-8")
         except FileNotFoundError:
-            raise InputError(f"There is no file {str(path)!r}: make it with `raison {kind}`.") from None
-        except (OSError, ValueError) as error:  # UnicodeDecodeError, or a name that no file can have
-            raise InputError(f"{str(path)!r} can't be read ({error}): make it anew with `raison {kind}`.") from None
+            raise InputError(
+                f"There is no file {str(path)!r}: make it with `raison {kind}`."
+            ) from None
+        except (
+            OSError,
+            ValueError,
+        ) as error:  # UnicodeDecodeError, or a name that no file can have
+            raise InputError(
+                f"{str(path)!r} can't be read ({error}): make it anew with `raison {kind}`."
+            ) from None
         try:
             found = cls.from_json(text)
         except (InputError, RecursionError) as error:
@@ -55,5 +64,7 @@ class Artifact(Record):
                 f"{str(path)!r} is no file of `raison {kind}` ({str(error).partition(':')[0]}): make it anew."
             ) from None
         if found.kind != kind:
-            raise InputError(f"{str(path)!r} holds {found.kind!r}, not {kind!r}: name a file made by `raison {kind}`.")
+            raise InputError(
+                f"{str(path)!r} holds {found.kind!r}, not {kind!r}: name a file made by `raison {kind}`."
+            )
         return found

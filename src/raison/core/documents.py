@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from raison.core.json_record import JsonObject
 from raison.core.records import Example, Units
 
-__all__ = ["CLASSES", "Document", "documents_of", "named_documents", "noted", "tokens_of", "units_of_tokens"]
+__all__ = [
+    "CLASSES",
+    "Document",
+    "documents_of",
+    "named_documents",
+    "noted",
+    "tokens_of",
+    "units_of_tokens",
+]
 
 # what the meta of an example says
 NOTE = "eraser_documents"  # name -> [text, first character, end]
@@ -36,7 +44,9 @@ class Document:
 
 def noted(documents: Sequence[Document]) -> JsonObject:
     """What the meta of an example says about its documents."""
-    places = {document.name: [document.segment, document.start, document.end] for document in documents}
+    places = {
+        document.name: [document.segment, document.start, document.end] for document in documents
+    }
     return {NOTE: places}
 
 
@@ -82,7 +92,9 @@ def tokens_of(text: str, document: Document | None = None) -> list[tuple[int, in
     return spans
 
 
-def units_of_tokens(document: Document, places: Sequence[tuple[int, int]], units: Units) -> list[list[int]]:
+def units_of_tokens(
+    document: Document, places: Sequence[tuple[int, int]], units: Units
+) -> list[list[int]]:
     """For each token of a document the units that share a character with it."""
     candidates = []
     for unit, (segment, unit_start, unit_end) in enumerate(units.spans):

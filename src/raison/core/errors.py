@@ -66,10 +66,16 @@ class MissingExtra(RaisonError):
     """An optional dependency that is not installed; the message names the extra."""
 
     def __init__(self, package: str, extra: str, purpose: str):
-        super().__init__(f"{purpose} needs the package {package!r}: install it with  pip install 'raison[{extra}]'.")
+        super().__init__(
+            f"{purpose} needs the package {package!r}: install it with  pip install 'raison[{extra}]'."
+        )
 
 
-MEMORY_ERRORS = ("can't allocate memory", "out of memory", "could not create a primitive")  # the last is oneDNN's
+MEMORY_ERRORS = (
+    "can't allocate memory",
+    "out of memory",
+    "could not create a primitive",
+)  # the last is oneDNN's
 
 
 def out_of_memory(error: BaseException) -> bool:

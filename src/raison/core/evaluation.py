@@ -9,7 +9,15 @@ from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
 from raison.core.json_record import JsonObject, Record, plain, records
 
-__all__ = ["Cell", "Column", "EvaluatedText", "Evaluation", "MethodAxis", "curve_title", "target_probability"]
+__all__ = [
+    "Cell",
+    "Column",
+    "EvaluatedText",
+    "Evaluation",
+    "MethodAxis",
+    "curve_title",
+    "target_probability",
+]
 
 Curves = dict[str, dict[str, list[float]]]  # key -> method -> values
 Costs = dict[str, dict[str, float]]  # method, or "metrics" -> what was spent -> how much
@@ -73,8 +81,12 @@ class Evaluation(Record):
     cells: tuple[Cell, ...] = records("Cell")  # method by method, column by column
     texts: tuple[EvaluatedText, ...] = records("EvaluatedText")
     curves: Curves = field(default_factory=dict)  # means over the texts
-    settings: JsonObject = field(default_factory=dict)  # split, limit, removal, units, target, seed, level
-    notes: tuple[str, ...] = ()  # what a reader must know: broken records, texts that were cut or left out
+    settings: JsonObject = field(
+        default_factory=dict
+    )  # split, limit, removal, units, target, seed, level
+    notes: tuple[
+        str, ...
+    ] = ()  # what a reader must know: broken records, texts that were cut or left out
     costs: Costs = field(default_factory=dict, metadata={"apart": True})
 
     def validate(self) -> None:
@@ -108,7 +120,9 @@ class MethodAxis:
 
     label: str  # what the positions are
     positions: dict[str, float]  # of methods; those without one are drawn as levels
-    even: bool = False  # each as far from the next, whatever its position, which is written below it
+    even: bool = (
+        False  # each as far from the next, whatever its position, which is written below it
+    )
     slanted: bool = False  # positions are written aslant
 
 

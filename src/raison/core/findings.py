@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from raison.core.errors import InputError
 from raison.core.json_record import Record, records
 
-__all__ = ["STATUSES", "Certificate", "Grounding", "PassageFinding", "PredictionSummary", "SearchStep"]
+__all__ = [
+    "STATUSES",
+    "Certificate",
+    "Grounding",
+    "PassageFinding",
+    "PredictionSummary",
+    "SearchStep",
+]
 
 STATUSES = ("complete", "budget", "interrupted", "impossible")
 
@@ -18,8 +25,12 @@ class PredictionSummary(Record):
 
     text: str  # the predicted outcome
     is_target: bool  # the target is this outcome
-    probability: float | None = None  # of the predicted outcome; None where the model gives a plain value
-    value: float | None = None  # what a regression or a function gives; None where there is a probability
+    probability: float | None = (
+        None  # of the predicted outcome; None where the model gives a plain value
+    )
+    value: float | None = (
+        None  # what a regression or a function gives; None where there is a probability
+    )
     target_probability: float | None = None
     top: tuple[tuple[str, float], ...] = ()  # the best outcomes with their probabilities or values
 
@@ -40,7 +51,9 @@ class Certificate(Record):
     lower_bound: int = 0  # no sufficient set has fewer units
     kept_tokens: int | None = None  # of the context, what cannot be removed included
     context_tokens: int | None = None
-    is_prediction: bool | None = None  # the target is what the model predicts from the whole context
+    is_prediction: bool | None = (
+        None  # the target is what the model predicts from the whole context
+    )
     status: str = "complete"  # complete | budget | interrupted | impossible
     value: float | None = None  # of the target, given the rationale alone
     full_value: float | None = None  # given the whole context
@@ -52,7 +65,9 @@ class Certificate(Record):
 
     def validate(self) -> None:
         if self.status not in STATUSES:
-            raise InputError(f"The status of a certificate is one of {', '.join(STATUSES)}, not {self.status!r}.")
+            raise InputError(
+                f"The status of a certificate is one of {', '.join(STATUSES)}, not {self.status!r}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,4 +110,6 @@ class Grounding(Record):
     needs_context: bool
     statement: str  # the finding in a sentence
     passages: tuple[PassageFinding, ...] = records("PassageFinding", default=())
-    necessary_units: tuple[int, ...] = field(default=())  # without each of them alone the answer changes
+    necessary_units: tuple[int, ...] = field(
+        default=()
+    )  # without each of them alone the answer changes

@@ -23,7 +23,9 @@ def filled(record: type[S], given: Mapping[str, object], where: str) -> S:
     known = [item.name for item in settings]
     for name in given:
         if name not in known:
-            raise InputError(f"{where} has no setting {name!r}.{suggest(name, known)} It takes {', '.join(known)}.")
+            raise InputError(
+                f"{where} has no setting {name!r}.{suggest(name, known)} It takes {', '.join(known)}."
+            )
     for item in settings:
         if item.name not in given and item.default is MISSING and item.default_factory is MISSING:
             raise InputError(f'{where} names no {item.name}: add {item.name} = "…".')

@@ -67,9 +67,13 @@ class Record:
         """The record that `to_dict` wrote; `InputError` where it is none of this kind."""
         known = {item.name: item for item in fields(cls)}
         if not isinstance(data, Mapping):
-            raise InputError(f"This {cls.__name__} record is not an object with fields but {type(data).__name__}.")
+            raise InputError(
+                f"This {cls.__name__} record is not an object with fields but {type(data).__name__}."
+            )
         if data and not set(data) & set(known):
-            raise InputError(f"This is no {cls.__name__} record: it has {', '.join(sorted(map(str, data))[:5])}.")
+            raise InputError(
+                f"This is no {cls.__name__} record: it has {', '.join(sorted(map(str, data))[:5])}."
+            )
         unknown = set(data) - set(known)
         if unknown:
             raise InputError(
@@ -90,17 +94,26 @@ class Record:
         try:
             return json.dumps(data, ensure_ascii=False, sort_keys=sort_keys, allow_nan=allow_nan)
         except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(f"This {type(self).__name__} holds what JSON can't ({error}): leave it out.") from None
+            raise InputError(
+                f"This {type(self).__name__} holds what JSON can't ({error}): leave it out."
+            ) from None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
         """The record that `to_json` wrote."""
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError) as error:  # a number may be too long, or it is nested too deep
-            raise InputError(f"This is not JSON ({error}): write it with {cls.__name__}.to_json().") from None
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # a number may be too long, or it is nested too deep
+            raise InputError(
+                f"This is not JSON ({error}): write it with {cls.__name__}.to_json()."
+            ) from None
         if not isinstance(data, dict):
-            raise InputError(f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json().")
+            raise InputError(
+                f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json()."
+            )
         return cls.from_dict(data)
 
     def identity(self) -> JsonObject:
@@ -115,7 +128,11 @@ class Record:
 
     def __eq__(self, other: object) -> bool:
         # not by the fields: Python takes 1, 1.0 and True for the same, and their hashes would differ
-        return isinstance(other, Record) and type(self) is type(other) and self.content() == other.content()
+        return (
+            isinstance(other, Record)
+            and type(self) is type(other)
+            and self.content() == other.content()
+        )
 
     def __hash__(self) -> int:
         return hash(self.content())

@@ -12,10 +12,22 @@ from typing import IO, Any
 
 from raison.core.errors import InputError, TooLong
 
-__all__ = ["CUT", "FILE", "LINE", "SPEC", "TEXT", "check_text", "format_megabytes", "from_json", "read_at_most"]
+__all__ = [
+    "CUT",
+    "FILE",
+    "LINE",
+    "SPEC",
+    "TEXT",
+    "check_text",
+    "format_megabytes",
+    "from_json",
+    "read_at_most",
+]
 
 SPEC = 2**20  # a TOML file that says what to do
-CUT = 2**22  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
+CUT = (
+    2**22
+)  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
 TEXT = 2**24  # one text, from a file or from standard input
 LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive
@@ -56,4 +68,6 @@ def check_text(size: int) -> None:
     """Refuse a text of so many bytes before it is cut into tokens, which take a hundred times its size."""
     if size > CUT:
         limit = format_megabytes(CUT)
-        raise TooLong(f"The text is larger than {limit}, the most that is cut into tokens at once: give a part of it.")
+        raise TooLong(
+            f"The text is larger than {limit}, the most that is cut into tokens at once: give a part of it."
+        )

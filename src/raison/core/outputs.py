@@ -41,7 +41,9 @@ def check_outputs(
         path = Path(each)
         check_file(path, read, force=force, folders=folders)
         if path.resolve() in seen:
-            raise InputError(f"{str(path)!r} is named for two results: give each a file of its own.")
+            raise InputError(
+                f"{str(path)!r} is named for two results: give each a file of its own."
+            )
         seen.add(path.resolve())
 
 
@@ -59,7 +61,9 @@ def check_file(path: Path, read: list[Path], *, force: bool, folders: bool) -> N
         raise InputError(f"{name} can't be written: choose a folder that exists and is yours.")
     run = run_around(real)
     if run is not None:
-        raise InputError(f"{name} is inside of the run {str(run)!r}: name a file outside of it, or in its {EXPORTS}/.")
+        raise InputError(
+            f"{name} is inside of the run {str(run)!r}: name a file outside of it, or in its {EXPORTS}/."
+        )
     for each in read:
         if path.exists() and is_part_of(real, each):
             raise InputError(f"{name} is read by this command ({str(each)!r}): name another file.")
@@ -84,7 +88,9 @@ def resolved(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # links in a circle
-        raise InputError(f"{str(path)!r} is a link that leads nowhere: name another file.") from None
+        raise InputError(
+            f"{str(path)!r} is a link that leads nowhere: name another file."
+        ) from None
 
 
 def is_part_of(real: Path, given: Path) -> bool:
@@ -130,7 +136,9 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
     """
     run = run_around(folder)
     if run is not None:
-        raise InputError(f"{str(folder)!r} is inside of the run {str(run)!r}: name a folder outside of it.")
+        raise InputError(
+            f"{str(folder)!r} is inside of the run {str(run)!r}: name a folder outside of it."
+        )
     try:
         names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -139,15 +147,21 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
         return
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{str(folder)!r} can't be read ({reason}): name another folder.") from None
+        raise InputError(
+            f"{str(folder)!r} can't be read ({reason}): name another folder."
+        ) from None
     refuse_foreign(str(folder), names, ours, what)
 
 
-def refuse_foreign(folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str) -> None:
+def refuse_foreign(
+    folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str
+) -> None:
     """Refuse a folder with a file that is not ours; what one of us has left half written is."""
     foreign = sorted(name for name in names if not ours(name) and not is_half_written(name))
     if foreign:
-        raise InputError(f"{folder!r} holds something else than {what} ({foreign[0]}): name a new or an empty folder.")
+        raise InputError(
+            f"{folder!r} holds something else than {what} ({foreign[0]}): name a new or an empty folder."
+        )
 
 
 @contextmanager
@@ -157,4 +171,6 @@ def replacing(path: Named) -> Iterator[Path]:
         with write_whole(resolved(Path(path)), suffix=Path(path).suffix) as half:
             yield half
     except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None  # the user knows it by this name
+        raise OSError(
+            error.errno, error.strerror or str(error), str(path)
+        ) from None  # the user knows it by this name

@@ -21,7 +21,17 @@ from raison.core.findings import Certificate, Grounding, PredictionSummary, Sear
 from raison.core.json_record import JsonObject, Record, array, plain, record, records
 from raison.core.spec import Spec
 
-__all__ = ["Encoding", "Example", "Explanation", "Record", "Slot", "Span", "Spec", "Target", "Units"]
+__all__ = [
+    "Encoding",
+    "Example",
+    "Explanation",
+    "Record",
+    "Slot",
+    "Span",
+    "Spec",
+    "Target",
+    "Units",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +78,16 @@ class Example(Record):
             if text is None and name == "pair":
                 continue
             if not isinstance(text, str):
-                raise InputError(f"The {name} of an example must be a string, not {type(text).__name__}.")
+                raise InputError(
+                    f"The {name} of an example must be a string, not {type(text).__name__}."
+                )
             if not text.strip():
                 raise InputError(f"The {name} is empty: give at least one word.")
         for name, value in (("target", self.target), ("label", self.label)):
             if isinstance(value, float) and not math.isfinite(value):
-                raise InputError(f"The {name} of an example is {value}, which is no number: give one, or none.")
+                raise InputError(
+                    f"The {name} of an example is {value}, which is no number: give one, or none."
+                )
         self.check_slots()
         object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
 
@@ -89,7 +103,9 @@ class Example(Record):
             raise InputError(f"The slot {ordered[-1].name!r} ends behind the text.")
         for slot in ordered:
             if not self.text[slot.start : slot.end].strip():
-                raise InputError(f"The slot {slot.name!r} is empty: give it some text or leave it out.")
+                raise InputError(
+                    f"The slot {slot.name!r} is empty: give it some text or leave it out."
+                )
 
     @classmethod
     def from_template(cls, template: str, /, **parts: str) -> Example:
@@ -99,13 +115,17 @@ class Example(Record):
         try:
             pieces = list(Formatter().parse(template))
         except ValueError as error:
-            raise InputError(f"The template can't be read ({error}): write slots as {{name}}.") from None
+            raise InputError(
+                f"The template can't be read ({error}): write slots as {{name}}."
+            ) from None
         for literal, name, form, conversion in pieces:
             text += literal
             if name is None:
                 continue
             if form or conversion:
-                raise InputError(f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}.")
+                raise InputError(
+                    f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}."
+                )
             if name not in parts:
                 raise InputError(f"The template names {{{name}}}, but no such part was given.")
             part = parts[name]
@@ -125,15 +145,25 @@ class Encoding(Record):
     """The tokens of one example on one axis t, whatever the number of texts behind it."""
 
     ids: np.ndarray = array("int64")  # [t] vocabulary ids
-    tokens: tuple[str, ...]  # [t] what a person reads: a piece of the text, or the name of a special token
-    segments: tuple[str, ...]  # names of the texts: text | first, second | question, context | source, prefix
+    tokens: tuple[
+        str, ...
+    ]  # [t] what a person reads: a piece of the text, or the name of a special token
+    segments: tuple[
+        str, ...
+    ]  # names of the texts: text | first, second | question, context | source, prefix
     texts: tuple[str, ...]  # the texts themselves
     segment: np.ndarray = array("int64")  # [t] index into segments
-    start: np.ndarray = array("int64")  # [t] first character in the segment's text; -1 for special tokens
+    start: np.ndarray = array(
+        "int64"
+    )  # [t] first character in the segment's text; -1 for special tokens
     end: np.ndarray = array("int64")  # [t] one past the last character
-    positions: np.ndarray = array("int64")  # [t] what the model calls the position, counted per stream from 0
+    positions: np.ndarray = array(
+        "int64"
+    )  # [t] what the model calls the position, counted per stream from 0
     fixed: np.ndarray = array("bool")  # [t] may never be removed: special tokens, a prompt template
-    types: np.ndarray | None = array("int64", default=None)  # [t] token_type_ids, where the model has them
+    types: np.ndarray | None = array(
+        "int64", default=None
+    )  # [t] token_type_ids, where the model has them
     slots: tuple[Slot, ...] = records("Slot", default=())
     truncated: int = 0  # tokens cut off because the text was too long
     id: str = ""  # of the example
@@ -147,7 +177,9 @@ class Encoding(Record):
         if len(self.segments) != len(self.texts):
             raise InputError("An encoding needs one text for each segment.")
         if size and not 0 <= self.segment.min() <= self.segment.max() < len(self.segments):
-            raise InputError(f"An encoding of {len(self.segments)} segments has tokens of another segment.")
+            raise InputError(
+                f"An encoding of {len(self.segments)} segments has tokens of another segment."
+            )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -167,7 +199,9 @@ class Units(Record):
     level: str  # token | word | sentence | passage | slot
     of: np.ndarray = array("int64")  # [t] unit of each token, -1 where the token may not be removed
     names: tuple[str, ...]  # [u] what a person reads
-    spans: tuple[tuple[int, int, int], ...]  # [u] (segment, start, end) in characters; start -1 for special tokens
+    spans: tuple[
+        tuple[int, int, int], ...
+    ]  # [u] (segment, start, end) in characters; start -1 for special tokens
 
     def validate(self) -> None:
         object.__setattr__(self, "spans", tuple(tuple(int(x) for x in s) for s in self.spans))
@@ -179,7 +213,9 @@ class Units(Record):
             raise InputError("The unit of a token is a number from 0 on, or -1 for none.")
         present = np.unique(self.of[self.of >= 0])
         if len(present) != len(self.names) or (len(present) and present[-1] != len(self.names) - 1):
-            raise InputError("Every unit must have at least one token, and every unit number a name.")
+            raise InputError(
+                "Every unit must have at least one token, and every unit number a name."
+            )
 
     def __len__(self) -> int:
         return len(self.names)
@@ -201,7 +237,9 @@ class Target(Record):
 
     kind: str  # label | tag | span | token | text
     ids: tuple[int, ...]  # the outcome: a class, a tag for each row, the token ids
-    positions: tuple[int, ...] = ()  # on the axis of the encoding; a token target is read one row earlier
+    positions: tuple[
+        int, ...
+    ] = ()  # on the axis of the encoding; a token target is read one row earlier
     text: str = ""  # what a person calls it
     output: str = "logit"  # what `value` is: logit | log_prob | prob
     contrast: tuple[int, ...] | None = None  # why this rather than that
@@ -209,9 +247,13 @@ class Target(Record):
 
     def validate(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}.")
+            raise InputError(
+                f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}."
+            )
         if self.output not in OUTPUTS:
-            raise InputError(f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}.")
+            raise InputError(
+                f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}."
+            )
         if self.output == "prob" and len(self.ids) > 1:
             raise InputError(
                 f"{self.text!r} has {len(self.ids)} parts, whose probabilities can't be added: use log_prob, not prob."
@@ -236,7 +278,9 @@ class Target(Record):
                 f"not {len(self.ids)} tokens and {len(self.positions)} positions."
             )
         if min(self.rows, default=0) < 0:
-            raise InputError("A target can't be read before the first token: what is written follows something.")
+            raise InputError(
+                "A target can't be read before the first token: what is written follows something."
+            )
 
     @property
     def generated(self) -> bool:
@@ -293,13 +337,19 @@ class Explanation(Record):
     order: np.ndarray | None = array("int64", default=None)  # units in the order they were chosen
     prediction: PredictionSummary | None = record("PredictionSummary", default=None)
     certificate: Certificate | None = record("Certificate", default=None)  # of a rationale
-    steps: tuple[SearchStep, ...] = records("SearchStep", default=())  # how a search found its rationale
-    grounding: Grounding | None = record("Grounding", default=None)  # what an answer over passages rests on
+    steps: tuple[SearchStep, ...] = records(
+        "SearchStep", default=()
+    )  # how a search found its rationale
+    grounding: Grounding | None = record(
+        "Grounding", default=None
+    )  # what an answer over passages rests on
     notes: tuple[str, ...] = ()  # sentences that a reader needs before believing the picture
     parts: JsonObject = field(default_factory=dict)  # named arrays: per token, per layer, ...
     artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
     diagnostics: JsonObject = field(default_factory=dict)  # numbers of the method's own
-    cost: JsonObject = field(default_factory=dict, metadata={"apart": True})  # seconds, forwards, tokens
+    cost: JsonObject = field(
+        default_factory=dict, metadata={"apart": True}
+    )  # seconds, forwards, tokens
     format: int = field(default=FORMAT, metadata={"apart": True})  # of this record in JSON
 
     @classmethod
@@ -313,15 +363,25 @@ class Explanation(Record):
 
     def validate(self) -> None:
         if len(self.scores) != len(self.units):
-            raise InputError(f"{len(self.scores)} scores of {self.method} do not fit {len(self.units)} units.")
+            raise InputError(
+                f"{len(self.scores)} scores of {self.method} do not fit {len(self.units)} units."
+            )
         if len(self.units.of) != len(self.encoding):
-            raise InputError(f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens.")
+            raise InputError(
+                f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens."
+            )
         if not np.isfinite(self.scores).all():
             raise InputError("An explanation can't hold NaN or infinite scores.")
         if self.selected is not None and len(self.selected) != len(self.units):
-            raise InputError(f"A selection of {len(self.selected)} does not fit {len(self.units)} units.")
-        if self.order is not None and len(np.intersect1d(self.order, np.arange(len(self.units)))) != len(self.order):
-            raise InputError(f"An order names each of the {len(self.units)} units at most once, and nothing else.")
+            raise InputError(
+                f"A selection of {len(self.selected)} does not fit {len(self.units)} units."
+            )
+        if self.order is not None and len(
+            np.intersect1d(self.order, np.arange(len(self.units)))
+        ) != len(self.order):
+            raise InputError(
+                f"An order names each of the {len(self.units)} units at most once, and nothing else."
+            )
         for name in ("parts", "artifacts", "diagnostics", "cost"):
             object.__setattr__(self, name, plain(getattr(self, name)))
 

@@ -19,7 +19,17 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from raison.core.errors import InputError, UnknownName
 from raison.core.spec import Spec, SpecValue
 
-__all__ = ["Registry", "datasets", "families", "loaders", "methods", "metrics", "rules", "searches", "suggest"]
+__all__ = [
+    "Registry",
+    "datasets",
+    "families",
+    "loaders",
+    "methods",
+    "metrics",
+    "rules",
+    "searches",
+    "suggest",
+]
 
 NUMBERS = ("int", "float", int, float)  # types of parameters, as annotations may write them
 TEXTS = ("str", "str | None", str, str | None)
@@ -76,7 +86,9 @@ class Registry(Generic[T]):
 
         def add(entry: T) -> T:
             old = self._entries.get(name)
-            if old is not None and home(old) != home(entry):  # the same home twice is a reloaded module
+            if old is not None and home(old) != home(
+                entry
+            ):  # the same home twice is a reloaded module
                 raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
             self._entries[name] = entry
             return entry
@@ -143,13 +155,18 @@ class Registry(Generic[T]):
             raise InputError(f"{spec!r} is no {self.kind}: {where}")
         entry: Any = self[spec.name]
         types = {item.name: item.type for item in fields(entry)} if is_dataclass(entry) else {}
-        params = {key: self.checked_parameter(spec.name, key, value, types) for key, value in spec.params.items()}
+        params = {
+            key: self.checked_parameter(spec.name, key, value, types)
+            for key, value in spec.params.items()
+        }
         try:
             return entry(**params)
         except (TypeError, ValueError) as error:
             raise InputError(f"{spec} can't be used: {error}.") from None
 
-    def checked_parameter(self, name: str, key: str, value: SpecValue, types: Mapping[str, object]) -> SpecValue:
+    def checked_parameter(
+        self, name: str, key: str, value: SpecValue, types: Mapping[str, object]
+    ) -> SpecValue:
         """A parameter of the entry `name` as its type wants it; `InputError` where there is none of this name."""
         if key not in types:
             options = ", ".join(types) or "none"
@@ -168,6 +185,8 @@ methods: Registry[Any] = Registry("method", "raison.methods")
 searches: Registry[Any] = Registry("search", "raison.rationales", shelf="searches")
 rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", shelf="rules")
 families: Registry[Any] = Registry("model family", "raison.models.families", listed=False)
-loaders: Registry[Any] = Registry("model loader", "raison.attention_models", "raison.rationalizers", listed=False)
+loaders: Registry[Any] = Registry(
+    "model loader", "raison.attention_models", "raison.rationalizers", listed=False
+)
 metrics: Registry[Any] = Registry("metric", "raison.metrics")
 datasets: Registry[Any] = Registry("data set", "raison.datasets")

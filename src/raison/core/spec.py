@@ -30,7 +30,9 @@ class Spec:
     params: Mapping[str, SpecValue] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={format_value(value)}" for key, value in sorted(self.params.items()))
+        inside = ", ".join(
+            f"{key}={format_value(value)}" for key, value in sorted(self.params.items())
+        )
         return f"{self.name}({inside})" if inside else self.name
 
     def __hash__(self) -> int:
@@ -48,7 +50,9 @@ class Spec:
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             spec = None
         if not isinstance(spec, Spec):
-            raise InputError(f"{text!r} is not a name with parameters: write it like  name  or  name(key=value).")
+            raise InputError(
+                f"{text!r} is not a name with parameters: write it like  name  or  name(key=value)."
+            )
         return spec
 
     def to_json(self) -> str:
@@ -103,7 +107,9 @@ def format_value(value: object) -> str:
         inside = ", ".join(map(format_value, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, float) and math.isinf(value):
-        return "1e999" if value > 0 else "-1e999"  # the literal that overflows to it; `inf` would be a name
+        return (
+            "1e999" if value > 0 else "-1e999"
+        )  # the literal that overflows to it; `inf` would be a name
     return str(value) if isinstance(value, Spec) else repr(value)
 
 

@@ -35,7 +35,12 @@ def kind_of(char: str) -> str:
     code = ord(char)
     if char.isspace():
         return "space"
-    if 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x323AF or char in "々〇":
+    if (
+        0x3400 <= code <= 0x9FFF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x20000 <= code <= 0x323AF
+        or char in "々〇"
+    ):
         return "han"
     if 0x3040 <= code <= 0x30FF or 0x31F0 <= code <= 0x31FF or 0xFF66 <= code <= 0xFF9F:
         return "kana"
@@ -74,7 +79,9 @@ def end_of_letters(text: str, end: int) -> int:
     """Where a run of letters and digits ends that begins before `end`."""
     while end < len(text) and text[end - 1] != KEYCAP:
         char = text[end]
-        unseen = unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE  # joiners, soft hyphens
+        unseen = (
+            unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE
+        )  # joiners, soft hyphens
         belongs = kind_of(char) == "letter" or unseen
         if not (belongs or joins_letters(text, end) or joins_digits(text, end)):
             return end
@@ -90,7 +97,12 @@ def joins_letters(text: str, at: int) -> bool:
 
 def joins_digits(text: str, at: int) -> bool:
     """A dot or a comma inside of a number."""
-    return text[at] in ".," and text[at - 1].isdigit() and at + 1 < len(text) and text[at + 1].isdigit()
+    return (
+        text[at] in ".,"
+        and text[at - 1].isdigit()
+        and at + 1 < len(text)
+        and text[at + 1].isdigit()
+    )
 
 
 def end_of_kana(text: str, end: int) -> int:

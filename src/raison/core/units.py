@@ -11,7 +11,13 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Units
-from raison.core.text_splitting import Spans, split_passages, split_sentences, split_words, stripped_span
+from raison.core.text_splitting import (
+    Spans,
+    split_passages,
+    split_sentences,
+    split_words,
+    stripped_span,
+)
 
 __all__ = ["LEVELS", "group", "visible"]
 
@@ -24,7 +30,9 @@ def group(encoding: Encoding, level: str, free: np.ndarray | None = None) -> Uni
     if level not in LEVELS:
         raise InputError(f"There are no units called {level!r}: use one of {', '.join(LEVELS)}.")
     if level == "slot" and not encoding.slots:
-        raise InputError("This text has no slots: build it with Example.from_template, or use other units.")
+        raise InputError(
+            "This text has no slots: build it with Example.from_template, or use other units."
+        )
     free = ~encoding.fixed if free is None else free & ~encoding.fixed
     first, last = groups_touched(encoding, level)
     owner = merge_groups(first, last)
@@ -97,7 +105,9 @@ def merge_groups(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     return np.array([root(group) for group in first.tolist()])
 
 
-def name_and_span(encoding: Encoding, tokens: np.ndarray, level: str) -> tuple[str, tuple[int, int, int]]:
+def name_and_span(
+    encoding: Encoding, tokens: np.ndarray, level: str
+) -> tuple[str, tuple[int, int, int]]:
     """The text of a unit as a person reads it, and where it stands."""
     segment = int(encoding.segment[tokens[0]])
     real = tokens[encoding.start[tokens] >= 0]

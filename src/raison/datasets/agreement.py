@@ -149,7 +149,9 @@ def word_pairs(examples: Iterable[Example]) -> dict[str, list[WordPair]]:
     return pairs
 
 
-def fill_templates(examples: Iterable[Example], templates: Iterable[Template] = TEMPLATES) -> dict[str, list[Example]]:
+def fill_templates(
+    examples: Iterable[Example], templates: Iterable[Template] = TEMPLATES
+) -> dict[str, list[Example]]:
     """Examples by relation: every pair of words in the template of its relation."""
     pairs = word_pairs(examples)
     filled = {}

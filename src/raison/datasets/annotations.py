@@ -10,7 +10,12 @@ from raison.datasets.spans import Places, find_tokens, join_words
 __all__ = ["NUMBERS", "VOTES", "Annotation", "NumberMeaning", "TokenizedText", "WrittenSpan"]
 
 NUMBERS = ("characters", "tokens", "flags")  # what numbers count; flags: 0 or 1 for each token
-VOTES = ("majority", "union", "any", "all")  # which marks of several annotators count; any is another name of union
+VOTES = (
+    "majority",
+    "union",
+    "any",
+    "all",
+)  # which marks of several annotators count; any is another name of union
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ from pathlib import Path, PurePosixPath
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, broken_row
-from raison.datasets.text_files import Stream, decode_text, open_error, open_packed, read_lines_of_stream
+from raison.datasets.text_files import (
+    Stream,
+    decode_text,
+    open_error,
+    open_packed,
+    read_lines_of_stream,
+)
 
 __all__ = ["read_archive", "read_archive_lines", "read_archive_texts"]
 
@@ -39,7 +45,9 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
                 member = (name.removeprefix("./"), content)
                 yield Row(archive, number, member)
     except DAMAGE as error:
-        yield Broken(archive, number + 1, f"the archive is cut or damaged here ({error}); get it again")
+        yield Broken(
+            archive, number + 1, f"the archive is cut or damaged here ({error}); get it again"
+        )
     except OSError as error:
         raise open_error(path, error) from None
 

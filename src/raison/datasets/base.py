@@ -40,7 +40,9 @@ class Dataset(ABC):
     labelled: ClassVar[bool] = True  # a record without a label is broken
     gold: ClassVar[bool] = False  # people have marked what matters
     embedded: ClassVar[bool] = False  # the files come with raison
-    blocks: ClassVar[bool] = False  # the files hold one class after the other: they are read in turn
+    blocks: ClassVar[bool] = (
+        False  # the files hold one class after the other: they are read in turn
+    )
 
     @abstractmethod
     def rows(self, place: Path, split: str) -> Rows[Example]:
@@ -72,7 +74,9 @@ class Dataset(ABC):
 
         near = suggest(str(wanted), list(splits))
         known = ", ".join(splits)
-        raise InputError(f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}.")
+        raise InputError(
+            f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}."
+        )
 
     def read(
         self,

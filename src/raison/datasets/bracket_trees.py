@@ -31,7 +31,9 @@ class Tree:
     text: str  # the leaves with a space between them
     leaves: tuple[tuple[int, int], ...]  # characters of each leaf
     labels: tuple[str, ...]  # of each leaf
-    nodes: tuple[Node, ...]  # all phrases, the leaves included, in the order in which they begin; the first is the root
+    nodes: tuple[
+        Node, ...
+    ]  # all phrases, the leaves included, in the order in which they begin; the first is the root
 
     def place(self, node: Node) -> tuple[int, int]:
         """Characters of a phrase."""

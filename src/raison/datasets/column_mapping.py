@@ -41,12 +41,16 @@ class WrongColumns(RaisonError):
 class ColumnMapping:
     """How a record with named (or numbered) values becomes an example."""
 
-    names: Mapping[str, object] = field(default_factory=dict)  # field -> column; one that is not here has its own name
+    names: Mapping[str, object] = field(
+        default_factory=dict
+    )  # field -> column; one that is not here has its own name
     task: str = ""  # one of SEGMENTS; empty: pair where there are two texts, classification where there is a label
     labels: tuple[str, ...] = ()  # names of classes: a label may be a name or its number
     segment: str = ""  # the text that gold spans without a name are about
     filled: bool = False  # a table: a column that is there must have a value for label
-    numbers: str = ""  # what the numbers of gold count; one of NUMBERS, empty: what the column shows
+    numbers: str = (
+        ""  # what the numbers of gold count; one of NUMBERS, empty: what the column shows
+    )
     annotators: str = "majority"  # which marks of several annotators count; one of VOTES
     marked: str = ""  # the sign around words that are marked in the text
     base: int = 0  # the number of the first word in alignments

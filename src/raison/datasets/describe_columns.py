@@ -90,7 +90,9 @@ def describe_marks(columns: ColumnMapping, marked: Sequence[MarkedRecord]) -> st
     names = " and ".join(map(repr, columns.columns_of("gold")))
     if people == 1:
         return f"gold is {names}, read as {read_as}"
-    return f"gold is {names}, read as {read_as} of {people} annotators ({columns.annotators} of them)"
+    return (
+        f"gold is {names}, read as {read_as} of {people} annotators ({columns.annotators} of them)"
+    )
 
 
 def kinds_of_marks(annotations: Collection[Annotation], columns: ColumnMapping) -> list[str]:

@@ -23,7 +23,11 @@ from raison.datasets.text_files import find_file
 
 __all__ = ["DOCUMENTS", "LEVELS", "Documents", "EraserReader", "read_eraser"]
 
-DOCUMENTS = ("docs.tar", "docs", "docs.jsonl")  # where the documents of a set may be, plain or packed (.gz)
+DOCUMENTS = (
+    "docs.tar",
+    "docs",
+    "docs.jsonl",
+)  # where the documents of a set may be, plain or packed (.gz)
 LEVELS = ("span", "sentence")
 BETWEEN = "\n\n"
 
@@ -33,7 +37,11 @@ class Documents:
 
     def __init__(self, path: Path):
         self.path = path
-        self.rest = documents_in_lines(path) if path.suffixes[:1] == [".jsonl"] else documents_in_files(path)
+        self.rest = (
+            documents_in_lines(path)
+            if path.suffixes[:1] == [".jsonl"]
+            else documents_in_files(path)
+        )
         self.texts: dict[str, str] = {}
         self.damage = ""
 
@@ -41,7 +49,9 @@ class Documents:
         while name not in self.texts:
             row = next(self.rest, None)
             if row is None:
-                raise InputError(f"the document {name!r} is not in {str(self.path)!r}{self.damage}.")
+                raise InputError(
+                    f"the document {name!r} is not in {str(self.path)!r}{self.damage}."
+                )
             if isinstance(row, Broken):
                 self.damage = f"; {row}"
                 continue
@@ -103,7 +113,11 @@ class EraserReader:
             id=id,
             label=self.label_of(record),
             gold=gold,
-            meta={**self.document_notes(joined), **self.class_notes(), "query": record.get("query")},
+            meta={
+                **self.document_notes(joined),
+                **self.class_notes(),
+                "query": record.get("query"),
+            },
         )
 
         mended = row.mended
@@ -147,7 +161,9 @@ class EraserReader:
             name = required_field(piece, "docid", str)
             offset = joined.offsets.get(name)
             if offset is None:
-                raise InputError(f"there is evidence in {name!r}, which is no document of the record.")
+                raise InputError(
+                    f"there is evidence in {name!r}, which is no document of the record."
+                )
 
             text = self.documents[name]
             start, end = evidence_place(

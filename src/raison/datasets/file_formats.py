@@ -11,7 +11,15 @@ from raison.datasets.eraser import DOCUMENTS
 from raison.datasets.rows import Broken
 from raison.datasets.text_files import read_lines
 
-__all__ = ["FORMATS", "TABLES", "default_split", "first_sign", "format_of", "is_eraser", "suffix_of"]
+__all__ = [
+    "FORMATS",
+    "TABLES",
+    "default_split",
+    "first_sign",
+    "format_of",
+    "is_eraser",
+    "suffix_of",
+]
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "squad", "conllu", "txt", "eraser", "parallel")
 TABLES = ("jsonl", "csv", "tsv", "parquet")  # formats whose columns are mapped
@@ -24,7 +32,9 @@ def format_of(path: Path) -> str:
     if path.is_dir():
         if is_eraser(path):
             return "eraser"
-        raise InputError(f"The folder {str(path)!r} is not ERASER's (it has no docs): name a file in it.")
+        raise InputError(
+            f"The folder {str(path)!r} is not ERASER's (it has no docs): name a file in it."
+        )
 
     suffix = suffix_of(path)
     if suffix in SUFFIXES:
@@ -33,7 +43,9 @@ def format_of(path: Path) -> str:
         has_records = first_sign(path) == "[" or begins_with_record(path)
         return "jsonl" if has_records else "squad"
     known = ", ".join(FORMATS)
-    raise InputError(f"The name of {str(path)!r} does not tell its format: add format=, one of {known}.")
+    raise InputError(
+        f"The name of {str(path)!r} does not tell its format: add format=, one of {known}."
+    )
 
 
 def suffix_of(path: Path) -> str:
@@ -78,7 +90,9 @@ def default_split(folder: Path) -> str:
     for split in ("test", "val", "dev", "train"):
         if has_file(folder, f"{split}.jsonl"):
             return split
-    raise InputError(f"There is no file 'test.jsonl' in {str(folder)!r}: an ERASER folder has one for each split.")
+    raise InputError(
+        f"There is no file 'test.jsonl' in {str(folder)!r}: an ERASER folder has one for each split."
+    )
 
 
 def has_file(folder: Path, name: str) -> bool:

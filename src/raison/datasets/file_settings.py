@@ -46,7 +46,9 @@ class FileSettings:
     query: bool = False  # ERASER: the query is the first text
     translation: object = None  # the file with the other language
 
-    def column_mapping(self, *, filled: bool = False, labels: tuple[str, ...] = ()) -> ColumnMapping:
+    def column_mapping(
+        self, *, filled: bool = False, labels: tuple[str, ...] = ()
+    ) -> ColumnMapping:
         """The column mapping of the spec; `labels` are those of the data, where the spec names none."""
         settings: Json = {"labels": labels}
         if "alignment" in self.columns:
@@ -133,4 +135,6 @@ def check_encoding(encoding: str) -> None:
     try:
         codecs.lookup(encoding)
     except (LookupError, TypeError):
-        raise InputError(f"There is no encoding {encoding!r}: name one such as latin-1, or replace.") from None
+        raise InputError(
+            f"There is no encoding {encoding!r}: name one such as latin-1, or replace."
+        ) from None

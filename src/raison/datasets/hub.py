@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["open_hub_dataset"]
 
 
-def open_hub_dataset(name: str, params: Mapping[str, SpecValue], split: str | None = None) -> ExampleSource:
+def open_hub_dataset(
+    name: str, params: Mapping[str, SpecValue], split: str | None = None
+) -> ExampleSource:
     """The examples of a set on the hub, or of a folder written by `save_to_disk`, not read yet.
 
     `split` may stand in the spec as well; labels get the names of the set's ClassLabel.
@@ -110,17 +112,23 @@ def load_hub_dataset(name: str, config: str | None, split: str | None) -> datase
     if isinstance(loaded, Mapping):
         return choose_split(name, loaded, split)
     if split is not None and str(loaded.split or "") not in ("", split):
-        raise InputError(f"{name!r} holds the split {loaded.split}, not {split!r}: leave the split away.")
+        raise InputError(
+            f"{name!r} holds the split {loaded.split}, not {split!r}: leave the split away."
+        )
     return loaded
 
 
-def choose_split(name: str, parts: Mapping[str, datasets.Dataset], split: str | None) -> datasets.Dataset:
+def choose_split(
+    name: str, parts: Mapping[str, datasets.Dataset], split: str | None
+) -> datasets.Dataset:
     """The split that is named, else test, else the first."""
     known = list(parts)
     if not split:
         split = "test" if "test" in known else known[0]
     if split not in known:
-        raise InputError(f"The data set {name!r} has no split {split!r}: it has {', '.join(known)}.")
+        raise InputError(
+            f"The data set {name!r} has no split {split!r}: it has {', '.join(known)}."
+        )
     return parts[split]
 
 

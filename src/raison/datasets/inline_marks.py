@@ -20,7 +20,9 @@ def sign_patterns(sign: object) -> tuple[str, str]:
 
     parts = written.split()
     if not isinstance(sign, str) or len(parts) not in (1, 2):
-        raise InputError(f'What marks a word is a sign such as "*", a tag such as "<b>", or two signs, not {sign!r}.')
+        raise InputError(
+            f'What marks a word is a sign such as "*", a tag such as "<b>", or two signs, not {sign!r}.'
+        )
     opening = parts[0]
     closing = parts[-1]
     return re.escape(opening), re.escape(closing)
@@ -47,7 +49,9 @@ def strip_marks(text: str, sign: str) -> tuple[str, Places]:
         elif not opens and start is not None:
             place = without_blank(plain, start)
             if place is None:
-                raise InputError(f"there is nothing between two marks {sign!r} in {quote_short(text)}.")
+                raise InputError(
+                    f"there is nothing between two marks {sign!r} in {quote_short(text)}."
+                )
             places.append(place)
             start = None
         else:

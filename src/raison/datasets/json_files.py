@@ -12,7 +12,14 @@ from raison.core.errors import InputError
 from raison.datasets.rows import Broken, Row, Rows, filter_rows, map_rows
 from raison.datasets.text_files import read_lines
 
-__all__ = ["Json", "json_object", "read_json_lines", "read_json_list", "read_json_text", "required_field"]
+__all__ = [
+    "Json",
+    "json_object",
+    "read_json_lines",
+    "read_json_list",
+    "read_json_text",
+    "required_field",
+]
 
 Json = dict[str, Any]  # an object in JSON, of which nothing is known yet
 K = TypeVar("K")

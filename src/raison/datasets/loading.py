@@ -22,10 +22,14 @@ class LoadedData:
     name: str  # the spec of the data set
     split: str
     task: str  # classification | pair | tagging | qa | causal | seq2seq | text
-    labels: tuple[str, ...]  # names in the order of a model's classes; empty where there are no classes
+    labels: tuple[
+        str, ...
+    ]  # names in the order of a model's classes; empty where there are no classes
     examples: list[Example]
     broken: list[Broken] = field(default_factory=list)  # left out, only with skip_broken
-    mended: dict[str, int] = field(default_factory=dict)  # what was put right in reading -> in how many records
+    mended: dict[str, int] = field(
+        default_factory=dict
+    )  # what was put right in reading -> in how many records
     understood: str = ""  # of a user's file: which column was taken for what, with an example
     doubts: tuple[str, ...] = ()  # what may have been understood wrongly, and how to say it
 
@@ -82,7 +86,9 @@ class ExampleSource:
     def leave_out(self, broken: Broken, skip_broken: bool) -> None:
         """Put a broken record into the account, or refuse to go on."""
         if not skip_broken:
-            raise InputError(f"{broken}; mend it, or leave such records out (--skip-broken, skip_broken=True).")
+            raise InputError(
+                f"{broken}; mend it, or leave such records out (--skip-broken, skip_broken=True)."
+            )
         self.blank.broken.append(broken)
 
     def read(self, limit: int | None = None, skip_broken: bool = False) -> LoadedData:

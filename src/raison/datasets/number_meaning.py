@@ -9,11 +9,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText, WrittenSpan
-from raison.datasets.mark_placement import has_repeats, numbers_fit, place_span, runs_of_numbers, spans_of_numbers
+from raison.datasets.mark_placement import (
+    has_repeats,
+    numbers_fit,
+    place_span,
+    runs_of_numbers,
+    spans_of_numbers,
+)
 
 __all__ = ["decide_meaning"]
 
-NumberList = tuple[TokenizedText, tuple[int, ...]]  # a text, and the numbers that a person wrote about it
+NumberList = tuple[
+    TokenizedText, tuple[int, ...]
+]  # a text, and the numbers that a person wrote about it
 
 
 class Decision(NamedTuple):
@@ -23,7 +31,9 @@ class Decision(NamedTuple):
     doubtful: bool = False
 
 
-def decide_meaning(samples: Sequence[tuple[TokenizedText, Annotation]], declared: str = "") -> NumberMeaning:
+def decide_meaning(
+    samples: Sequence[tuple[TokenizedText, Annotation]], declared: str = ""
+) -> NumberMeaning:
     """What the numbers of a column count, from some of its records; `declared` is what the user says."""
     if declared:
         return NumberMeaning(declared, "tokens" if declared == "tokens" else "characters")

@@ -38,7 +38,9 @@ def open_dataset(
     return open_source(spec, split, data, **params).read(limit, skip_broken)
 
 
-def open_source(spec: DataSpec, split: str | None = None, data: DataFolder = None, **params: Any) -> ExampleSource:
+def open_source(
+    spec: DataSpec, split: str | None = None, data: DataFolder = None, **params: Any
+) -> ExampleSource:
     """What `open_dataset` reads, not read yet: `stream()` gives one example after the other and keeps none."""
     if isinstance(spec, Dataset):
         return spec.open_split(split, data)
@@ -50,7 +52,9 @@ def open_source(spec: DataSpec, split: str | None = None, data: DataFolder = Non
     settings = {**inside, **params}
 
     if not name:
-        raise InputError("The name of the data is empty: name a data set of `raison ls datasets` or a file.")
+        raise InputError(
+            "The name of the data is empty: name a data set of `raison ls datasets` or a file."
+        )
     if name.startswith(HUB):
         return open_hub_dataset(name.removeprefix(HUB), settings, split)
 
@@ -86,7 +90,9 @@ def parse_data_spec(text: str) -> tuple[str, Json]:
         return text, {}
 
     name, _, _ = text.partition("(")
-    for cut in range(len(name) + 1, len(text)):  # "data (1).csv(text=review)": brackets that belong to the path
+    for cut in range(
+        len(name) + 1, len(text)
+    ):  # "data (1).csv(text=review)": brackets that belong to the path
         if text[cut] == "(" and Path(text[:cut]).exists():
             name = text[:cut]
 

@@ -11,7 +11,9 @@ from raison.core.spec import whole
 __all__ = ["normalise_text", "overlap"]
 
 
-def overlap(train: Iterable[str | Example], test: Iterable[str | Example], *, letters: int | None = None) -> list[int]:
+def overlap(
+    train: Iterable[str | Example], test: Iterable[str | Example], *, letters: int | None = None
+) -> list[int]:
     """Indices of the texts in `train` that also stand in `test`; its length is their number.
 
     Texts are compared by their letters and digits in lower case, so that other punctuation, spacing and casing do not

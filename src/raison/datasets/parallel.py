@@ -19,7 +19,14 @@ from raison.datasets.rows import Broken, Row, Rows, map_rows
 from raison.datasets.spans import Places, find_tokens
 from raison.datasets.text_files import read_lines
 
-__all__ = ["Links", "aligned_example", "parse_alignment", "parse_links", "read_parallel_text", "zip_rows"]
+__all__ = [
+    "Links",
+    "aligned_example",
+    "parse_alignment",
+    "parse_links",
+    "read_parallel_text",
+    "zip_rows",
+]
 
 Link = tuple[int, int]  # numbers of the words, from 0
 BETWEEN = "|||"  # between the parts of a line
@@ -34,7 +41,9 @@ class Links:
 
     def beyond(self, source_size: int, target_size: int) -> list[Link]:
         """The links that name a word behind the end of its sentence."""
-        return [(i, j) for i, j in (*self.sure, *self.possible) if i >= source_size or j >= target_size]
+        return [
+            (i, j) for i, j in (*self.sure, *self.possible) if i >= source_size or j >= target_size
+        ]
 
     def without(self, links: Sequence[Link]) -> Links:
         """The links that are none of these."""
@@ -154,7 +163,9 @@ def read_parallel_text(
     files = [read_lines(path, other=other) for path in paths]
 
     def example(row: Row[tuple[str, ...]]) -> Example:
-        parts = split_parts(row.value, translated=translation is not None, linked=alignment is not None)
+        parts = split_parts(
+            row.value, translated=translation is not None, linked=alignment is not None
+        )
         text, label, *links = parts
         if not label.strip():
             raise InputError("it has no translation.")

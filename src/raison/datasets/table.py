@@ -88,7 +88,11 @@ def read_csv(
             yield from lines.broken  # a file that was cut between two rows
             return
         except csv.Error as error:
-            yield lines.broken[0] if lines.broken else Broken(str(path), start, f"the quotes are wrong ({error})")
+            yield (
+                lines.broken[0]
+                if lines.broken
+                else Broken(str(path), start, f"the quotes are wrong ({error})")
+            )
             continue
 
         if lines.broken:
@@ -116,7 +120,9 @@ def read_table(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dic
         yield head
         return
     if head is None:
-        raise InputError(f"{str(path)!r} is empty: it needs a first line with the names of the columns.")
+        raise InputError(
+            f"{str(path)!r} is empty: it needs a first line with the names of the columns."
+        )
 
     first, names = without_index(head.value)
     twice = len(set(names)) < len(names)

@@ -50,7 +50,9 @@ def find_file(folder: Path, *names: str) -> Path:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.exists():
                 return path
-    raise InputError(f"There is no file {names[0]!r} in {str(folder)!r}: get it where the data set is published.")
+    raise InputError(
+        f"There is no file {names[0]!r} in {str(folder)!r}: get it where the data set is published."
+    )
 
 
 def read_good_lines(path: Path) -> Iterator[str]:
@@ -96,7 +98,9 @@ def read_lines_of_stream(
         for number, raw in enumerate(raw_lines(stream, most), 1):
             if raw is None:
                 size = limits.format_megabytes(most)
-                yield Broken(file, number, f"it is longer than {size}: write one record in each line")
+                yield Broken(
+                    file, number, f"it is longer than {size}: write one record in each line"
+                )
                 continue
 
             content = without_line_end(raw)
@@ -144,7 +148,9 @@ def decode_text(raw: bytes, other: str = "") -> tuple[str, tuple[str, ...]]:
     try:
         return raw.decode(other), (f"read as {other}",)
     except LookupError:
-        raise InputError(f"{other!r} is no encoding of texts: name one such as latin-1, or replace.") from None
+        raise InputError(
+            f"{other!r} is no encoding of texts: name one such as latin-1, or replace."
+        ) from None
     except UnicodeDecodeError as error:
         place = error.start + 1
         raise InputError(f"byte {place} is neither UTF-8 nor {other}.") from None

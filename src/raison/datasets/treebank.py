@@ -13,7 +13,9 @@ from raison.datasets.text_files import read_lines
 __all__ = ["TAGS", "read_treebank"]
 
 # universal parts of speech, in the order of the alphabet
-TAGS = tuple("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+TAGS = tuple(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+)
 
 
 def read_treebank(path: Path) -> Rows[Example]:

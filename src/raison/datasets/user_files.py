@@ -12,7 +12,14 @@ from raison.core.spec import Spec, SpecValue, one_of
 from raison.datasets.column_mapping import ColumnMapping
 from raison.datasets.eraser import read_eraser
 from raison.datasets.faults import gold_fault
-from raison.datasets.file_formats import FORMATS, TABLES, default_split, first_sign, format_of, suffix_of
+from raison.datasets.file_formats import (
+    FORMATS,
+    TABLES,
+    default_split,
+    first_sign,
+    format_of,
+    suffix_of,
+)
 from raison.datasets.file_settings import FileSettings, check_settings, parse_settings
 from raison.datasets.json_files import read_json_lines, read_json_list
 from raison.datasets.loading import ExampleSource, LoadedData
@@ -115,13 +122,17 @@ class UserFile:
         return gold_fault(self.task or task_of_examples([example]), example)
 
 
-def open_user_file(path: Path, params: Mapping[str, SpecValue], split: str | None = None) -> ExampleSource:
+def open_user_file(
+    path: Path, params: Mapping[str, SpecValue], split: str | None = None
+) -> ExampleSource:
     """The examples of a file or an ERASER folder, not read yet."""
     settings = parse_settings(str(path), params)
     form = settings.format or guess_format(path, settings)
     one_of("format", form, FORMATS)
     if split is not None and form != "eraser":
-        raise InputError(f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away.")
+        raise InputError(
+            f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away."
+        )
     check_settings(form, settings)
     if form == "eraser":
         split = split or default_split(path)
@@ -164,7 +175,9 @@ def file_beside(path: Path, name: object) -> Path | None:
     for place in (Path(str(name)), path.parent / str(name)):
         if place.is_file():
             return place
-    raise InputError(f"There is no file {str(name)!r}, also not beside {str(path)!r}: check the path.")
+    raise InputError(
+        f"There is no file {str(name)!r}, also not beside {str(path)!r}: check the path."
+    )
 
 
 def finish_account(loaded: LoadedData, columns: ColumnMapping, report: ColumnReport) -> LoadedData:

@@ -36,5 +36,8 @@ class AttentionRollout(Method):
 def rolled_out_attention(trace: Trace) -> Answer:
     size = len(trace.encoding)
     residual = np.eye(size)
-    blocks = (normalise_rows(on_axis(size, each, mean_of_heads(each.weights)) + residual) for each in trace.maps)
+    blocks = (
+        normalise_rows(on_axis(size, each, mean_of_heads(each.weights)) + residual)
+        for each in trace.maps
+    )
     return Answer(rows_of_answer(trace, roll_out(blocks, size)))

@@ -8,7 +8,13 @@ from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.conservation import relevance_by_gradients
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
-from raison.models.relevance.rules import constant, half_gradients, norm_as_given, own_gradient, ratio
+from raison.models.relevance.rules import (
+    constant,
+    half_gradients,
+    norm_as_given,
+    own_gradient,
+    ratio,
+)
 
 __all__ = ["ATTN_LRP", "AttnLRP"]
 
@@ -19,7 +25,22 @@ ATTN_LRP = Rules(
         (one(*STATISTICS), constant),
         (one(*ACTIVATIONS), ratio),
         (one("layer_norm"), norm_as_given),
-        (one("linear", "addmm", "matmul", "bmm", "softmax", "add", "sub", "rsub", "mul", "div", "neg"), own_gradient),
+        (
+            one(
+                "linear",
+                "addmm",
+                "matmul",
+                "bmm",
+                "softmax",
+                "add",
+                "sub",
+                "rsub",
+                "mul",
+                "div",
+                "neg",
+            ),
+            own_gradient,
+        ),
         (two("add", "sub"), own_gradient),
         (one("sum", "mean"), own_gradient),
     ),

@@ -73,7 +73,9 @@ class Words:
         self.model = cast("EmbeddingModel", model)
         self.tables = self.model.tables
         self.means: dict[int, torch.Tensor] = {}
-        self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]  # per stream: ids of words
+        self.known = [
+            self.vocabulary(table.num_embeddings) for table in self.tables
+        ]  # per stream: ids of words
 
     def vocabulary(self, size: int) -> np.ndarray:
         """Ids that are words: neither special tokens nor rows that the tokenizer does not know."""
@@ -90,7 +92,9 @@ class Words:
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
         streams = enumerate(streams_of(encoding))
-        return self.joined(encoding, [self.rows(stream, encoding.ids[index]) for stream, index in streams])
+        return self.joined(
+            encoding, [self.rows(stream, encoding.ids[index]) for stream, index in streams]
+        )
 
     def joined(self, encoding: Encoding, rows: list[torch.Tensor]) -> torch.Tensor:
         """[t d] rows of each stream on the one axis."""
@@ -172,7 +176,9 @@ class Absent:
             return np.array(model.pieces_of(encoding, len(encoding), text))
         ids = np.asarray(model.codec(text, special=False).ids)
         if not len(ids):
-            raise InputError("The tokenizer makes no tokens of the baseline's text: give some words.")
+            raise InputError(
+                "The tokenizer makes no tokens of the baseline's text: give some words."
+            )
         return ids
 
     def notes(self, encoding: Encoding, moved: np.ndarray) -> list[str]:
@@ -183,7 +189,9 @@ class Absent:
             size = len(self.text_ids(encoding, stream))
             room = int(moved[index].sum())
             if 0 < room < size:
-                return [f"The baseline's text has {size} tokens, of which only the first {room} fit."]
+                return [
+                    f"The baseline's text has {size} tokens, of which only the first {room} fit."
+                ]
         return []
 
 

@@ -9,7 +9,12 @@ from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.mode import Rules
 
-__all__ = ["notes_on_missing_rules", "relevance_by_gradients", "relevance_reached", "with_conservation"]
+__all__ = [
+    "notes_on_missing_rules",
+    "relevance_by_gradients",
+    "relevance_reached",
+    "with_conservation",
+]
 
 LOST = 1e-3  # relevance that may get lost on the way before a result says so
 
@@ -21,13 +26,19 @@ def relevance_reached(trace: Trace) -> float:
 
 def with_conservation(scores: np.ndarray, trace: Trace) -> Answer:
     """The answer of a pass that hands one unit of relevance on, and whether it arrived."""
-    expected = 0.0 if trace.target.contrast is not None else 1.0  # a contrast is one pass minus another
+    expected = (
+        0.0 if trace.target.contrast is not None else 1.0
+    )  # a contrast is one pass minus another
     total = relevance_reached(trace)
     lost = abs(total - expected)
     notes = notes_on_missing_rules(trace)
     if lost > LOST:
-        notes.append(f"Relevance was not conserved (it adds up to {total:.3g}, not {expected:g}): don't rely on it.")
-    return Answer(scores, diagnostics={"relevance_sum": total, "conservation_error": lost}, notes=tuple(notes))
+        notes.append(
+            f"Relevance was not conserved (it adds up to {total:.3g}, not {expected:g}): don't rely on it."
+        )
+    return Answer(
+        scores, diagnostics={"relevance_sum": total, "conservation_error": lost}, notes=tuple(notes)
+    )
 
 
 def relevance_by_gradients(model: Model, batch: Batch, rules: Rules, breaks: str) -> list[Answer]:
@@ -48,15 +59,23 @@ def relevance_by_gradients(model: Model, batch: Batch, rules: Rules, breaks: str
             "logit": trace.logit,
             "conservation_error": abs(rest),
         }
-        return Answer(to_numpy(require(trace.relevance)), diagnostics=diagnostics, notes=tuple(notes))
+        return Answer(
+            to_numpy(require(trace.relevance)), diagnostics=diagnostics, notes=tuple(notes)
+        )
 
     return read_traces(model, batch, frozenset({"relevance"}), answer, rules=rules)
 
 
 def note_on_lost_relevance(trace: Trace, breaks: str) -> str:
     words = relevance_reached(trace)
-    shares = f"Of the logit {trace.logit:.3g} words got {words:.3g} and biases {trace.constants:.3g}"
-    why = f"the rule for {breaks} does not conserve the rest" if breaks else "the rest was lost: don't rely on it"
+    shares = (
+        f"Of the logit {trace.logit:.3g} words got {words:.3g} and biases {trace.constants:.3g}"
+    )
+    why = (
+        f"the rule for {breaks} does not conserve the rest"
+        if breaks
+        else "the rest was lost: don't rely on it"
+    )
     return f"{shares}; {why}."
 
 

@@ -11,7 +11,14 @@ from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.conservation import notes_on_missing_rules
 from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
-from raison.models.relevance.deeplift import elementwise, layer_norm, logsumexp, product, quotient, softmax
+from raison.models.relevance.deeplift import (
+    elementwise,
+    layer_norm,
+    logsumexp,
+    product,
+    quotient,
+    softmax,
+)
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one, two
 from raison.models.relevance.rules import own_gradient
 
@@ -21,12 +28,28 @@ RESCALE = Rules(
     (
         (two("matmul", "bmm", "mul"), product),
         (two("div"), quotient),
-        (one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"), elementwise),
+        (
+            one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"),
+            elementwise,
+        ),
         (one("softmax"), softmax),
         (one("logsumexp"), logsumexp),
         (one("layer_norm"), layer_norm),
         (
-            one("linear", "addmm", "matmul", "bmm", "add", "sub", "rsub", "mul", "div", "neg", "sum", "mean"),
+            one(
+                "linear",
+                "addmm",
+                "matmul",
+                "bmm",
+                "add",
+                "sub",
+                "rsub",
+                "mul",
+                "div",
+                "neg",
+                "sum",
+                "mean",
+            ),
             own_gradient,
         ),
         (two("add", "sub"), own_gradient),

@@ -43,7 +43,9 @@ def model_failed(model: Model, error: Exception) -> Exception:
     )
 
 
-def method_failed(model: Model, method: Method, error: Exception, plain: Callable[[], object]) -> Exception:
+def method_failed(
+    model: Model, method: Method, error: Exception, plain: Callable[[], object]
+) -> Exception:
     """The error to raise when a method failed; `plain` explains a plain sentence in the same way."""
     if isinstance(error, RaisonError) or out_of_memory(error):
         return error
@@ -74,7 +76,9 @@ def in_few_words(error: BaseException) -> str:
 def failed_elsewhere(method: Method, error: Exception) -> str:
     """What went wrong in a method that somebody else wrote, and where."""
     file = sys.modules[type(method).__module__].__dict__.get("__file__")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
+    ]
     place = ""
     if frames:
         last = frames[-1]

@@ -41,7 +41,9 @@ class GradientShap(Method):
     """
 
     samples: int = 50  # gradients; the standard error falls with their square root, or faster
-    baselines: str | tuple[str, ...] = "auto"  # words | zero | pad | mask | mean | text:…, or several; auto: words
+    baselines: str | tuple[str, ...] = (
+        "auto"  # words | zero | pad | mask | mean | text:…, or several; auto: words
+    )
     paper = "Erion et al. 2021"
     additive = True
     needs = frozenset({"gradients"})
@@ -56,7 +58,9 @@ class GradientShap(Method):
             if name != RANDOM:
                 baseline_named(name)
         if len(self.names) > self.samples:
-            raise InputError(f"{len(self.names)} baselines need at least as many samples, not {self.samples}.")
+            raise InputError(
+                f"{len(self.names)} baselines need at least as many samples, not {self.samples}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,7 +72,9 @@ class GradientShap(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
         baselines = [None if name == RANDOM else Absent(words, name) for name in self.names]
-        draws = [Draws.of(words, baselines, batch, index, self.samples) for index in range(len(batch))]
+        draws = [
+            Draws.of(words, baselines, batch, index, self.samples) for index in range(len(batch))
+        ]
 
         def path(point: int) -> Path:
             index, number = divmod(point, self.samples)
@@ -94,12 +100,17 @@ class GradientShap(Method):
         tokens_read = int(batch.targets[index].inputs(samples.shape[1]).sum())
         return Answer(
             scores,
-            parts={"standard_error": error, "margin_95": margin(error, degrees_of_differences(len(samples)))},
+            parts={
+                "standard_error": error,
+                "margin_95": margin(error, degrees_of_differences(len(samples))),
+            },
             diagnostics={
                 "baseline": ", ".join(names),
                 "samples": self.samples,
                 "standard_error": float(error.max()),
-                "standard_error_share": float(error.max()) / largest if largest else 0.0,  # of the largest score
+                "standard_error_share": float(error.max()) / largest
+                if largest
+                else 0.0,  # of the largest score
                 "total": float(scores.sum()),
                 "total_standard_error": float(error_of_total[0]),
             },
@@ -132,7 +143,14 @@ class Draws:
     seeds: np.ndarray  # [n] for random words, so that a sample can be made whenever it is its turn
 
     @classmethod
-    def of(cls, words: Words, baselines: Sequence[Absent | None], batch: Batch, index: int, samples: int) -> Draws:
+    def of(
+        cls,
+        words: Words,
+        baselines: Sequence[Absent | None],
+        batch: Batch,
+        index: int,
+        samples: int,
+    ) -> Draws:
         generator = batch.generator(index)
         places = (np.arange(samples) + generator.random(samples)) / samples
         # every baseline as often as the others, at random places

@@ -24,7 +24,11 @@ KINDS = ("synt", "pos", "both")
 
 
 def head_masks(
-    artifact: Artifact, kinds: str = "both", top: int = 0, syntactic: float = 0.1, positional: float = 0.8
+    artifact: Artifact,
+    kinds: str = "both",
+    top: int = 0,
+    syntactic: float = 0.1,
+    positional: float = 0.8,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(synt, pos), each Bool[maps, heads]: heads above the thresholds, and the best `top` of every map besides.
 
@@ -38,7 +42,9 @@ def head_masks(
     wants_syntactic = kinds != "pos"
     wants_positional = kinds != "synt"
     syntactic_mask = strongest_heads(syntactic_strength, syntactic, top if wants_syntactic else 0)
-    positional_mask = strongest_heads(positional_strength, positional, top if wants_positional else 0)
+    positional_mask = strongest_heads(
+        positional_strength, positional, top if wants_positional else 0
+    )
     return syntactic_mask & wants_syntactic, positional_mask & wants_positional
 
 
@@ -56,7 +62,9 @@ def head_strengths(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
     try:
         return read_strengths(artifact.data)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"This file of heads is not complete ({error}): make it anew with `raison heads`.") from None
+        raise InputError(
+            f"This file of heads is not complete ({error}): make it anew with `raison heads`."
+        ) from None
 
 
 def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +77,9 @@ def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
             continue
         alpha = np.array(data["alpha"][relation], dtype=np.float64)
         if alpha.shape != positional.shape or alpha.min() < 0 or alpha.max() > 1:
-            raise ValueError(f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1")
+            raise ValueError(
+                f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1"
+            )
         advantage = alpha - data["lambda_max"][relation]
         syntactic[with_trees] = np.maximum(syntactic, advantage)[with_trees]
 
@@ -90,7 +100,9 @@ def strongest_heads(strength: np.ndarray, threshold: float, top: int) -> np.ndar
     return np.asarray(above | (best & np.isfinite(strength)))
 
 
-def random_masks(synt: np.ndarray, pos: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def random_masks(
+    synt: np.ndarray, pos: np.ndarray, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Two masks of the same sizes on heads drawn without replacement, wherever they are (P4's ablation).
 
     As many heads are of both kinds as before, so that the union has the same size too.

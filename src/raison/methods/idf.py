@@ -35,7 +35,9 @@ class Table:
         documents = artifact.data.get("documents")
         counts = artifact.data.get("counts")
         if not is_count(documents) or not isinstance(counts, dict):
-            raise InputError(f"{where} holds no document frequencies: make it anew with `raison idf`.")
+            raise InputError(
+                f"{where} holds no document frequencies: make it anew with `raison idf`."
+            )
         for word, count in counts.items():
             if not is_count(count) or count > documents:
                 raise InputError(
@@ -83,7 +85,9 @@ class Idf(Method):
     `raison idf`.
     """
 
-    table: str | None = field(default=None, metadata={"file": True})  # of `raison idf`; None: the shipped one
+    table: str | None = field(
+        default=None, metadata={"file": True}
+    )  # of `raison idf`; None: the shipped one
 
     paper = "Spärck Jones 1972"
     signed = False
@@ -92,11 +96,16 @@ class Idf(Method):
 
     def __post_init__(self) -> None:
         if self.table is not None and not (isinstance(self.table, str) and self.table):
-            raise InputError(f"table is the path of a file made by `raison idf`, not {self.table!r}.")
+            raise InputError(
+                f"table is the path of a file made by `raison idf`, not {self.table!r}."
+            )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         table, content = shipped() if self.table is None else read_table(self.table)
-        return [Answer(rarity(encoding, table), artifacts={"idf": content}) for encoding in batch.encodings]
+        return [
+            Answer(rarity(encoding, table), artifacts={"idf": content})
+            for encoding in batch.encodings
+        ]
 
 
 def rarity(encoding: Encoding, table: Table) -> np.ndarray:

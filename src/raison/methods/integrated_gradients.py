@@ -39,10 +39,14 @@ class IntegratedGradients(Method):
     to zero RMSNorm makes the value jump.
     """
 
-    steps: int | None = None  # equal steps; None: as many evaluations as it takes, where they are needed
+    steps: int | None = (
+        None  # equal steps; None: as many evaluations as it takes, where they are needed
+    )
     baseline: str = "auto"  # zero | pad | mask | mean | text:… | auto: mask, else pad, else mean
     rule: str = "midpoint"  # of equal steps; reference: P0's, steps + 1 places with both ends, all weighted alike
-    tolerance: float = 0.01  # of the gap: where the adaptive evaluation ends, and above which a note says so
+    tolerance: float = (
+        0.01  # of the gap: where the adaptive evaluation ends, and above which a note says so
+    )
     most: int = MOST  # evaluations of one path at most, without steps
     moved: str = "free"  # free: only what may be removed | all: everything that the target may see
     paper = "Sundararajan et al. 2017"
@@ -59,7 +63,9 @@ class IntegratedGradients(Method):
             if value not in known:
                 raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")
         if self.rule == "reference" and self.steps is None:
-            raise InputError("The rule 'reference' needs a number of steps: write steps=100, as P0 did.")
+            raise InputError(
+                "The rule 'reference' needs a number of steps: write steps=100, as P0 did."
+            )
 
     def quadrature(self, rounding: float) -> Rule:
         """The rule of one path; `rounding` is the relative precision of the model's values."""
@@ -82,9 +88,14 @@ class IntegratedGradients(Method):
             walks.append(Walk(path, self.quadrature(rounding)))
 
         integrate_together(model, batch, walks)
-        return [self.answer(walk, absent, batch, index, moved[index]) for index, walk in enumerate(walks)]
+        return [
+            self.answer(walk, absent, batch, index, moved[index])
+            for index, walk in enumerate(walks)
+        ]
 
-    def answer(self, walk: Walk, absent: Absent, batch: Batch, index: int, moved: np.ndarray) -> Answer:
+    def answer(
+        self, walk: Walk, absent: Absent, batch: Batch, index: int, moved: np.ndarray
+    ) -> Answer:
         """The scores of one example, and whether they add up."""
         integral = walk.integral
         if not np.isfinite(integral.scores).all():
@@ -121,7 +132,9 @@ class IntegratedGradients(Method):
             size = f"by {100 * integral.gap:.2g} %, {abs(integral.error):.2g}"
             exact_enough = self.steps is None and integral.settled
             reason = "the model computes no more exactly" if exact_enough else remedy
-            notes.append(f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}.")
+            notes.append(
+                f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}."
+            )
         elif not integral.settled:
             notes.append(f"The scores had not settled after {integral.places} points: {remedy}.")
         if abs(difference) < integral.scale:
@@ -139,7 +152,9 @@ class Walk:
     path: Path
     rule: Rule
     evaluations: int = 0
-    wanted: np.ndarray = field(init=False)  # places that the rule wants to know about; none at its end
+    wanted: np.ndarray = field(
+        init=False
+    )  # places that the rule wants to know about; none at its end
     integral: Integral = field(init=False)  # what the rule returns at its end
 
     def __post_init__(self) -> None:
@@ -176,4 +191,6 @@ def integrate_together(model: Model, batch: Batch, walks: Sequence[Walk]) -> Non
             points = range(first, first + len(walk.wanted))
             first = points.stop
             if points:
-                walk.tell(values[points.start : points.stop], np.stack([parts[point] for point in points]))
+                walk.tell(
+                    values[points.start : points.stop], np.stack([parts[point] for point in points])
+                )

@@ -32,7 +32,9 @@ def evaluate_sets(model: Model, batch: Batch, sets: Sequence[np.ndarray]) -> lis
     is looked at by itself, so that neighbours in the batch don't change the way its answer is found.
     """
     asked = zip(batch.encodings, batch.targets, batch.units, sets, strict=True)
-    questions = [Question(encoding, target, units.keep(kept)) for encoding, target, units, kept in asked]
+    questions = [
+        Question(encoding, target, units.keep(kept)) for encoding, target, units, kept in asked
+    ]
     deletes = (batch.removal or model.removals[0]) == "delete"
     may_share = model.shares_prefixes and deletes
 
@@ -46,7 +48,9 @@ def evaluate_sets(model: Model, batch: Batch, sets: Sequence[np.ndarray]) -> lis
     for members, memory in ((alone, None), (sharing, Memory(limit=0))):
         if not members:
             continue
-        answers = model.score([questions[index] for index in members], removal=batch.removal, memory=memory)
+        answers = model.score(
+            [questions[index] for index in members], removal=batch.removal, memory=memory
+        )
         for index, scored in zip(members, answers, strict=True):
             cost = {"forwards": scored.forwards, "tokens": scored.tokens}
             values[index] = SetValues(scored.value.sum(-1), scored.forwards, cost)
@@ -57,9 +61,13 @@ def worth_sharing(question: Question) -> bool:
     """Whether the sets of a question have enough of their beginnings in common."""
     encoding, target = question.encoding, question.target
     visible = target.visible(question.keep, encoding)
-    visible = np.unique(visible, axis=0)  # [n t] in the order of a dictionary: a row shares most with the one before
+    visible = np.unique(
+        visible, axis=0
+    )  # [n t] in the order of a dictionary: a row shares most with the one before
     parting = (visible[1:] != visible[:-1]).argmax(1)  # where it parts from that one
-    if encoding.segments[0] == "source":  # what a decoder computed is of use for the same source only
+    if (
+        encoding.segments[0] == "source"
+    ):  # what a decoder computed is of use for the same source only
         source = (encoding.segment == 0).sum()
         parting[parting < source] = 0
 

@@ -46,7 +46,9 @@ class KernelShap(Method):
     the draws have left when φ is fitted.
     """
 
-    samples: int | None = None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
+    samples: int | None = (
+        None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
+    )
     paired: bool = True  # draw sets together with their complements
 
     paper = "Lundberg & Lee 2017"
@@ -60,7 +62,9 @@ class KernelShap(Method):
             raise InputError(f"paired is True or False, not {self.paired}.")
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        designs = [self.design(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
+        designs = [
+            self.design(len(units), batch.generator(i)) for i, units in enumerate(batch.units)
+        ]
         sets = [with_ends(design.keep) for design in designs]
         asked = evaluate_sets(model, batch, sets)
         return [fit(design, values) for design, values in zip(designs, asked, strict=True)]
@@ -77,7 +81,9 @@ class KernelShap(Method):
 
         parts = [np.zeros((0, size), bool)]
         weights = [np.zeros(0)]
-        weight_of_size = {k: (size - 1) / (k * (size - k)) for k in range(1, size)}  # of all sets of a size
+        weight_of_size = {
+            k: (size - 1) / (k * (size - k)) for k in range(1, size)
+        }  # of all sets of a size
         left = samples
         for small in range(1, size // 2 + 1):
             sizes = sorted({small, size - small})
@@ -116,7 +122,12 @@ def all_sets_of(size: int, count: int) -> np.ndarray:
 
 
 def draw_sets(
-    random: np.random.Generator, size: int, weight_of_size: dict[int, float], *, limit: int, rows_per_draw: int
+    random: np.random.Generator,
+    size: int,
+    weight_of_size: dict[int, float],
+    *,
+    limit: int,
+    rows_per_draw: int,
 ) -> np.ndarray:
     """[n u] sets of random sizes by weight, each followed by its complement if a draw has two rows.
 
@@ -145,14 +156,20 @@ def fit(design: Design, asked: SetValues) -> Answer:
     *_, nothing, everything = asked.value
     size = design.keep.shape[1]
     gain = everything - nothing
-    facts: dict[str, object] = {"value": everything, "empty": nothing, "evaluations": asked.evaluations}
+    facts: dict[str, object] = {
+        "value": everything,
+        "empty": nothing,
+        "evaluations": asked.evaluations,
+    }
     if size == 0:
         return Answer(np.zeros(0), diagnostics=facts, cost=asked.cost)
 
     kept = design.keep.astype(float)
     share_kept = kept.mean(1)
     centred = kept - share_kept[:, None]  # [n u] what tells units apart; rows sum to zero
-    rest = asked.value[:-2] - nothing - share_kept * gain  # [n] what equal shares do not account for
+    rest = (
+        asked.value[:-2] - nothing - share_kept * gain
+    )  # [n] what equal shares do not account for
     weighted = centred * design.weight[:, None]
     inverse = np.linalg.pinv(weighted.T @ centred, rcond=1e-10, hermitian=True)  # [u u]
     apart = inverse @ (weighted.T @ rest)  # sums to zero
@@ -164,9 +181,17 @@ def fit(design: Design, asked: SetValues) -> Answer:
         residual = rest - centred @ apart
         drawn = slice(len(kept) - design.drawn, None)
         split = (-1, design.rows_per_draw, size)
-        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(1) @ inverse  # [draws u]
-        own = ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))  # how much a draw fits itself
+        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(
+            1
+        ) @ inverse  # [draws u]
+        own = (
+            ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))
+        )  # how much a draw fits itself
         influence /= 1 - np.minimum(own, MOST_OWN)[:, None]
         error = np.sqrt(len(influence) * influence.var(0, ddof=1))
-        degrees = int((1 - own).sum())  # what the fit leaves of the draws; sets that are taken whole have no part in it
-    return answer_with_margin(gain / size + apart, error, degrees, diagnostics=facts, cost=asked.cost)
+        degrees = int(
+            (1 - own).sum()
+        )  # what the fit leaves of the draws; sets that are taken whole have no part in it
+    return answer_with_margin(
+        gain / size + apart, error, degrees, diagnostics=facts, cost=asked.cost
+    )

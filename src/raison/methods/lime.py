@@ -69,7 +69,9 @@ class Lime(Method):
         value = asked.value[:-1]
         weight = self.weights(keep)
 
-        rows = np.concatenate([np.ones((len(keep), 1)), keep], axis=1)  # [n 1+u] the intercept comes first
+        rows = np.concatenate(
+            [np.ones((len(keep), 1)), keep], axis=1
+        )  # [n 1+u] the intercept comes first
         penalty = np.diag([0.0] + [self.ridge] * size)
         inverse = np.linalg.inv((rows * weight[:, None]).T @ rows + penalty)
         coefficients = inverse @ (rows.T @ (weight * value))
@@ -92,7 +94,9 @@ class Lime(Method):
             "evaluations": asked.evaluations,
             "fit": fit,
         }
-        answer = answer_with_margin(coefficients[1:], error, degrees, diagnostics=facts, cost=asked.cost)
+        answer = answer_with_margin(
+            coefficients[1:], error, degrees, diagnostics=facts, cost=asked.cost
+        )
         answer.parts["intercept"] = float(coefficients[0])
         return answer
 

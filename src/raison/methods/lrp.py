@@ -9,7 +9,15 @@ from raison.methods.conservation import with_conservation
 from raison.methods.traces import read_traces, require, to_numpy
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
-from raison.models.relevance.rules import addition, constant, half_each, identity, linear, pooling, product_of_signals
+from raison.models.relevance.rules import (
+    addition,
+    constant,
+    half_each,
+    identity,
+    linear,
+    pooling,
+    product_of_signals,
+)
 
 __all__ = ["ALPHA_BETA", "LRP"]
 
@@ -21,7 +29,21 @@ ALPHA_BETA = Rules(
         (two("matmul", "bmm"), product_of_signals),
         (two("mul"), half_each),
         (one(*STATISTICS), constant),
-        (one(*ACTIVATIONS, "softmax", "layer_norm", "rms_norm", "add", "sub", "rsub", "mul", "div", "neg"), identity),
+        (
+            one(
+                *ACTIVATIONS,
+                "softmax",
+                "layer_norm",
+                "rms_norm",
+                "add",
+                "sub",
+                "rsub",
+                "mul",
+                "div",
+                "neg",
+            ),
+            identity,
+        ),
         (one("sum", "mean"), pooling),
     )
 )

@@ -30,7 +30,12 @@ def margin(standard_error: np.ndarray, degrees: int) -> np.ndarray:
 
 
 def answer_with_margin(
-    scores: np.ndarray, error: np.ndarray, degrees: int, *, diagnostics: dict[str, object], cost: Mapping[str, float]
+    scores: np.ndarray,
+    error: np.ndarray,
+    degrees: int,
+    *,
+    diagnostics: dict[str, object],
+    cost: Mapping[str, float],
 ) -> Answer:
     """Scores with the standard error and the 95 % margin of each, and the largest error as a diagnostic."""
     largest = float(error.max(initial=0.0))

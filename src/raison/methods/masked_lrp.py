@@ -37,8 +37,12 @@ class MaskedLRP(Method):
     # a file made by `raison heads`; None: what comes with the model
     heads: str | None = field(default=None, metadata={"file": True})
     kinds: str = "both"  # synt | pos | both
-    top: int = 1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
-    syntactic: float = 0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset
+    top: int = (
+        1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
+    )
+    syntactic: float = (
+        0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset
+    )
     positional: float = 0.8  # and positional if it looks at one offset in so many of the cases
     variant: str = "paper"  # paper | released
     random: bool = False  # as many heads anywhere, drawn by the seed: the ablation of P4's Table 1
@@ -62,7 +66,9 @@ class MaskedLRP(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         artifact = Artifact.open(self.heads or model.head_statistics or "", "heads")
         masks = head_masks(artifact, self.kinds, self.top, self.syntactic, self.positional)
-        if self.random or self.corruption:  # the same heads for all texts: the seed decides, as in P4's five masks
+        if (
+            self.random or self.corruption
+        ):  # the same heads for all texts: the seed decides, as in P4's five masks
             masks = self.vary(masks, np.random.default_rng(batch.seed))
         syntactic, positional = masks
 
@@ -74,7 +80,10 @@ class MaskedLRP(Method):
             notes.append(f"The heads were measured on {artifact.model!r}, not on {model.name!r}.")
         for answer in answers:
             answer.artifacts["heads"] = artifact.content()
-            answer.diagnostics["heads"] = {"syntactic": int(syntactic.sum()), "positional": int(positional.sum())}
+            answer.diagnostics["heads"] = {
+                "syntactic": int(syntactic.sum()),
+                "positional": int(positional.sum()),
+            }
             answer.notes = (*answer.notes, *notes)
         return answers
 

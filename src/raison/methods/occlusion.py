@@ -52,7 +52,9 @@ class Occlusion(Method):
             drop = whole - asked.value[:-1]  # [n]
             windows_of_unit = np.maximum(1, cover.sum(0))
             facts = {"value": whole, "evaluations": asked.evaluations, "windows": len(cover)}
-            answers.append(Answer(drop @ cover / windows_of_unit, diagnostics=facts, cost=asked.cost))
+            answers.append(
+                Answer(drop @ cover / windows_of_unit, diagnostics=facts, cost=asked.cost)
+            )
         return answers
 
     def windows(self, units: Units) -> np.ndarray:
@@ -62,10 +64,14 @@ class Occlusion(Method):
         for segment in np.unique(segment_of_unit):
             inside = np.flatnonzero(segment_of_unit == segment)
             window = min(self.window, len(inside))
-            before = (window - 1) // self.stride * self.stride  # the first window that reaches the first unit
+            before = (
+                (window - 1) // self.stride * self.stride
+            )  # the first window that reaches the first unit
             starts = np.arange(-before, len(inside), self.stride)[:, None]
 
-            place = np.full(len(units), -window - before)  # of each unit in its text; the others are far away
+            place = np.full(
+                len(units), -window - before
+            )  # of each unit in its text; the others are far away
             place[inside] = np.arange(len(inside))
             covers.append((starts <= place) & (place < starts + window))
         return np.concatenate(covers)

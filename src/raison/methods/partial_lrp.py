@@ -36,7 +36,9 @@ class PartialLRP(Method):
         plain = dict(model.trace(batch.encodings, batch.targets, want=self.watches))
         want = frozenset({"relevance", "attention"})
         answers: dict[int, Answer] = {}
-        for index, trace in model.trace(batch.encodings, batch.targets, want=want, rules=ALPHA_BETA):
+        for index, trace in model.trace(
+            batch.encodings, batch.targets, want=want, rules=ALPHA_BETA
+        ):
             readout = require(plain[index].readout)
             scores = np.zeros(len(trace.encoding))
             for last in last_maps(trace.maps):

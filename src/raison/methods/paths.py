@@ -67,7 +67,11 @@ class Slope:
 
 
 def slopes_at(
-    model: Model, batch: Batch, examples: Sequence[int], paths: Sequence[Path], places: Sequence[float]
+    model: Model,
+    batch: Batch,
+    examples: Sequence[int],
+    paths: Sequence[Path],
+    places: Sequence[float],
 ) -> Iterator[Slope]:
     """The slope at one place of each path; `examples` says which example of the batch each path leads to."""
 

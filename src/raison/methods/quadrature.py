@@ -21,7 +21,10 @@ FIRST = 7  # midpoints of the first round
 MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
-KNOWN, HIDDEN = 4.0, 1.5  # tolerances that the errors of all stretches may add up to: those that F tells, and others
+KNOWN, HIDDEN = (
+    4.0,
+    1.5,
+)  # tolerances that the errors of all stretches may add up to: those that F tells, and others
 UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
 
 
@@ -95,7 +98,9 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     for _ in range(ROUNDS):
         integral, bad = judge(places, values, slopes, tolerance, rounding)
         room = most - len(places)
-        if integral.settled or room <= 0 or not bad.any():  # nothing to halve where G is not even finite
+        if (
+            integral.settled or room <= 0 or not bad.any()
+        ):  # nothing to halve where G is not even finite
             return integral
         worst_first = np.argsort(-bad, kind="stable")
         halved = worst_first[: min(room, int((bad > 0).sum()))]
@@ -154,7 +159,9 @@ def stretches(places: np.ndarray, order: int) -> np.ndarray:
     left, right = places[:-1], places[1:]
     width = (right - left)[:, None]
     middle = ((left + right) / 2)[:, None]
-    first = np.clip(np.arange(size - 1) + 1 - order // 2, 0, size - order)  # of the places around each stretch
+    first = np.clip(
+        np.arange(size - 1) + 1 - order // 2, 0, size - order
+    )  # of the places around each stretch
     window = first[:, None] + np.arange(order)  # [n-1 order]
 
     # in units of the stretch, from its middle: -1/2 to 1/2

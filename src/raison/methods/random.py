@@ -19,4 +19,6 @@ class Random(Method):
     axis = "unit"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(batch.generator(i).random(len(units))) for i, units in enumerate(batch.units)]
+        return [
+            Answer(batch.generator(i).random(len(units))) for i, units in enumerate(batch.units)
+        ]

@@ -47,7 +47,9 @@ class ShapleySampling(Method):
         if most_cells <= CELLS:
             asked = evaluate_sets(model, batch, [walk.sets() for walk in walks])
         else:  # one text after the other, some of its orders at a time: memory does not grow with their number
-            asked = [evaluate_in_parts(model, batch, index, walk) for index, walk in enumerate(walks)]
+            asked = [
+                evaluate_in_parts(model, batch, index, walk) for index, walk in enumerate(walks)
+            ]
         return [walk.answer(values) for walk, values in zip(walks, asked, strict=True)]
 
     def walk(self, size: int, random: np.random.Generator) -> Walk:
@@ -110,7 +112,9 @@ class Walk:
         }
         if self.ranks is None:
             scores = exact_values(every_set(self.size), asked.value)
-            return answer_with_margin(scores, np.zeros(len(scores)), 1, diagnostics=facts, cost=asked.cost)
+            return answer_with_margin(
+                scores, np.zeros(len(scores)), 1, diagnostics=facts, cost=asked.cost
+            )
 
         pairs, size = self.ranks.shape
         facts["value"] = asked.value[size]
@@ -120,7 +124,9 @@ class Walk:
         backward = np.take_along_axis(gain[:, 1], size - 1 - self.ranks, axis=1)
         mean_of_pair = (forward + backward) / 2  # [p u]
         error = mean_of_pair.std(0, ddof=1) / np.sqrt(pairs)
-        return answer_with_margin(mean_of_pair.mean(0), error, pairs - 1, diagnostics=facts, cost=asked.cost)
+        return answer_with_margin(
+            mean_of_pair.mean(0), error, pairs - 1, diagnostics=facts, cost=asked.cost
+        )
 
 
 def beginnings(ranks: np.ndarray) -> np.ndarray:

@@ -67,7 +67,9 @@ class SmoothGrad(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = Words(model)
         copies = 1 if self.noise == 0 else self.samples
-        clouds = [Cloud.around(words, batch, index, self.noise, copies) for index in range(len(batch))]
+        clouds = [
+            Cloud.around(words, batch, index, self.noise, copies) for index in range(len(batch))
+        ]
 
         def noisy_copy(run: int) -> torch.Tensor:
             index, number = divmod(run, copies)
@@ -84,7 +86,9 @@ class SmoothGrad(Method):
         for run, trace in traces:
             index, number = divmod(run, copies)
             maps[index][number] = to_numpy(MAPS[self.of](trace))
-        return [mean_map(maps[index], clouds[index].sigma, batch, index) for index in range(len(batch))]
+        return [
+            mean_map(maps[index], clouds[index].sigma, batch, index) for index in range(len(batch))
+        ]
 
 
 def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:

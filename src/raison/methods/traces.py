@@ -30,7 +30,9 @@ def read_traces(
 ) -> list[Answer]:
     """One answer per example, made from its trace."""
     answers: dict[int, Answer] = {}
-    traces = model.trace(batch.encodings, batch.targets, want=want, embeddings=embeddings, rules=rules)
+    traces = model.trace(
+        batch.encodings, batch.targets, want=want, embeddings=embeddings, rules=rules
+    )
     for index, trace in traces:
         answers[index] = answer_of(trace)
     return [answers[index] for index in range(len(batch))]

@@ -65,7 +65,9 @@ class ValueWeightedAttention(Method):
 
         norm_of_map = {id(each): norm for each, norm in zip(trace.maps, norms, strict=True)}
         if self.layers == "mean":
-            return mean_of_layers(size, [(each, norm_of_map[id(each)]) for each in maps_of_answer(trace.maps)])
+            return mean_of_layers(
+                size, [(each, norm_of_map[id(each)]) for each in maps_of_answer(trace.maps)]
+            )
         return sum_of_maps(size, [(each, norm_of_map[id(each)]) for each in last_maps(trace.maps)])
 
 

@@ -149,7 +149,9 @@ class Crossover:
     """How many tokens of a rationale are on the wrong side of the boundary between two unrelated sentences."""
 
     source: int
-    target: int | None  # None: not defined for a target before the boundary, which can't see what comes later
+    target: (
+        int | None
+    )  # None: not defined for a target before the boundary, which can't see what comes later
 
 
 def crossover(

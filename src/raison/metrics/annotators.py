@@ -46,7 +46,9 @@ def fleiss_kappa(labels: ArrayLike) -> float:
     """
     table = np.asarray(labels)
     if table.ndim != 2 or len(table) < 2:
-        raise InputError("Agreement needs the labels of at least two annotators for the same tokens.")
+        raise InputError(
+            "Agreement needs the labels of at least two annotators for the same tokens."
+        )
     if not table.shape[1]:
         return float("nan")
 

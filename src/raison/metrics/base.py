@@ -51,8 +51,12 @@ class Metric(ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    keys: ClassVar[tuple[MetricKey, ...]]  # the numbers it returns; the first stands for it in a table
-    needs: ClassVar[frozenset[str]] = frozenset()  # of score, gold, gradients, again, probability, choice
+    keys: ClassVar[
+        tuple[MetricKey, ...]
+    ]  # the numbers it returns; the first stands for it in a table
+    needs: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # of score, gold, gradients, again, probability, choice
 
     @abstractmethod
     def ask(self, subject: Subject) -> MetricQuestions:
@@ -93,7 +97,9 @@ def check_subject(metric: Metric, subject: Subject) -> None:
     if "probability" in metric.needs and not gives_probabilities(model):
         raise Unsupported(f"{metric.name} compares probabilities, and {model.name} gives none.")
     if "choice" in metric.needs and not decides(model, subject.explanation):
-        raise Unsupported(f"{metric.name} waits for another decision, and {model.name} tells one number.")
+        raise Unsupported(
+            f"{metric.name} waits for another decision, and {model.name} tells one number."
+        )
 
 
 def gives_probabilities(model: Model | None) -> bool:

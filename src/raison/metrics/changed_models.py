@@ -13,7 +13,9 @@ from raison.models.protocol import InspectableModel, Model
 __all__ = ["model_and_method"]
 
 
-def model_and_method(subject: Subject, metric: str) -> tuple[InspectableModel, Callable[[Model], np.ndarray]]:
+def model_and_method(
+    subject: Subject, metric: str
+) -> tuple[InspectableModel, Callable[[Model], np.ndarray]]:
     """The subject's model, whose weights can be changed, and its method: a model to the scores of the same target."""
     if subject.again is None:
         raise Unsupported(

@@ -8,7 +8,12 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import all_and_nothing, keep_most_important, rationale_sizes, remove_most_important
+from raison.metrics.kept_sets import (
+    all_and_nothing,
+    keep_most_important,
+    rationale_sizes,
+    remove_most_important,
+)
 from raison.metrics.keys import FROM_0_TO_1, FROM_MINUS_1_TO_1
 
 __all__ = ["Comprehensiveness", "Sufficiency"]
@@ -20,7 +25,9 @@ def check_shares(shares: tuple[float, ...]) -> None:
     """Refuse what is no tuple of shares of a text."""
     some = isinstance(shares, tuple) and len(shares) > 0
     if not some or not all(map(is_share, shares)):
-        raise InputError(f"shares are numbers above 0 and at most 1, such as (0.1, 0.5), not {shares}.")
+        raise InputError(
+            f"shares are numbers above 0 and at most 1, such as (0.1, 0.5), not {shares}."
+        )
 
 
 def is_share(value: object) -> bool:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-__all__ = ["ANY_NUMBER", "FROM_0_TO_1", "FROM_MINUS_1_TO_1", "NOT_NEGATIVE", "Direction", "MetricKey", "ValueRange"]
+__all__ = [
+    "ANY_NUMBER",
+    "FROM_0_TO_1",
+    "FROM_MINUS_1_TO_1",
+    "NOT_NEGATIVE",
+    "Direction",
+    "MetricKey",
+    "ValueRange",
+]
 
 Direction = Literal["higher", "lower"]
 
@@ -34,7 +42,9 @@ class MetricKey:
     curve: bool = False  # an array of values instead of one
     pooled: bool = False  # a `Share` or an `AveragedF1`, which are summed over the corpus
     range: ValueRange = ANY_NUMBER
-    range_of_probabilities: ValueRange | None = None  # the same, where the model gives probabilities
+    range_of_probabilities: ValueRange | None = (
+        None  # the same, where the model gives probabilities
+    )
 
     @property
     def higher_is_better(self) -> bool | None:

@@ -55,5 +55,7 @@ def harmonic_mean(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-Number = float | Share | AveragedF1 | np.ndarray  # an array is a curve, on the same grid for all texts
+Number = (
+    float | Share | AveragedF1 | np.ndarray
+)  # an array is a curve, on the same grid for all texts
 Numbers = dict[str, Number]  # by the names of the metric's keys

@@ -28,7 +28,9 @@ class KeptSets:
 class Answers:
     """The model's answers to one question, one for each kept set."""
 
-    value: np.ndarray  # [n] probability of the target (of all its tokens), or its value; see `KeptSets.output`
+    value: (
+        np.ndarray
+    )  # [n] probability of the target (of all its tokens), or its value; see `KeptSets.output`
     log: np.ndarray  # [n] its logarithm, where it is a probability; else the value itself
     predicted: np.ndarray  # [n m] the best outcome of each token of the target
 

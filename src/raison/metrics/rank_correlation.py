@@ -42,7 +42,9 @@ def lists_of_equal_length(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarr
     x = np.asarray(first, np.float64)
     y = np.asarray(second, np.float64)
     if x.shape != y.shape or x.ndim != 1:
-        raise InputError(f"Ranks are compared of two lists of the same length, not {x.shape} and {y.shape}.")
+        raise InputError(
+            f"Ranks are compared of two lists of the same length, not {x.shape} and {y.shape}."
+        )
     both = np.concatenate([x, y])
     if not np.isfinite(both).all():
         raise InputError("Numbers that are ranked can't be NaN or infinite.")

@@ -230,6 +230,8 @@ def answers_from_scores(
     if question.output == "value" or target.output != "log_prob":
         return Answers(value, value, predicted)
 
-    if target.contrast is not None:  # log odds of the two outcomes: the probability of the one among both
+    if (
+        target.contrast is not None
+    ):  # log odds of the two outcomes: the probability of the one among both
         value = -np.logaddexp(0.0, -value)
     return Answers(np.exp(value), value, predicted)

@@ -25,10 +25,14 @@ class Subject:
     model: Model | None = None
     removal: str | None = None  # None: the model's default
     seed: int = 0
-    gold_share: float | None = None  # mean share of gold units in the data set: how long a rationale is there
+    gold_share: float | None = (
+        None  # mean share of gold units in the data set: how long a rationale is there
+    )
     # scores [u] of the same method for the same target by another model
     again: Callable[[Model], np.ndarray] | None = None
-    cache: dict[Any, Any] = field(default_factory=dict)  # what metrics of one evaluation share, e.g. randomised models
+    cache: dict[Any, Any] = field(
+        default_factory=dict
+    )  # what metrics of one evaluation share, e.g. randomised models
 
     @property
     def units(self) -> Units:
@@ -63,7 +67,9 @@ class Subject:
         """[u] units that share a character with the human rationale; none in a text where people marked nothing."""
         data_set_has_gold = self.gold_share is not None
         if self.example is None or not (self.example.gold or data_set_has_gold):
-            raise InputError("This text has no human rationale: evaluate plausibility on a data set that has some.")
+            raise InputError(
+                "This text has no human rationale: evaluate plausibility on a data set that has some."
+            )
         return gold_units(self.explanation.encoding, self.units, self.example)
 
     def best(self, count: int) -> np.ndarray:

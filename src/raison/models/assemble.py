@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["assemble", "task_of_class"]
 
 DEFINITIONS: dict[str, type[Task]] = {
-    definition.name: definition for definition in (ClassificationTask, TaggingTask, QATask, CausalTask, Seq2SeqTask)
+    definition.name: definition
+    for definition in (ClassificationTask, TaggingTask, QATask, CausalTask, Seq2SeqTask)
 }
 TASK_OF_ENDING = (  # of the name of a transformers class
     ("ForSequenceClassification", "classification"),
@@ -55,7 +56,9 @@ def assemble(
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
     check_prompts(hf)
-    inner: Any = hf.get_base_model() if hasattr(hf, "get_base_model") else hf  # peft wraps the model it adapts
+    inner: Any = (
+        hf.get_base_model() if hasattr(hf, "get_base_model") else hf
+    )  # peft wraps the model it adapts
     kind = type(inner)
     loader = getattr(kind, "raison_loader", None)
     if loader is not None:  # it explains itself

@@ -14,7 +14,12 @@ __all__ = ["axis_of"]
 
 
 def axis_of(
-    loaded: LoadedModel, example: Example, names: tuple[str, ...], *, truncate: bool, from_start: bool = False
+    loaded: LoadedModel,
+    example: Example,
+    names: tuple[str, ...],
+    *,
+    truncate: bool,
+    from_start: bool = False,
 ) -> Encoding:
     """Tokenize an example, cut it to the model's limit if asked, and lay it out on one axis.
 
@@ -48,7 +53,9 @@ def axis_of(
 def names_of_tokens(pieces: Pieces, texts: tuple[str, ...], codec: Codec) -> tuple[str, ...]:
     """What a person reads: the characters of each token, or the name of one that has none."""
     names = []
-    for token, start, end, segment in zip(pieces.ids, pieces.start, pieces.end, pieces.segment, strict=True):
+    for token, start, end, segment in zip(
+        pieces.ids, pieces.start, pieces.end, pieces.segment, strict=True
+    ):
         inside = start >= 0 and end > start
         names.append(texts[segment][start:end] if inside else codec.name(int(token)))
     return tuple(names)

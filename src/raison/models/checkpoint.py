@@ -42,13 +42,24 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     if not (folder / "config.json").is_file():
         name = folder.resolve().name
         if (folder / "run-0").is_dir():  # several seeds, each with a model
-            raise ModelError(f"{name!r} holds several runs: name one of them, such as {name}/run-0.")
+            raise ModelError(
+                f"{name!r} holds several runs: name one of them, such as {name}/run-0."
+            )
         raise ModelError(f"{name!r} has no config.json, so it is not a transformers model folder.")
     if not allow_pickle:
         check_safetensors(folder)
-    known = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "spiece.model", "source.spm")
+    known = (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "vocab.json",
+        "spiece.model",
+        "source.spm",
+    )
     if not has_tokenizer and not any((folder / name).is_file() for name in known):
-        raise ModelError(f"{folder.name!r} has no tokenizer: save one into it, or pass tokenizer=...")
+        raise ModelError(
+            f"{folder.name!r} has no tokenizer: save one into it, or pass tokenizer=..."
+        )
 
 
 def check_safetensors(folder: Path) -> None:
@@ -72,7 +83,9 @@ def check_safetensors(folder: Path) -> None:
             f"{folder.name!r} holds only pickled weights ({pickled[0]}), which can run code when opened: convert them "
             "to safetensors, or pass allow_pickle=True (--allow-pickle) if you trust where they come from."
         )
-    raise ModelError(f"{folder.name!r} holds no weights (*.safetensors): check that it was saved or copied whole.")
+    raise ModelError(
+        f"{folder.name!r} holds no weights (*.safetensors): check that it was saved or copied whole."
+    )
 
 
 def weights_named_by_config(folder: Path) -> str | None:
@@ -103,7 +116,9 @@ def refuse_pickled_shards(index: Path, name: str) -> None:
         files = from_json(index.read_text(encoding="utf-8"))["weight_map"].values()
         pickled = sorted(file for file in files if not file.endswith(".safetensors"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ModelError(f"The {index.name} of {name!r} is damaged: copy the model again.") from None
+        raise ModelError(
+            f"The {index.name} of {name!r} is damaged: copy the model again."
+        ) from None
     if pickled:
         raise ModelError(
             f"The {index.name} of {name!r} names a pickled file ({pickled[0][:100]}), which can run code when opened: "

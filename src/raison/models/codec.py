@@ -52,7 +52,9 @@ class Codec:
 
     def __init__(self, tokenizer: Any):
         if tokenizer is None or not hasattr(tokenizer, "convert_ids_to_tokens"):
-            raise ModelError("This model has no tokenizer: pass one with raison.load(model, tokenizer=...).")
+            raise ModelError(
+                "This model has no tokenizer: pass one with raison.load(model, tokenizer=...)."
+            )
         self.own = copy.deepcopy(tokenizer)
         is_fast = getattr(self.own, "is_fast", False)
         self.fast: Any = self.own.backend_tokenizer if is_fast else None
@@ -91,7 +93,9 @@ class Codec:
         if not getattr(self.own, "chat_template", None):
             return None
         turns = [{"role": "user", "content": message}]
-        apply = partial(self.own.apply_chat_template, turns, tokenize=False, add_generation_prompt=True)
+        apply = partial(
+            self.own.apply_chat_template, turns, tokenize=False, add_generation_prompt=True
+        )
         text = str(checked(apply, no_chat))
         first = self.own.bos_token
         doubled = first and text.startswith(first) and self("x").ids[0] == self.own.bos_token_id
@@ -103,7 +107,9 @@ class Codec:
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         try:
-            size = len(f"{text}{pair or ''}".encode())  # each would fail in its own way, some with a crash inside C++
+            size = len(
+                f"{text}{pair or ''}".encode()
+            )  # each would fail in its own way, some with a crash inside C++
         except UnicodeEncodeError as error:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
@@ -143,7 +149,9 @@ class Codec:
         found = self.fast.encode(text, pair, add_special_tokens=special)
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
-        sequence = np.array([-1 if number is None else number for number in found.sequence_ids], dtype=np.int64)
+        sequence = np.array(
+            [-1 if number is None else number for number in found.sequence_ids], dtype=np.int64
+        )
         for number, source in enumerate([text] if pair is None else [text, pair]):
             widen(spans, np.flatnonzero(sequence == number), source)
         added = sequence < 0  # by the tokenizer; "[SEP]" typed by a user is text
@@ -159,7 +167,9 @@ class Codec:
     def from_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
         texts = [text] if pair is None else [text, pair]
         parts = [self.own(each, add_special_tokens=False)["input_ids"] for each in texts]
-        whole = self.own.build_inputs_with_special_tokens(*parts) if special else list(chain(*parts))
+        whole = (
+            self.own.build_inputs_with_special_tokens(*parts) if special else list(chain(*parts))
+        )
         ids = np.array(whole, dtype=np.int64)
         sequence = np.full(len(ids), -1)
         start, end = sequence.copy(), sequence.copy()
@@ -173,8 +183,17 @@ class Codec:
             cursor += len(part)
         types = None
         if self.typed:
-            types = np.array(self.own.create_token_type_ids_from_sequences(*parts) if special else sequence)
-        return Pieces(ids=ids, start=start, end=end, segment=segments_of(sequence), special=sequence < 0, types=types)
+            types = np.array(
+                self.own.create_token_type_ids_from_sequences(*parts) if special else sequence
+            )
+        return Pieces(
+            ids=ids,
+            start=start,
+            end=end,
+            segment=segments_of(sequence),
+            special=sequence < 0,
+            types=types,
+        )
 
 
 def no_tokens(text: str, reason: str) -> InputError:
@@ -186,11 +205,15 @@ def no_tokens(text: str, reason: str) -> InputError:
 
 
 def no_text(reason: str) -> ModelError:
-    return ModelError(f"The model's tokenizer can't turn tokens into text ({reason}): look into its tokenizer files.")
+    return ModelError(
+        f"The model's tokenizer can't turn tokens into text ({reason}): look into its tokenizer files."
+    )
 
 
 def no_chat(reason: str) -> ModelError:
-    return ModelError(f"The model's chat template can't be applied ({reason}): look into its tokenizer files.")
+    return ModelError(
+        f"The model's chat template can't be applied ({reason}): look into its tokenizer files."
+    )
 
 
 def widen(spans: np.ndarray, places: np.ndarray, text: str) -> None:
@@ -230,7 +253,9 @@ def find(whole: list[int], part: list[int], start: int) -> int:
     for offset in range(start, len(whole) - len(part) + 1):
         if whole[offset : offset + len(part)] == part:
             return offset
-    raise ModelError("This slow tokenizer rewrites its pieces, so tokens can't be matched to the text.")
+    raise ModelError(
+        "This slow tokenizer rewrites its pieces, so tokens can't be matched to the text."
+    )
 
 
 def clusters(text: str) -> Iterator[tuple[int, int]]:
@@ -261,7 +286,11 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
     found: list[tuple[int, int] | None] = []
     cursor = 0
     for name in names:
-        piece = "" if name in unknown else "".join(unicodedata.normalize("NFKC", name.replace("▁", "")).split())
+        piece = (
+            ""
+            if name in unknown
+            else "".join(unicodedata.normalize("NFKC", name.replace("▁", "")).split())
+        )
         place = bare.find(piece, cursor, cursor + len(piece) + 24) if piece else -1
         if place < 0:
             found.append(None)
@@ -279,6 +308,8 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[tuple[int, int
             spans.append((origin[a][0], origin[b - 1][1]))
         else:  # a piece without letters: the space before what follows
             place = origin[a][0] if a < len(origin) else len(text)
-            left, right = spans[-1] if spans else (0, min(1, len(text)))  # the space may be within a ligature: ﷺ
+            left, right = (
+                spans[-1] if spans else (0, min(1, len(text)))
+            )  # the space may be within a ligature: ﷺ
             spans.append((max(left, place - 1), max(right, place)))
     return spans

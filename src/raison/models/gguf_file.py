@@ -29,7 +29,9 @@ def from_gguf(path: Path) -> Checkpoint:
     tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(**place), path.name, "tokenizer")
 
     def weights() -> Any:
-        return AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32, output_loading_info=True)
+        return AutoModelForCausalLM.from_pretrained(
+            **place, dtype=torch.float32, output_loading_info=True
+        )
 
     read, report = hub.sentence(weights, path.name, "weights")
     settings = read.config.to_dict()

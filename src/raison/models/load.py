@@ -70,7 +70,9 @@ def load(
     already in memory (with its tokenizer), or a function from a list of texts to scores (with `labels`).
     """
     if task is not None and task not in TASKS:
-        raise InputError(f"There is no task {task!r}.{suggest(task, list(TASKS))} Use one of {', '.join(TASKS)}.")
+        raise InputError(
+            f"There is no task {task!r}.{suggest(task, list(TASKS))} Use one of {', '.join(TASKS)}."
+        )
     if hasattr(model, "encode") and hasattr(model, "score") and hasattr(model, "offers"):
         ready: Model = model
         return ready
@@ -89,7 +91,9 @@ def load(
         return inner
     if hasattr(model, "config") and hasattr(model, "forward"):
         if device is not None or dtype is not None:
-            raise InputError("A model in memory stays as it is: move it with its own .to(...) before you load it.")
+            raise InputError(
+                "A model in memory stays as it is: move it with its own .to(...) before you load it."
+            )
         return load_from_memory(model, tokenizer, task)
     if callable(model):
         return Function(model, getattr(model, "__name__", type(model).__name__), labels)
@@ -115,7 +119,9 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
     from raison.models.pretrained import plain_model
 
     if not name.strip():
-        raise InputError("The model's name is empty: name a folder, a hub model or one of `raison ls models`.")
+        raise InputError(
+            "The model's name is empty: name a folder, a hub model or one of `raison ls models`."
+        )
     path = Path(name).expanduser()
     shipped = None if path.exists() or looks_local(name) else shipped_folder(name)
     if path.is_dir() or shipped is not None:
@@ -125,12 +131,16 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
                 found.name = name
             return found
     if shipped is not None:
-        raise ModelError(f"The files of {name!r} are missing from this installation: reinstall raison.")
+        raise ModelError(
+            f"The files of {name!r} are missing from this installation: reinstall raison."
+        )
 
     checkpoint = plain_model(name, options).complete()
     hf = placed(checkpoint.model, options.device, options.dtype)
     tokenizer = options.tokenizer or checkpoint.tokenizer
-    return with_head_statistics(assemble(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder)
+    return with_head_statistics(
+        assemble(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder
+    )
 
 
 def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | None:
@@ -149,7 +159,9 @@ def shipped_folder(name: str) -> Path | None:
     return None if entry is None else entry.folder
 
 
-def with_head_statistics(model: TransformersModel | WrappedModel, folder: Path) -> TransformersModel | WrappedModel:
+def with_head_statistics(
+    model: TransformersModel | WrappedModel, folder: Path
+) -> TransformersModel | WrappedModel:
     """A model with the statistics of its attention heads, where they lie beside it or raison ships them.
 
     `raison heads -m FOLDER --out FOLDER/heads.json` puts them there; recipes/heads.py makes those of the catalog.
@@ -170,7 +182,9 @@ def kind_of(folder: Path) -> str:
         return ""
 
 
-def placed(hf: Any, device: str | torch.device | None, dtype: str | torch.dtype | None = None) -> Any:
+def placed(
+    hf: Any, device: str | torch.device | None, dtype: str | torch.dtype | None = None
+) -> Any:
     """The model on a device and in a dtype."""
     from raison.models.pretrained import torch_dtype
 

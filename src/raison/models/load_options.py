@@ -28,4 +28,9 @@ class LoadOptions:
 
 def looks_local(name: str) -> bool:
     """A path rather than a hub name (which has at most one slash and no dots in front)."""
-    return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".gguf") or "\\" in name
+    return (
+        name.startswith((".", "/", "~"))
+        or name.count("/") > 1
+        or name.endswith(".gguf")
+        or "\\" in name
+    )

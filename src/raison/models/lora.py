@@ -79,8 +79,14 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
         raise ModelError(
             f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
         ) from None
-    except (ValueError, RuntimeError, SafetensorError) as error:  # torch says by RuntimeError what does not fit
-        raise ModelError(f"The adapter {folder.name!r} can't be merged into its model: {error}.") from None
+    except (
+        ValueError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:  # torch says by RuntimeError what does not fit
+        raise ModelError(
+            f"The adapter {folder.name!r} can't be merged into its model: {error}."
+        ) from None
     except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ModelError(
             f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
@@ -170,17 +176,25 @@ def _ancestors(name: str) -> set[str]:
     return names
 
 
-def _require_saved_modules(model: nn.Module, config: Settings, saved: dict[str, torch.Tensor]) -> None:
+def _require_saved_modules(
+    model: nn.Module, config: Settings, saved: dict[str, torch.Tensor]
+) -> None:
     """A head that the adapter says it saved but that is not in the file would stay random: refuse."""
     for wanted in config.get("modules_to_save") or ():
         # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
         # the model has.
-        found = [name for name, _ in model.named_modules() if name == wanted or name.endswith("." + wanted)]
+        found = [
+            name
+            for name, _ in model.named_modules()
+            if name == wanted or name.endswith("." + wanted)
+        ]
         for name in found:
             _require_parameters(model.get_submodule(name), name, wanted, saved)
 
 
-def _require_parameters(module: nn.Module, name: str, wanted: str, saved: dict[str, torch.Tensor]) -> None:
+def _require_parameters(
+    module: nn.Module, name: str, wanted: str, saved: dict[str, torch.Tensor]
+) -> None:
     for parameter, _ in module.named_parameters():
         if f"{name}.{parameter}" not in saved:
             raise ValueError(
@@ -196,14 +210,22 @@ def _require_adapted_modules(model: nn.Module, config: Settings, pairs: Containe
     excluded = config.get("exclude_modules") or []
     whole = set(config.get("modules_to_save") or ())
     for name, module in model.named_modules():
-        wanted = _ends_with(name, targets) and hasattr(module, "weight") and not _ends_with(name, excluded)
+        wanted = (
+            _ends_with(name, targets)
+            and hasattr(module, "weight")
+            and not _ends_with(name, excluded)
+        )
         if wanted and name not in pairs and not whole.intersection(_ancestors(f"{name}.weight")):
-            raise ValueError(f"the adapter holds no change of {name}, though it lists {name.split('.')[-1]} as changed")
+            raise ValueError(
+                f"the adapter holds no change of {name}, though it lists {name.split('.')[-1]} as changed"
+            )
 
 
 def _ends_with(name: str, endings: list[str] | str) -> bool:
     """Whether a list of module names, as peft reads it, means this module."""
-    return isinstance(endings, list) and any(name == ending or name.endswith(f".{ending}") for ending in endings)
+    return isinstance(endings, list) and any(
+        name == ending or name.endswith(f".{ending}") for ending in endings
+    )
 
 
 def _merged(
@@ -214,7 +236,9 @@ def _merged(
     patterns: list[AlphaPattern],
 ) -> tuple[nn.Parameter, torch.Tensor]:
     if len(sides) != 2:
-        raise ValueError(f"the adapter has lora_{next(iter(sides))} but not its other half for {module}")
+        raise ValueError(
+            f"the adapter has lora_{next(iter(sides))} but not its other half for {module}"
+        )
     weight = _parameter(model, module, "weight")
     down, up = sides["A"].float(), sides["B"].float()
     delta = _scale(module, down.shape[0], config, patterns) * (up @ down)
@@ -234,23 +258,31 @@ class AlphaPattern:
     @classmethod
     def of(cls, text: str, alpha: float) -> AlphaPattern:
         if len(text) > _LONGEST:
-            raise ValueError(f"alpha_pattern holds a pattern of {len(text)} characters, more than {_LONGEST}")
+            raise ValueError(
+                f"alpha_pattern holds a pattern of {len(text)} characters, more than {_LONGEST}"
+            )
         try:
             return cls(regex.compile(rf"(.*\.)?({text})$"), alpha)
         except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-            raise ValueError(f"alpha_pattern holds {text[:60]!r}, which is no pattern ({error})") from None
+            raise ValueError(
+                f"alpha_pattern holds {text[:60]!r}, which is no pattern ({error})"
+            ) from None
 
     def fits(self, module: str) -> bool:
         """Whether the pattern is for a module of this path."""
         try:
             return self.expression.match(module, timeout=_PATIENCE) is not None
         except TimeoutError:
-            raise ValueError(f"alpha_pattern holds a pattern that takes too long to fit {module[:60]}") from None
+            raise ValueError(
+                f"alpha_pattern holds a pattern that takes too long to fit {module[:60]}"
+            ) from None
 
 
 def _alpha_patterns(model: nn.Module, alphas: dict[str, float]) -> list[AlphaPattern]:
     if len(alphas) > sum(1 for _ in model.modules()):
-        raise ValueError(f"alpha_pattern names {len(alphas)} patterns, more than the model has modules")
+        raise ValueError(
+            f"alpha_pattern names {len(alphas)} patterns, more than the model has modules"
+        )
     return [AlphaPattern.of(text, alpha) for text, alpha in alphas.items()]
 
 
@@ -261,7 +293,9 @@ def _scale(module: str, rank: int, config: Settings, patterns: list[AlphaPattern
     return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
 
 
-def _replaced(model: nn.Module, name: str, tensor: torch.Tensor) -> tuple[nn.Parameter, torch.Tensor]:
+def _replaced(
+    model: nn.Module, name: str, tensor: torch.Tensor
+) -> tuple[nn.Parameter, torch.Tensor]:
     module, _, leaf = name.rpartition(".")
     parameter = _parameter(model, module, leaf)
     _require_shape(name, tensor, parameter)

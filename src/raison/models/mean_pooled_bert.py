@@ -54,5 +54,7 @@ class MeanPooledBert(BertPreTrainedModel):
             # The clamp keeps a row without a single real token finite.
             pooled = (states * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1e-9)
         return SequenceClassifierOutput(
-            logits=self.classifier(pooled), hidden_states=out.hidden_states, attentions=out.attentions
+            logits=self.classifier(pooled),
+            hidden_states=out.hidden_states,
+            attentions=out.attentions,
         )

@@ -44,7 +44,9 @@ def plain_model(name: str, options: LoadOptions) -> Checkpoint:
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     if is_adapter(path):
         base = plain_model(base_of(path), options)
-        model = merged(base.model, path)  # first: it says in a sentence what is wrong with the adapter's files
+        model = merged(
+            base.model, path
+        )  # first: it says in a sentence what is wrong with the adapter's files
         missing = base.missing - saved_names(path)
         return Checkpoint(model, base.tokenizer, path.name, path, missing)
     return from_folder_or_hub(name, options)
@@ -54,7 +56,9 @@ def is_adapter(folder: Path) -> bool:
     """Whether a folder holds a LoRA adapter: transformers, too, prefers it to a whole model beside it."""
     if not (folder / "adapter_config.json").is_file():
         return False
-    return (folder / "adapter_model.safetensors").is_file() or not (folder / "config.json").is_file()
+    return (folder / "adapter_model.safetensors").is_file() or not (
+        folder / "config.json"
+    ).is_file()
 
 
 def torch_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
@@ -90,7 +94,9 @@ def from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint:
         weights["dtype"] = torch_dtype(options.dtype)
 
     def read() -> Any:
-        return auto.from_pretrained(name, config=config, output_loading_info=True, **weights, **where)
+        return auto.from_pretrained(
+            name, config=config, output_loading_info=True, **weights, **where
+        )
 
     hf, report = hub.sentence(read, name, "weights")
     tokenizer = options.tokenizer or tokenizer_of(name, where)

@@ -61,8 +61,12 @@ class Budget:
 
     tokens: int = 4096  # tokens per forward pass
     bytes: int = 512 * 2**20  # attention maps and vocabulary rows of one pass
-    padding: str = "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
-    rows: int | None = None  # texts per forward pass, for a model whose answers depend on what runs beside them
+    padding: str = (
+        "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
+    )
+    rows: int | None = (
+        None  # texts per forward pass, for a model whose answers depend on what runs beside them
+    )
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,14 @@ class Prediction:
 class TargetSpec:
     """What a user wants explained; only the model knows what it means for a text."""
 
-    target: object = None  # label, answer, continuation, number of a token, slice, "all"; None: the prediction
+    target: object = (
+        None  # label, answer, continuation, number of a token, slice, "all"; None: the prediction
+    )
     contrast: object = None  # why the target rather than this
     output: str | None = None  # logit | log_prob | prob; None: what suits the task
-    prediction: Prediction | None = None  # what the model says about the whole text, if it was asked already
+    prediction: Prediction | None = (
+        None  # what the model says about the whole text, if it was asked already
+    )
 
     @property
     def number(self) -> int | None:
@@ -175,17 +183,27 @@ class Trace:
     value: float  # in the unit of target.output, summed over the target's tokens
     embeddings: torch.Tensor | None = None  # [t d] word embeddings
     gradient: torch.Tensor | None = None  # [t d] of the value
-    hidden: list[torch.Tensor] = field(default_factory=list)  # [t d] input of each block, then the last output
+    hidden: list[torch.Tensor] = field(
+        default_factory=list
+    )  # [t d] input of each block, then the last output
     hidden_gradient: list[torch.Tensor] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
-    writes: list[Write] = field(default_factory=list)  # what each map's attention writes into the residual stream
-    zeroed: list[Map] = field(default_factory=list)  # of each block: how far a row moves without a token's value
+    writes: list[Write] = field(
+        default_factory=list
+    )  # what each map's attention writes into the residual stream
+    zeroed: list[Map] = field(
+        default_factory=list
+    )  # of each block: how far a row moves without a token's value
     relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
-    cuts: list[float] = field(default_factory=list)  # total relevance between the blocks, from the last to the first
+    cuts: list[float] = field(
+        default_factory=list
+    )  # total relevance between the blocks, from the last to the first
     strange: tuple[str, ...] = ()  # functions of the model for which the rules have no rule
     logit: float = 0.0  # what relevance starts from under rules that pass gradients on; summed over the target's tokens
-    constants: float = 0.0  # relevance that ends in biases and other constants that are added, under such rules
+    constants: float = (
+        0.0  # relevance that ends in biases and other constants that are added, under such rules
+    )
 
 
 @runtime_checkable
@@ -243,7 +261,9 @@ class Model(Protocol):
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         """Tokens of each example on one axis."""
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         """The targets that are asked for, each with the encoding it belongs to (written text makes it longer)."""
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -384,10 +404,14 @@ class OwnModel(ABC):
     ) -> list[Scored]:
         """See `Model`."""
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         """What the model predicts; another target is refused."""
         if target_spec.target is not None or target_spec.contrast is not None:
-            raise InputError(f"{self.name} is explained for what it predicts: leave target and contrast away.")
+            raise InputError(
+                f"{self.name} is explained for what it predicts: leave target and contrast away."
+            )
         prediction = target_spec.prediction or self.predict([encoding])[0]
         return [(encoding, prediction.target)]
 
@@ -402,7 +426,9 @@ class OwnModel(ABC):
         rules: Rules | None = None,
     ) -> Iterator[tuple[int, Trace]]:
         """Refuses: there is nothing to look into."""
-        raise Unsupported(f"{self.name} can be asked, but not looked into: choose a method that needs only scores.")
+        raise Unsupported(
+            f"{self.name} can be asked, but not looked into: choose a method that needs only scores."
+        )
 
 
 MEMBERS = tuple(sorted(name for name in vars(Model) if not name.startswith("_")))

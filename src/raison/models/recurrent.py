@@ -8,7 +8,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 __all__ = ["over_present"]
 
-PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")  # of a layer of torch's, in the order that torch.lstm wants
+PARTS = (
+    "weight_ih",
+    "weight_hh",
+    "bias_ih",
+    "bias_hh",
+)  # of a layer of torch's, in the order that torch.lstm wants
 
 
 def over_present(network: nn.Module, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
@@ -25,8 +30,12 @@ def over_present(network: nn.Module, embedded: torch.Tensor, there: torch.Tensor
     if isinstance(network, nn.LSTM) and embedded.device.type == "cpu":
         states = states_of_lstm(network, together, lengths)
     else:
-        packed = pack_padded_sequence(together, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(network(packed)[0], batch_first=True, total_length=embedded.shape[1])
+        packed = pack_padded_sequence(
+            together, lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states, _ = pad_packed_sequence(
+            network(packed)[0], batch_first=True, total_length=embedded.shape[1]
+        )
 
     places = order[..., None].expand(*order.shape, states.shape[-1])
     return torch.zeros_like(states).scatter(1, places, states) * there[..., None]
@@ -44,7 +53,9 @@ def states_of_lstm(network: nn.LSTM, embedded: torch.Tensor, lengths: torch.Tens
     states = embedded
     for layer in range(network.num_layers):
         forward = run_layer(network, f"l{layer}", states)
-        backward = run_layer(network, f"l{layer}_reverse", states.gather(1, turned.expand_as(states)))
+        backward = run_layer(
+            network, f"l{layer}_reverse", states.gather(1, turned.expand_as(states))
+        )
         backward = backward.gather(1, turned.expand_as(backward))
         states = torch.cat([forward, backward], -1)
         if layer + 1 < network.num_layers:

@@ -14,7 +14,15 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Example, Target
 from raison.models.attention.value_zeroing import value_zeroing_traces
 from raison.models.codec import Codec
-from raison.models.protocol import PREDICTED, Budget, Prediction, Question, Scored, TargetSpec, Trace
+from raison.models.protocol import (
+    PREDICTED,
+    Budget,
+    Prediction,
+    Question,
+    Scored,
+    TargetSpec,
+    Trace,
+)
 from raison.models.relevance.passes import relevance_traces, rescale_traces
 from raison.models.runner.runner import Runner
 from raison.models.runner.score import score
@@ -38,7 +46,9 @@ class TransformersModel:
         self.runner = runner
         self.definition = definition  # of its task
         self.offers: frozenset[str] = frozenset({"score"})
-        self.head_statistics: str | None = None  # a file of head statistics that comes with the model (offer "heads")
+        self.head_statistics: str | None = (
+            None  # a file of head statistics that comes with the model (offer "heads")
+        )
 
     # -- what it is -------------------------------------------------------------------------------------
 
@@ -129,7 +139,9 @@ class TransformersModel:
             raise InputError("The tokenizer makes no tokens of this text: give some words.")
         return encodings
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         return self.definition.resolve_targets(self.runner, encoding, target_spec)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -159,18 +171,26 @@ class TransformersModel:
         paired = rules is not None and rules.paired
         runner.check_heads(heads)
         if heads is not None and ("zeroed" in want or paired):
-            raise Unsupported("This method can't be asked about a model without some heads: choose another.")
+            raise Unsupported(
+                "This method can't be asked about a model without some heads: choose another."
+            )
         if paired and runner.budget.rows is not None:
-            raise Unsupported(f"{self.name} answers otherwise in a batch, and this method needs one: choose another.")
+            raise Unsupported(
+                f"{self.name} answers otherwise in a batch, and this method needs one: choose another."
+            )
 
         if "zeroed" in want:
             traces = value_zeroing_traces(runner, encodings, targets)
         elif rules is None:
-            traces = record_traces(runner, encodings, targets, want, embeddings=embeddings, heads=heads)
+            traces = record_traces(
+                runner, encodings, targets, want, embeddings=embeddings, heads=heads
+            )
         elif rules.paired:
             traces = rescale_traces(runner, encodings, targets, rules, pairs=embeddings or ())
         else:
-            traces = relevance_traces(runner, encodings, targets, want, rules, embeddings=embeddings, heads=heads)
+            traces = relevance_traces(
+                runner, encodings, targets, want, rules, embeddings=embeddings, heads=heads
+            )
         return differentiable(traces)
 
     # -- others like this one ---------------------------------------------------------------------------

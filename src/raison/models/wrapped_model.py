@@ -12,7 +12,15 @@ from torch import nn
 
 from raison.core.records import Encoding, Example, Target
 from raison.models.codec import Codec
-from raison.models.protocol import PREDICTED, Budget, Prediction, Question, Scored, TargetSpec, Trace
+from raison.models.protocol import (
+    PREDICTED,
+    Budget,
+    Prediction,
+    Question,
+    Scored,
+    TargetSpec,
+    Trace,
+)
 from raison.models.runner.runner import Runner
 from raison.models.runner.score_cache import Memory
 from raison.models.transformers_model import TransformersModel
@@ -120,7 +128,9 @@ class WrappedModel:
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         return self.inner.encode(examples, truncate=truncate)
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         return self.inner.resolve_targets(encoding, target_spec)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -146,7 +156,9 @@ class WrappedModel:
         heads: np.ndarray | None = None,
         rules: Rules | None = None,
     ) -> Iterator[tuple[int, Trace]]:
-        return self.inner.trace(encodings, targets, want=want, embeddings=embeddings, heads=heads, rules=rules)
+        return self.inner.trace(
+            encodings, targets, want=want, embeddings=embeddings, heads=heads, rules=rules
+        )
 
     # -- others like this one ---------------------------------------------------------------------------
 

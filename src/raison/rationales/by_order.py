@@ -40,7 +40,9 @@ class ByOrder(Search):
 
     def add_hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
         check_needs(self.built, model)
-        for problem, (scores, tokens) in zip(problems, scores_of(self.built, model, batch), strict=True):
+        for problem, (scores, tokens) in zip(
+            problems, scores_of(self.built, model, batch), strict=True
+        ):
             problem.hint = scores
             problem.search_tokens += tokens
 

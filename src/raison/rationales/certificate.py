@@ -45,7 +45,9 @@ def removal_of_check(model: Model, removal: str | None) -> str | None:
     return "mask" if deletes and "mask" in model.removals else removal
 
 
-def certify(model: Model, problems: Sequence[Problem], removal: str | None, memory: Memory) -> list[Answer]:
+def certify(
+    model: Model, problems: Sequence[Problem], removal: str | None, memory: Memory
+) -> list[Answer]:
     """The answers: what was selected, how much each selected unit matters to the rest, and the certificate."""
     unchecked = [problem for problem in problems if problem.check is None]
     check_best_sets(model, unchecked, removal)
@@ -107,7 +109,9 @@ def certificate_of(problem: Problem, irreducible: bool | None) -> Certificate:
     if optimal:  # what more could a larger budget bring?
         status = "complete"
 
-    scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(len(problem.encoding))
+    scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(
+        len(problem.encoding)
+    )
     kept = problem.question(best.units[None]).keep[0] | problem.target.given(problem.encoding)
     full_value = float(problem.full.value.sum())
     probability = full_probability = None

@@ -45,7 +45,9 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     changes = answer_changes(model, Question(encoding, target, keep), rule, explanation.removal)
 
     passages = passages_of(slots, selected, changes[: len(slots)])
-    needed = tuple(unit for unit, change in zip(sentences, changes[len(slots) :], strict=True) if change)
+    needed = tuple(
+        unit for unit, change in zip(sentences, changes[len(slots) :], strict=True) if change
+    )
     return Grounding(
         question=question,
         answer=target.text.strip(),
@@ -68,11 +70,17 @@ def selected_units(explanation: Explanation) -> list[int]:
     return [int(unit) for unit in np.flatnonzero(explanation.selected)]
 
 
-def passages_of(slots: Units, selected: Sequence[bool], changes: Sequence[bool]) -> tuple[PassageFinding, ...]:
+def passages_of(
+    slots: Units, selected: Sequence[bool], changes: Sequence[bool]
+) -> tuple[PassageFinding, ...]:
     passages = []
     for number, name in enumerate(slots.names):
         _, start, end = slots.spans[number]
-        passages.append(PassageFinding(name, start, end, selected=selected[number], necessary=bool(changes[number])))
+        passages.append(
+            PassageFinding(
+                name, start, end, selected=selected[number], necessary=bool(changes[number])
+            )
+        )
     return tuple(passages)
 
 
@@ -84,9 +92,13 @@ def answer_changes(model: Model, question: Question, rule: Rule, removal: str | 
     return [not each for each in enough[1:]]
 
 
-def statement(explanation: Explanation, certificate: Certificate, passages: Sequence[PassageFinding]) -> str:
+def statement(
+    explanation: Explanation, certificate: Certificate, passages: Sequence[PassageFinding]
+) -> str:
     """The finding in one sentence."""
-    exact_words = certificate.rule == "argmax" and bool(certificate.is_prediction)  # else a rule is kept, not the words
+    exact_words = certificate.rule == "argmax" and bool(
+        certificate.is_prediction
+    )  # else a rule is kept, not the words
     if certificate.status == "impossible":
         return "The whole context is not enough for this answer, and this search found no part of it that is."
     size = len(selected_units(explanation))

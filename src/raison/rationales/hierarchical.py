@@ -44,7 +44,9 @@ class Hierarchical(Search):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.inner, Hierarchical):
-            raise InputError("A hierarchical search needs a plain search for its levels, such as refined or greedy.")
+            raise InputError(
+                "A hierarchical search needs a plain search for its levels, such as refined or greedy."
+            )
         if self.sufficient is None:
             object.__setattr__(self, "sufficient", self.inner.sufficient)
 
@@ -151,7 +153,9 @@ class Level:
         hint = self.problem.hint
         if hint is None:
             return None
-        return np.array([hint[(self.group_of == group) & self.alive].max() for group in self.groups])
+        return np.array(
+            [hint[(self.group_of == group) & self.alive].max() for group in self.groups]
+        )
 
     def judged_as_groups(self, part: Problem, sets: np.ndarray, judged: JudgedSets) -> JudgedSets:
         """What the answers mean for the groups: a set costs as many groups as it has."""
@@ -166,7 +170,9 @@ class Level:
         living = (fine.of >= 0) & np.append(self.alive, False)[fine.of]
         of = np.where(living, place[np.append(self.group_of, -1)[fine.of]], -1)
 
-        first = [int(np.flatnonzero((self.group_of == group) & self.alive)[0]) for group in self.groups]
+        first = [
+            int(np.flatnonzero((self.group_of == group) & self.alive)[0]) for group in self.groups
+        ]
         names = tuple(fine.names[unit] for unit in first)
         spans = tuple(fine.spans[unit] for unit in first)
         return Units(self.name, of, names, spans)

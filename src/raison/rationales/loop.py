@@ -18,7 +18,9 @@ from raison.rationales.problem import JudgedSets, Policy, Problem
 
 __all__ = ["solve"]
 
-REFUTATIONS = 20  # times that a search may be refuted by the independent check before its answer is given up
+REFUTATIONS = (
+    20  # times that a search may be refuted by the independent check before its answer is given up
+)
 
 
 def solve(
@@ -37,7 +39,9 @@ def solve(
     for _ in range(REFUTATIONS):
         run_side_by_side(model, waiting, policy, removal, memory)
         check_best_sets(model, waiting, removal)
-        waiting = [problem for problem in waiting if problem.best.enough and not problem.passes_check]
+        waiting = [
+            problem for problem in waiting if problem.best.enough and not problem.passes_check
+        ]
         if not waiting:
             return
         for problem in waiting:
@@ -45,7 +49,9 @@ def solve(
             problem.restart()
 
     for problem in waiting:
-        problem.notes.append("Nothing smaller stood the check: up to rounding, the model can't decide.")
+        problem.notes.append(
+            "Nothing smaller stood the check: up to rounding, the model can't decide."
+        )
     check_best_sets(model, waiting, removal)
 
 
@@ -71,7 +77,9 @@ class RunningSearch:
             self.finish()
             return
         if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
-            problem.status = "budget"  # what is left of it goes to a part of these sets, and then it is over
+            problem.status = (
+                "budget"  # what is left of it goes to a part of these sets, and then it is over
+            )
             sets = sets[: problem.budget - problem.evaluations]
             if not len(sets):
                 self.finish()

@@ -16,7 +16,9 @@ INSTRUCTION = "Answer the question from the passages, in a few words."
 def name_passages(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """Passages by name; a plain list is numbered."""
     if isinstance(passages, str) or not isinstance(passages, (Mapping, Sequence)):
-        raise InputError("Pass the passages as a list of texts, or as a mapping from names to texts.")
+        raise InputError(
+            "Pass the passages as a list of texts, or as a mapping from names to texts."
+        )
     if not isinstance(passages, Mapping):
         passages = {str(number): text for number, text in enumerate(passages, start=1)}
     if not passages:
@@ -25,9 +27,13 @@ def name_passages(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]
     named = {}
     for name, text in passages.items():
         if not isinstance(text, str):
-            raise InputError(f"The passage {str(name)!r} must be a string, not {type(text).__name__}.")
+            raise InputError(
+                f"The passage {str(name)!r} must be a string, not {type(text).__name__}."
+            )
         if not text.strip():
-            raise InputError(f"The passage {str(name)!r} is empty: give it some text or leave it out.")
+            raise InputError(
+                f"The passage {str(name)!r} is empty: give it some text or leave it out."
+            )
         named[str(name)] = text.strip()
     return named
 
@@ -39,7 +45,9 @@ def prompt_over_passages(model: Any, question: str, passages: Mapping[str, str])
     for name, text in {**passages, "question": question}.items():
         for special in model.codec.own.all_special_tokens:
             if special in text:
-                raise InputError(f"{name!r} holds {special!r}, which this model reads as a command: take it out.")
+                raise InputError(
+                    f"{name!r} holds {special!r}, which this model reads as a command: take it out."
+                )
 
     body = "\n\n".join(passages.values())
     request = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"

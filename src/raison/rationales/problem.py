@@ -89,8 +89,12 @@ class Problem:
     improved: bool = False  # something better than the whole context was found
     finished: bool = False  # the policy has come to its end
     notes: list[str] = field(default_factory=list)
-    levels: list[dict[str, str | int]] | None = None  # what a hierarchical search kept at each level
-    refuted: set[bytes] = field(default_factory=set)  # sets that an independent evaluation found not to be enough
+    levels: list[dict[str, str | int]] | None = (
+        None  # what a hierarchical search kept at each level
+    )
+    refuted: set[bytes] = field(
+        default_factory=set
+    )  # sets that an independent evaluation found not to be enough
     progress: float = 0.0  # share of the work that is done, where a policy knows it
     evaluations: int = 0
     search_tokens: int = 0  # pushed through the blocks by the search
@@ -163,7 +167,9 @@ class Problem:
         self.best = set_of(judged, row)
         return True
 
-    def record_step(self, action: str, judged: JudgedSets, row: int, before: np.ndarray | None = None) -> None:
+    def record_step(
+        self, action: str, judged: JudgedSets, row: int, before: np.ndarray | None = None
+    ) -> None:
         """Put a step on record, with the best candidates that it was chosen from."""
         units = judged.sets[row]
         before = self.nothing if before is None else before
@@ -262,4 +268,6 @@ def note_on_foreign_target(target: Target) -> str:
 def check_rule(rule: Rule, target: Target) -> None:
     """Refuse a rule about probabilities for a model that gives none."""
     if isinstance(rule, Probability) and target.output != "log_prob":
-        raise InputError("This model gives values, not probabilities: use share(tau=0.9) instead of probability.")
+        raise InputError(
+            "This model gives values, not probabilities: use share(tau=0.9) instead of probability."
+        )

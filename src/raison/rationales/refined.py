@@ -91,7 +91,9 @@ def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
         yield from shrink(problem)
 
 
-def choose_pool(problem: Problem, gains: Gains, level: float) -> Generator[np.ndarray, JudgedSets, np.ndarray]:
+def choose_pool(
+    problem: Problem, gains: Gains, level: float
+) -> Generator[np.ndarray, JudgedSets, np.ndarray]:
     """The units to choose among: the best of the smallest window at the end of the context that is enough."""
     size, width = problem.size, WINDOW
     while width < size:

@@ -90,19 +90,25 @@ class Search(Method):
         for index in unknown:
             keep = batch.units[index].keep(np.ones((1, len(batch.units[index])), bool))
             questions.append(Question(batch.encodings[index], targets[index], keep))
-        asked = dict(zip(unknown, model.score(questions, removal=batch.removal, memory=memory), strict=True))
+        asked = dict(
+            zip(unknown, model.score(questions, removal=batch.removal, memory=memory), strict=True)
+        )
 
         problems = []
         for index, target in enumerate(targets):
             known = answers[index]
-            problem = self.problem(model, batch, index, target, asked[index] if known is None else known)
+            problem = self.problem(
+                model, batch, index, target, asked[index] if known is None else known
+            )
             if index in asked:
                 problem.evaluations += asked[index].forwards
                 problem.search_tokens += asked[index].tokens
             problems.append(problem)
         return problems
 
-    def problem(self, model: Model, batch: Batch, index: int, target: Target, full: Scored) -> Problem:
+    def problem(
+        self, model: Model, batch: Batch, index: int, target: Target, full: Scored
+    ) -> Problem:
         predicted = None
         if batch.predicted and target.kind == "span":
             predicted = batch.predicted[index]

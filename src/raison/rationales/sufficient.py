@@ -145,7 +145,9 @@ class Penalty(Rule):
         return np.where(enough, self.weight * sizes - value, np.inf)
 
     def floor(self, size: int, probable: bool) -> float:
-        return self.weight * size if probable else -np.inf  # −log p is never below 0, other values have no bound
+        return (
+            self.weight * size if probable else -np.inf
+        )  # −log p is never below 0, other values have no bound
 
 
 def rule_of(given: Any) -> Rule | None:
@@ -153,5 +155,7 @@ def rule_of(given: Any) -> Rule | None:
     if given is None or isinstance(given, Rule):
         return given
     if not isinstance(given, (str, Spec)):
-        raise InputError(f"A {type(given).__name__} is not a rule: write one, such as 'probability(tau=0.9)'.")
+        raise InputError(
+            f"A {type(given).__name__} is not a rule: write one, such as 'probability(tau=0.9)'."
+        )
     return rules.build(given)  # type: ignore[no-any-return]

@@ -43,7 +43,9 @@ class Selection:
     """What the generator did with one text."""
 
     kept: np.ndarray  # [t] True for what the predictor read
-    probabilities: np.ndarray  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
+    probabilities: (
+        np.ndarray
+    )  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
@@ -85,7 +87,9 @@ class RationalizerModel(WrappedModel):
         return [each.kept for each in self.selections(encodings)]
 
 
-def rationalizer_model(hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str) -> RationalizerModel:
+def rationalizer_model(
+    hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str
+) -> RationalizerModel:
     """The model, probed like any other; it offers its own explanation as well."""
     family = family_of(hf.encoder) if hf.settings.encoder == "pretrained" else family_of(hf)
     loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
@@ -102,31 +106,43 @@ class RationalizerLoader:
         """Whether a folder holds a rationalizer."""
         return kind_of(path) == MODEL_TYPE
 
-    def wrap(self, hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str) -> RationalizerModel:
+    def wrap(
+        self, hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str
+    ) -> RationalizerModel:
         """The `Model` of one in memory."""
         return rationalizer_model(hf, tokenizer, name)
 
-    def __call__(self, path: Path, *, device: str | None = None, dtype: Any = None) -> RationalizerModel:
+    def __call__(
+        self, path: Path, *, device: str | None = None, dtype: Any = None
+    ) -> RationalizerModel:
         config: StoredRationalizerConfig = sentence(
             lambda: StoredRationalizerConfig.from_pretrained(path), path.name, "config"
         )
         if config.base:
-            hf, words = from_adapter(path, config)  # reads safetensors only, and says what is missing
+            hf, words = from_adapter(
+                path, config
+            )  # reads safetensors only, and says what is missing
         else:
             check_folder(path, allow_pickle=False, has_tokenizer=True)
             hf, words = from_weights(path, config)
-        if config.token_types and "token_type_ids" not in words.model_input_names:  # a saved tokenizer may forget it
+        if (
+            config.token_types and "token_type_ids" not in words.model_input_names
+        ):  # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
         return rationalizer_model(placed(hf, device, dtype), words, path.name)
 
 
-def from_weights(path: Path, config: StoredRationalizerConfig) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
+def from_weights(
+    path: Path, config: StoredRationalizerConfig
+) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
     """A model all of whose weights are stored."""
 
     def read() -> tuple[Rationalizer, Any, PreTrainedTokenizerBase]:
         with quiet():
             words = AutoTokenizer.from_pretrained(path)
-            loaded: Any = Rationalizer.from_pretrained(path, config=config, output_loading_info=True)
+            loaded: Any = Rationalizer.from_pretrained(
+                path, config=config, output_loading_info=True
+            )
             hf, report = loaded
         return hf, report, words
 
@@ -135,7 +151,9 @@ def from_weights(path: Path, config: StoredRationalizerConfig) -> tuple[Rational
     return hf, words
 
 
-def from_adapter(path: Path, config: StoredRationalizerConfig) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
+def from_adapter(
+    path: Path, config: StoredRationalizerConfig
+) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
     """The base that the adapter names, with its changes and the heads put in."""
     beside = (path / config.base).resolve()  # a folder is named relative to the adapter
     base = load_encoder(str(beside) if beside.is_dir() else config.base)
@@ -145,7 +163,9 @@ def from_adapter(path: Path, config: StoredRationalizerConfig) -> tuple[Rational
             words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
     stored, real = config.encoder.get("hidden_size"), base.encoder.config.hidden_size
     if stored != real:
-        raise ModelError(f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real}).")
+        raise ModelError(
+            f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real})."
+        )
     hf = sentence(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
     merged(hf, path)
     return hf, words

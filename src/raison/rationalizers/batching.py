@@ -11,12 +11,21 @@ from transformers import PreTrainedTokenizerBase
 from raison.core.errors import InputError
 from raison.training.class_data import Line
 
-__all__ = ["batch_inputs", "human_marks", "pad_id", "sorted_batches", "special_as_unknown", "special_ids"]
+__all__ = [
+    "batch_inputs",
+    "human_marks",
+    "pad_id",
+    "sorted_batches",
+    "special_as_unknown",
+    "special_ids",
+]
 
 SPECIAL = ("cls_token_id", "sep_token_id", "pad_token_id", "bos_token_id", "eos_token_id")
 
 
-def batch_inputs(lines: Sequence[Line], pad: int, device: torch.device | None = None) -> dict[str, torch.Tensor]:
+def batch_inputs(
+    lines: Sequence[Line], pad: int, device: torch.device | None = None
+) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
     inputs = {
         "input_ids": padded_rows([line.ids for line in lines], pad),
@@ -64,7 +73,9 @@ def special_as_unknown(
     if not typed.any():
         return ids
     if tokenizer.unk_token_id is None:
-        raise InputError("A text holds special tokens of the model, which a rationalizer can't read: remove them.")
+        raise InputError(
+            "A text holds special tokens of the model, which a rationalizer can't read: remove them."
+        )
     return np.where(typed, tokenizer.unk_token_id, ids)
 
 

@@ -19,7 +19,14 @@ from transformers import PreTrainedModel
 
 from raison.core.errors import Unsupported
 
-__all__ = ["BlockStates", "Inputs", "apply_final_norm", "blocks_of", "ignores_positions", "run_blocks"]
+__all__ = [
+    "BlockStates",
+    "Inputs",
+    "apply_final_norm",
+    "blocks_of",
+    "ignores_positions",
+    "run_blocks",
+]
 
 TRIED_TOKENS = 40  # tokens that change places to see whether places matter
 
@@ -38,8 +45,12 @@ def blocks_of(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleL
             if len(module) == depth and depth > 1:
                 return path, module
     called = name or type(encoder).__name__
-    if getattr(encoder.config, "is_decoder", False) or getattr(encoder.config, "is_encoder_decoder", False):
-        raise Unsupported(f"{called} is no encoder of BERT's kind, so it can't be split: use one such as minilm.")
+    if getattr(encoder.config, "is_decoder", False) or getattr(
+        encoder.config, "is_encoder_decoder", False
+    ):
+        raise Unsupported(
+            f"{called} is no encoder of BERT's kind, so it can't be split: use one such as minilm."
+        )
     raise Unsupported(
         f"{called} has no list of {depth} blocks of its own, so it can't be split into generator and predictor: use an "
         "encoder such as BERT, RoBERTa, DistilBERT, ELECTRA or ModernBERT."
@@ -50,9 +61,13 @@ def blocks_of(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleL
 class BlockStates:
     """What a range of blocks was given and gave."""
 
-    entered: torch.Tensor = field(default_factory=lambda: torch.empty(0))  # [b t d] what the first block was given
+    entered: torch.Tensor = field(
+        default_factory=lambda: torch.empty(0)
+    )  # [b t d] what the first block was given
     left: list[torch.Tensor] = field(default_factory=list)  # of each block
-    output: torch.Tensor = field(default_factory=lambda: torch.empty(0))  # [b t d] behind the encoder's final norm
+    output: torch.Tensor = field(
+        default_factory=lambda: torch.empty(0)
+    )  # [b t d] behind the encoder's final norm
 
 
 class StandIn(nn.Module):
@@ -72,7 +87,13 @@ class StandIn(nn.Module):
 class Gate(StandIn):
     """Runs its block, on other states where there are some, and keeps what comes and goes."""
 
-    def __init__(self, block: nn.Module, kept: BlockStates, states: torch.Tensor | None, factor: torch.Tensor | None):
+    def __init__(
+        self,
+        block: nn.Module,
+        kept: BlockStates,
+        states: torch.Tensor | None,
+        factor: torch.Tensor | None,
+    ):
         super().__init__(block)
         self.kept, self.states, self.factor = kept, states, factor
 
@@ -121,7 +142,9 @@ def run_blocks(
     return kept
 
 
-def apply_final_norm(encoder: PreTrainedModel, states: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+def apply_final_norm(
+    encoder: PreTrainedModel, states: torch.Tensor, inputs: Inputs
+) -> torch.Tensor:
     """States from between two blocks as they would leave the encoder: behind its final norm, where it has one."""
     path, blocks = blocks_of(encoder)
     arguments = without_words(encoder, inputs, states)
@@ -130,7 +153,9 @@ def apply_final_norm(encoder: PreTrainedModel, states: torch.Tensor, inputs: Inp
         output: torch.Tensor = shell(encoder, path, [constant])(**arguments).last_hidden_state
         if output.shape == states.shape:
             return output
-    raise Unsupported(f"States can't be put through {type(encoder).__name__}: use an encoder such as BERT.")
+    raise Unsupported(
+        f"States can't be put through {type(encoder).__name__}: use an encoder such as BERT."
+    )
 
 
 def without_words(encoder: PreTrainedModel, inputs: Inputs, states: torch.Tensor) -> Inputs:
@@ -148,7 +173,9 @@ def ignores_positions(encoder: PreTrainedModel) -> bool:
     """
     weight = next(encoder.parameters())
     random = torch.Generator().manual_seed(0)
-    states = torch.randn(1, TRIED_TOKENS, int(encoder.config.hidden_size), generator=random).to(weight)
+    states = torch.randn(1, TRIED_TOKENS, int(encoder.config.hidden_size), generator=random).to(
+        weight
+    )
     order = torch.randperm(TRIED_TOKENS, generator=random).to(weight.device)
     inputs = {"attention_mask": torch.ones(1, TRIED_TOKENS, dtype=torch.long, device=weight.device)}
     depth = len(blocks_of(encoder)[1])

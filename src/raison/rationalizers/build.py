@@ -36,7 +36,10 @@ def resolve_config(
     loaded: LoadedEncoder, asked: Mapping[str, Any], train: Sequence[Line], *, pairs: bool
 ) -> tuple[RationalizerConfig, Homogeneity | None]:
     """The config with everything decided: where to split, and how many shares there are."""
-    settings = {**asked, "sparsity": shares_of(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs)}
+    settings = {
+        **asked,
+        "sparsity": shares_of(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs),
+    }
     if settings.get("encoder") == "gru":
         return RationalizerConfig.from_settings(settings), None
     depth = len(blocks_of(loaded.encoder, loaded.name)[1])
@@ -46,7 +49,11 @@ def resolve_config(
         homogeneity = homogeneity_of_sample(loaded, train)
         rest = settings.get("predictor", DEFAULTS.predictor) == "rest"
         settings["blocks"] = split_of(homogeneity, rest=rest)
-        progress.report(0, 1, f"the first {settings['blocks']} of {depth} blocks select, by the spread of token states")
+        progress.report(
+            0,
+            1,
+            f"the first {settings['blocks']} of {depth} blocks select, by the spread of token states",
+        )
     elif settings["blocks"] == ALL_BLOCKS:
         settings["blocks"] = depth
     config = RationalizerConfig.from_settings(with_derived_settings(settings))
@@ -116,7 +123,11 @@ def build_rationalizer(
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        inner = gru_over_words_of(encoder, tokenizer, config.width) if config.encoder == "gru" else encoder
+        inner = (
+            gru_over_words_of(encoder, tokenizer, config.width)
+            if config.encoder == "gru"
+            else encoder
+        )
         stored = stored_config(inner, tokenizer, config, labels, base)
         model = Rationalizer(stored, inner)
         if config.encoder == "gru" and model.predictor is not None:
@@ -132,7 +143,9 @@ def build_rationalizer(
     return model
 
 
-def gru_over_words_of(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, width: int) -> GRUEncoder:
+def gru_over_words_of(
+    encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, width: int
+) -> GRUEncoder:
     """A GRU over the word embeddings of an encoder."""
     table = cast(nn.Embedding, encoder.get_input_embeddings()).weight.detach()
     gru = GRUEncoder(
@@ -173,7 +186,9 @@ def stored_config(
 
 def encoders_of(model: Rationalizer) -> list[Any]:
     """The encoders of a model: one, or one more for each predictor that has its own."""
-    return [part for part in (model.encoder, model.predictor, model.soft_predictor) if part is not None]
+    return [
+        part for part in (model.encoder, model.predictor, model.soft_predictor) if part is not None
+    ]
 
 
 def freeze_embeddings(encoder: Any) -> None:

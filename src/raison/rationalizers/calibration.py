@@ -56,7 +56,9 @@ def margins_behind(model: Rationalizer, batches: Batches, number: int) -> Margin
         kept = generated.masks[number - 1].bool() if number else tokens.real
         margin = generated.margins[number]
         side = tokens.side if model.settings.for_pairs else torch.zeros_like(tokens.side)
-        if model.settings.never_empty:  # a text's likeliest token stays whatever the line is, so it counts first
+        if (
+            model.settings.never_empty
+        ):  # a text's likeliest token stays whatever the line is, so it counts first
             for text in tokens_by_text(kept, tokens.side if model.settings.for_pairs else None):
                 margin = margin.masked_fill(likeliest(margin, text), torch.inf)
         margins.append(margin[tokens.real])

@@ -33,16 +33,24 @@ class RationalizerConfig(Record):
     blocks: int = 4
     pruning: int = 2
     predictor: str = "rest"
-    hide: str = "attention"  # dropped tokens get no attention; or zero: their states are 0 (P1's code)
+    hide: str = (
+        "attention"  # dropped tokens get no attention; or zero: their states are 0 (P1's code)
+    )
     full_text: str = "mid_cls"  # which reading of the full text is trained too: before pruning, by the predictor, none
     read: str = "mean"  # what is classified: the mean state of what is seen, or the first token's (P1's code)
-    sparsity: tuple[float, ...] = (0.2,)  # share of the tokens that is kept; of a pair, of each text
-    soft_predictor: bool = False  # A2R: another predictor reads all tokens, weighed by how likely they are kept
+    sparsity: tuple[float, ...] = (
+        0.2,
+    )  # share of the tokens that is kept; of a pair, of each text
+    soft_predictor: bool = (
+        False  # A2R: another predictor reads all tokens, weighed by how likely they are kept
+    )
     never_empty: bool = True  # a text that would lose all of its tokens keeps the likeliest
     encoder: str = "pretrained"  # or gru: two-way GRUs over word embeddings (RNP as it was)
     width: int = 200  # of a gru, both directions together
     dropout: float = 0.1  # of what the heads read
-    hidden_share: float = 0.5  # of the hidden tokens: those of which training asks what seeing them would change
+    hidden_share: float = (
+        0.5  # of the hidden tokens: those of which training asks what seeing them would change
+    )
 
     def validate(self) -> None:
         whole("blocks", self.blocks, 1)
@@ -64,20 +72,34 @@ class RationalizerConfig(Record):
         if not isinstance(self.sparsity, tuple):
             object.__setattr__(self, "sparsity", (self.sparsity,))
         if not 1 <= len(self.sparsity) <= 2:
-            raise InputError(f"sparsity is one share, or two for the two texts of a pair, not {len(self.sparsity)}.")
+            raise InputError(
+                f"sparsity is one share, or two for the two texts of a pair, not {len(self.sparsity)}."
+            )
         for share in self.sparsity:
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-                raise InputError(f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}.")
+                raise InputError(
+                    f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}."
+                )
 
     def check_blocks(self) -> None:
         """Whether blocks, pruning and the reading of the full text go together."""
         if self.pruning > self.blocks:
-            raise InputError(f"{self.blocks} blocks can't drop tokens {self.pruning} times: give a smaller pruning.")
+            raise InputError(
+                f"{self.blocks} blocks can't drop tokens {self.pruning} times: give a smaller pruning."
+            )
         if self.encoder == "gru":
-            if (self.blocks, self.pruning) != (1, 1) or self.predictor != "apart" or self.full_text == "mid_cls":
-                raise InputError("encoder=gru has blocks=1, pruning=1, predictor=apart, full_text=predictor or none.")
+            if (
+                (self.blocks, self.pruning) != (1, 1)
+                or self.predictor != "apart"
+                or self.full_text == "mid_cls"
+            ):
+                raise InputError(
+                    "encoder=gru has blocks=1, pruning=1, predictor=apart, full_text=predictor or none."
+                )
             if self.width % 2:
-                raise InputError(f"A two-way GRU has half of the width in each direction: not {self.width}.")
+                raise InputError(
+                    f"A two-way GRU has half of the width in each direction: not {self.width}."
+                )
         elif self.full_text == "mid_cls" and self.pruning == self.blocks:
             raise InputError(
                 f"full_text=mid_cls reads the states before tokens are dropped, and all {self.blocks} blocks drop "
@@ -98,7 +120,9 @@ class RationalizerConfig(Record):
         """Refuse an encoder of so many blocks if it can't be split like this."""
         last = depth - 1 if self.predictor == "rest" else depth
         if self.encoder == "pretrained" and self.blocks > last:
-            why = "the predictor needs at least one" if self.predictor == "rest" else "it has no more"
+            why = (
+                "the predictor needs at least one" if self.predictor == "rest" else "it has no more"
+            )
             raise InputError(
                 f"{name} has {depth} blocks, so the generator can have 1 to {last} of them, not {self.blocks}: {why}."
             )

@@ -32,7 +32,8 @@ class LoadedEncoder:
 
 
 def load_encoder(
-    model: str | os.PathLike[str] | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None = None
+    model: str | os.PathLike[str] | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> LoadedEncoder:
     """The encoder of a name, a folder or a model in memory; a tokenizer that is given is taken for its own."""
     if not isinstance(model, (str, os.PathLike)):
@@ -40,7 +41,9 @@ def load_encoder(
     name = str(model)
     path = Path(name).expanduser()
     if kind_of(path) == MODEL_TYPE:
-        raise Unsupported(f"{path.name!r} is a rationalizer already: name the encoder that it was made from.")
+        raise Unsupported(
+            f"{path.name!r} is a rationalizer already: name the encoder that it was made from."
+        )
     if not path.exists() and name in catalog.entries():
         whole_model, own_tokenizer = catalog.entries()[name].open()
         encoder = encoder_inside(whole_model)
@@ -51,10 +54,14 @@ def load_encoder(
     return LoadedEncoder(encoder, tokenizer or own_tokenizer, path.name if path.is_dir() else name)
 
 
-def encoder_in_memory(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> LoadedEncoder:
+def encoder_in_memory(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None
+) -> LoadedEncoder:
     """A copy of the encoder of a model that a user passed."""
     if not hasattr(model, "config") or not hasattr(model, "forward"):
-        raise InputError(f"A {type(model).__name__} is no encoder: pass a name, a folder or a transformers model.")
+        raise InputError(
+            f"A {type(model).__name__} is no encoder: pass a name, a folder or a transformers model."
+        )
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
     name = getattr(model.config, "_name_or_path", "") or type(model).__name__
@@ -69,7 +76,9 @@ def read_encoder(
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder {name!r}: check the path.")
     if path.is_file():
-        raise ModelError(f"{name!r} is a file: name the folder of an encoder, such as BERT's, or one of the hub.")
+        raise ModelError(
+            f"{name!r} is a file: name the folder of an encoder, such as BERT's, or one of the hub."
+        )
     options: dict[str, Any] = {}
     if path.is_dir():
         check_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)
@@ -79,13 +88,17 @@ def read_encoder(
 
     def read() -> Any:
         with quiet():
-            return AutoModel.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
+            return AutoModel.from_pretrained(
+                name, use_safetensors=True, output_loading_info=True, **options
+            )
 
     model, report = hub.sentence(read, name, "weights")
     # a rationalizer reads token states, never the pooler
     refuse_missing(model, [key for key in report["missing_keys"] if "pooler" not in key], path.name)
     if tokenizer is None:
-        tokenizer = hub.sentence(lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer")
+        tokenizer = hub.sentence(
+            lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer"
+        )
     return encoder_inside(model), tokenizer
 
 

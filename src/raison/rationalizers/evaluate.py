@@ -11,7 +11,13 @@ import torch
 from raison.rationalizers.batching import human_marks, sorted_batches
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.output import RationalizerOutput
-from raison.rationalizers.report import ClassQuality, HumanAgreement, Quality, RationalizerScores, RegressionQuality
+from raison.rationalizers.report import (
+    ClassQuality,
+    HumanAgreement,
+    Quality,
+    RationalizerScores,
+    RegressionQuality,
+)
 from raison.rationalizers.selection import tokens_by_text
 from raison.training.class_data import Line, Lines
 from raison.training.f1 import f1_of
@@ -27,7 +33,9 @@ class Counts:
     words: float = 0.0
     kept: float = 0.0
     kept_by_first: float = 0.0
-    by_text: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 2, dtype=torch.float64))  # kept and all
+    by_text: torch.Tensor = field(
+        default_factory=lambda: torch.zeros(2, 2, dtype=torch.float64)
+    )  # kept and all
     # of texts where people marked tokens
     selected: float = 0.0
     marked: float = 0.0
@@ -90,7 +98,9 @@ def evaluate_rationalizer(
     wanted = torch.cat(labels)
     return RationalizerScores(
         from_rationale=quality_of(torch.cat(answers), wanted),
-        from_full_text=quality_of(torch.cat(full_text_answers), wanted) if full_text_answers else None,
+        from_full_text=quality_of(torch.cat(full_text_answers), wanted)
+        if full_text_answers
+        else None,
         sparsity=counts.kept / max(counts.words, 1),
         first_sparsity=counts.kept_by_first / max(counts.words, 1),
         text_sparsities=counts.text_sparsities(),
@@ -105,7 +115,9 @@ def quality_of(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
     if answers.shape[-1] > 1:
         predicted = answers.argmax(-1).numpy()
         true = labels.long().numpy()
-        return ClassQuality(accuracy=float((predicted == true).mean()), f1=f1_of(predicted, true, answers.shape[-1]))
+        return ClassQuality(
+            accuracy=float((predicted == true).mean()), f1=f1_of(predicted, true, answers.shape[-1])
+        )
     values = answers[:, 0]
     correlation = 0.0
     if len(labels) > 1 and values.std() > 0 and labels.std() > 0:

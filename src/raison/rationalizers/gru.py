@@ -23,7 +23,12 @@ class GRUEncoder(nn.Module):
         super().__init__()
         self.config = SimpleNamespace(**stored, to_dict=lambda: dict(stored))
         self.words = nn.Embedding(stored["vocab_size"], stored["embedding_size"])
-        self.gru = nn.GRU(stored["embedding_size"], stored["hidden_size"] // 2, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(
+            stored["embedding_size"],
+            stored["hidden_size"] // 2,
+            batch_first=True,
+            bidirectional=True,
+        )
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.words

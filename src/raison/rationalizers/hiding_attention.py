@@ -41,8 +41,12 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, **kwargs
         )
         return unchanged
-    lowest = max(torch.finfo(query.dtype).min, torch.finfo(torch.float32).min)  # some step down to float32
-    mask = query.new_zeros(()) if attention_mask is None else attention_mask.clamp(min=lowest)  # a row of -inf is NaN
+    lowest = max(
+        torch.finfo(query.dtype).min, torch.finfo(torch.float32).min
+    )  # some step down to float32
+    mask = (
+        query.new_zeros(()) if attention_mask is None else attention_mask.clamp(min=lowest)
+    )  # a row of -inf is NaN
     values = value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
     kept = seen.detach()[:, None, None, :]
     soft = bool(((kept > 0) & (kept < 1)).any())  # weights, not a choice: A2R's other predictor
@@ -60,12 +64,18 @@ def attention(
         output = output.transpose(1, 2)
 
     if seen.requires_grad:
-        output = output + change_by_seeing(seen, plain.detach(), total.detach(), values.detach(), output.detach())
+        output = output + change_by_seeing(
+            seen, plain.detach(), total.detach(), values.detach(), output.detach()
+        )
     return output.transpose(1, 2).contiguous(), shared
 
 
 def change_by_seeing(
-    seen: torch.Tensor, weights: torch.Tensor, total: torch.Tensor, values: torch.Tensor, output: torch.Tensor
+    seen: torch.Tensor,
+    weights: torch.Tensor,
+    total: torch.Tensor,
+    values: torch.Tensor,
+    output: torch.Tensor,
 ) -> torch.Tensor:
     """[b h s d] zero, with the gradient of what seeing a token would change: w / (Σ seen + w) · (value − output).
 
@@ -73,7 +83,9 @@ def change_by_seeing(
     token has most of the attention, and explodes over several blocks (gradients of 10⁶ in MiniLM's six).
     """
     moved = (seen - seen.detach())[:, None, None, :]
-    hidden = (seen.detach() == 0).to(weights)[:, None, None, :]  # of a weight between 0 and 1 the slope is meant
+    hidden = (seen.detach() == 0).to(weights)[
+        :, None, None, :
+    ]  # of a weight between 0 and 1 the slope is meant
     step = weights / (total + hidden * weights) * moved
     return step @ values - step.sum(-1, keepdim=True) * output
 

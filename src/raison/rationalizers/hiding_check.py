@@ -21,14 +21,18 @@ def check_hiding(model: Rationalizer, tokenizer: PreTrainedTokenizerBase) -> Non
     """Refuse an encoder in which hidden tokens would be read, or one that reads from left to right only."""
     name = type(model.encoder).__name__
     settings = model.settings
-    model.settings = replace(settings, hidden_share=1.0)  # of a step of training, every hidden token
+    model.settings = replace(
+        settings, hidden_share=1.0
+    )  # of a step of training, every hidden token
     texts = two_texts(model, tokenizer)
     try:
         hides = texts is None or hidden_stay_hidden(model, *texts)
         looks_ahead = texts is None or not hides or sees_what_follows(model, texts[0])
     except Exception as error:  # an encoder may break in any way
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise Unsupported(f"{name} can't be split into generator and predictor ({reason}): {ENCODERS}.") from error
+        raise Unsupported(
+            f"{name} can't be split into generator and predictor ({reason}): {ENCODERS}."
+        ) from error
     finally:
         model.settings = settings
         model.training = False
@@ -38,7 +42,9 @@ def check_hiding(model: Rationalizer, tokenizer: PreTrainedTokenizerBase) -> Non
             f"ways), so a rationale would not be all that it reads: {ENCODERS}."
         )
     if not looks_ahead:
-        raise Unsupported(f"{name} reads from left to right only, so it is no encoder: use one such as minilm.")
+        raise Unsupported(
+            f"{name} reads from left to right only, so it is no encoder: use one such as minilm."
+        )
 
 
 def two_texts(
@@ -62,7 +68,9 @@ def two_texts(
     )
 
 
-def hidden_stay_hidden(model: Rationalizer, text: torch.Tensor, other: torch.Tensor, kept: torch.Tensor) -> bool:
+def hidden_stay_hidden(
+    model: Rationalizer, text: torch.Tensor, other: torch.Tensor, kept: torch.Tensor
+) -> bool:
     """With the rationale fixed, other words in all other places must not move the answer: in evaluation with and
     without gradients, and in training (dropout apart)."""
     model.eval()

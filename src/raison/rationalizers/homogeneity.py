@@ -33,7 +33,9 @@ class Homogeneity(Record):
 
 
 @torch.inference_mode()
-def measure_homogeneity(encoder: PreTrainedModel, batches: Sequence[dict[str, torch.Tensor]]) -> Homogeneity:
+def measure_homogeneity(
+    encoder: PreTrainedModel, batches: Sequence[dict[str, torch.Tensor]]
+) -> Homogeneity:
     """Means over texts; `batches` are the encoder's arguments, with `real` [b t] saying which tokens are words."""
     depth = len(blocks_of(encoder)[1])
     spreads, cosines = [], []
@@ -46,11 +48,15 @@ def measure_homogeneity(encoder: PreTrainedModel, batches: Sequence[dict[str, to
         for row, real in enumerate(batch["real"]):
             if real.sum() < 2:
                 continue
-            layers = torch.stack([states[row][real] for states in (ran.entered, *normed)]).cpu().double()  # [l t d]
+            layers = (
+                torch.stack([states[row][real] for states in (ran.entered, *normed)]).cpu().double()
+            )  # [l t d]
             spreads.append(spread_of(layers))
             cosines.append(mean_cosine(layers))
     if not spreads:
-        raise InputError("No text has two tokens whose states could be compared: give longer texts.")
+        raise InputError(
+            "No text has two tokens whose states could be compared: give longer texts."
+        )
     return Homogeneity(
         spread=tuple(torch.stack(spreads).mean(0).tolist()),
         cosine=tuple(torch.stack(cosines).mean(0).tolist()),

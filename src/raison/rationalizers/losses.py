@@ -43,7 +43,9 @@ def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     return ((mask[:, 1:] - mask[:, :-1]).abs() * both).sum() / both.sum().clamp(min=1)
 
 
-def prediction_loss(logits: torch.Tensor, labels: torch.Tensor, label_std: float = 1.0) -> torch.Tensor:
+def prediction_loss(
+    logits: torch.Tensor, labels: torch.Tensor, label_std: float = 1.0
+) -> torch.Tensor:
     """Cross-entropy of classes; squared error of a regression, in units of its labels' standard deviation."""
     if logits.shape[-1] == 1:
         return functional.mse_loss(logits[:, 0] / label_std, labels.to(logits) / label_std)

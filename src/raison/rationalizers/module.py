@@ -62,7 +62,9 @@ class Rationalizer(PreTrainedModel):
         width = int(encoder.config.hidden_size)
         if settings.encoder == "pretrained":
             if not config.special_ids:
-                raise ValueError("no special tokens are named, so [CLS] and its like would be taken for words")
+                raise ValueError(
+                    "no special tokens are named, so [CLS] and its like would be taken for words"
+                )
             self.depth = len(blocks_of(encoder)[1])
             settings.check_depth(self.depth, type(encoder).__name__)
         self.predictor = without_words(encoder) if settings.predictor == "apart" else None
@@ -70,7 +72,9 @@ class Rationalizer(PreTrainedModel):
         self.selector = Selector(width, settings.dropout, settings.pruning, len(settings.sparsity))
         self.dropout = nn.Dropout(settings.dropout)
         self.classifier = nn.Linear(width, self.num_labels)
-        self._movable: bool | None = None  # not asked yet; the underscore keeps it through passes of a view
+        self._movable: bool | None = (
+            None  # not asked yet; the underscore keeps it through passes of a view
+        )
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -105,7 +109,9 @@ class Rationalizer(PreTrainedModel):
         soft_logits = None
         if self.soft_predictor is not None and self.training:
             weights = torch.sigmoid(generated.margins[-1]) * tokens.real
-            soft_logits = self.predict(inputs, tokens, generated.entered, weights, self.soft_predictor)
+            soft_logits = self.predict(
+                inputs, tokens, generated.entered, weights, self.soft_predictor
+            )
         with_full_text = self.training if full is None else full
         return RationalizerOutput(
             logits=logits,
@@ -115,7 +121,9 @@ class Rationalizer(PreTrainedModel):
             empty=generated.empty,
             real=tokens.real,
             side=tokens.side,
-            full_logits=self.predict_full_text(inputs, tokens, generated) if with_full_text else None,
+            full_logits=self.predict_full_text(inputs, tokens, generated)
+            if with_full_text
+            else None,
             soft_logits=soft_logits,
         )
 
@@ -138,8 +146,14 @@ class Rationalizer(PreTrainedModel):
         position_ids: torch.Tensor | None = None,
     ) -> tuple[Inputs, TokenRoles]:
         """What the encoder takes of a batch, and what its tokens are."""
-        present = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        if self.config.pad_token_id is not None:  # padding in the place of a word: the word is not there
+        present = (
+            torch.ones_like(input_ids, dtype=torch.bool)
+            if attention_mask is None
+            else attention_mask.bool()
+        )
+        if (
+            self.config.pad_token_id is not None
+        ):  # padding in the place of a word: the word is not there
             present = present & (input_ids != self.config.pad_token_id)
         tokens = token_roles(input_ids, present, self.config.special_ids, self.config.separator_id)
         if isinstance(self.encoder, GRUEncoder):
@@ -194,10 +208,17 @@ class Rationalizer(PreTrainedModel):
         mid = ran.left[before - 1] if before else ran.entered
         return ran.entered, mid, ran.left[-1]
 
-    def nothing_stands_out(self, margin: torch.Tensor, among: torch.Tensor, tokens: TokenRoles) -> torch.Tensor:
+    def nothing_stands_out(
+        self, margin: torch.Tensor, among: torch.Tensor, tokens: TokenRoles
+    ) -> torch.Tensor:
         """[b] some text has room for two tokens, and for none of its tokens more is said for keeping."""
         side = tokens.side if self.settings.for_pairs else None
-        texts = zip(tokens_by_text(among, side), tokens_by_text(tokens.real, side), self.settings.sparsity, strict=True)
+        texts = zip(
+            tokens_by_text(among, side),
+            tokens_by_text(tokens.real, side),
+            self.settings.sparsity,
+            strict=True,
+        )
         nothing = torch.zeros(len(margin), dtype=torch.bool, device=margin.device)
         for text, real, share in texts:
             has_room = real.sum(-1) * share >= ROOM
@@ -238,14 +259,21 @@ class Rationalizer(PreTrainedModel):
         return self.encoder if self.predictor is None else self.predictor
 
     def predict(
-        self, inputs: Inputs, tokens: TokenRoles, entered: torch.Tensor, kept: torch.Tensor, predictor: Any
+        self,
+        inputs: Inputs,
+        tokens: TokenRoles,
+        entered: torch.Tensor,
+        kept: torch.Tensor,
+        predictor: Any,
     ) -> torch.Tensor:
         """[b c] logits from the input embeddings of the kept tokens; `kept` [b t] may be weights."""
         if isinstance(self.encoder, GRUEncoder):
             return self.classify(predictor(entered * kept[..., None], tokens.present), kept)
         seen = kept + tokens.lead.to(kept)
         first = self.settings.blocks if self.settings.predictor == "rest" else 0
-        if self.settings.hide == "zero":  # P1's code: the first token is 0 at first, and stays from then on
+        if (
+            self.settings.hide == "zero"
+        ):  # P1's code: the first token is 0 at first, and stays from then on
             factors = [kept] + [seen] * (self.depth - first - 1)
             states = self.run(first, self.depth, inputs, seen, entered, predictor, factors).output
             return self.classify(states, seen)
@@ -260,7 +288,9 @@ class Rationalizer(PreTrainedModel):
     def movable(self) -> bool:
         """Tokens can be moved together, so that those which nobody reads are not computed."""
         if self._movable is None:
-            with running(Call()):  # positions of the texts that a method asks about are none of these tokens'
+            with running(
+                Call()
+            ):  # positions of the texts that a method asks about are none of these tokens'
                 self._movable = ignores_positions(self.encoder)
         return self._movable
 
@@ -281,7 +311,9 @@ class Rationalizer(PreTrainedModel):
         scaled: torch.Tensor = precise * self.config.label_std + self.config.label_mean
         return scaled
 
-    def predict_full_text(self, inputs: Inputs, tokens: TokenRoles, generated: Generated) -> torch.Tensor | None:
+    def predict_full_text(
+        self, inputs: Inputs, tokens: TokenRoles, generated: Generated
+    ) -> torch.Tensor | None:
         """[b c] the same classifier on the full text."""
         settings = self.settings
         if settings.full_text == "none":
@@ -292,7 +324,9 @@ class Rationalizer(PreTrainedModel):
         if isinstance(self.encoder, GRUEncoder):
             return self.predict(inputs, tokens, generated.entered, everything, self.predictor)
         if settings.predictor == "rest":
-            ran = run_blocks(self.encoder, settings.blocks, self.depth, inputs, states=generated.mid)
+            ran = run_blocks(
+                self.encoder, settings.blocks, self.depth, inputs, states=generated.mid
+            )
         else:
             ran = run_blocks(self.own_predictor, 0, self.depth, inputs, states=generated.entered)
         return self.classify(ran.output, everything)

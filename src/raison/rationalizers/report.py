@@ -22,7 +22,9 @@ __all__ = [
 
 FAILED = 0.2  # share of empty or full rationales from which training is said to fail
 BARELY_BETTER = 0.02  # than the commonest label: no more is no success
-INTERLOCKED = 0.15  # lower accuracy from rationales than from all tokens: generator and predictor are stuck
+INTERLOCKED = (
+    0.15  # lower accuracy from rationales than from all tokens: generator and predictor are stuck
+)
 UNRELATED = 0.05  # correlation below which predictions have nothing to do with labels
 
 
@@ -130,7 +132,9 @@ class RationalizerReport:
     every_token: RationalizerScores  # of the last part, where the predictor reads all tokens
     troubles: tuple[str, ...]
     epochs_run: int
-    history: tuple[Mapping[str, Any], ...]  # the step and the scores of the development part, epoch by epoch
+    history: tuple[
+        Mapping[str, Any], ...
+    ]  # the step and the scores of the development part, epoch by epoch
     cpu_minutes: float
     command: str = ""
 
@@ -138,11 +142,15 @@ class RationalizerReport:
         """What training.json holds."""
         values: dict[str, Any] = {"what": "rationalizer"}
         for name, value in vars(self).items():
-            values[name] = value.to_dict() if isinstance(value, RationalizerScores) else plain(value)
+            values[name] = (
+                value.to_dict() if isinstance(value, RationalizerScores) else plain(value)
+            )
         return values
 
 
-def troubles(scores: RationalizerScores, from_every_token: Quality, commonest: float) -> tuple[str, ...]:
+def troubles(
+    scores: RationalizerScores, from_every_token: Quality, commonest: float
+) -> tuple[str, ...]:
     """What goes wrong, in sentences; `commonest` is the accuracy of always predicting the commonest label."""
     sentences = []
     if scores.empty > FAILED:
@@ -154,7 +162,9 @@ def troubles(scores: RationalizerScores, from_every_token: Quality, commonest: f
         sentences.extend(troubles_of_regression(quality))
     else:
         others = (scores.from_full_text, from_every_token)
-        best = max([other.accuracy for other in others if isinstance(other, ClassQuality)], default=0.0)
+        best = max(
+            [other.accuracy for other in others if isinstance(other, ClassQuality)], default=0.0
+        )
         sentences.extend(troubles_of_classes(quality.accuracy, best, commonest))
     return tuple(sentences)
 
@@ -174,7 +184,9 @@ def troubles_of_classes(accuracy: float, best: float, commonest: float) -> list[
 def troubles_of_regression(quality: RegressionQuality) -> list[str]:
     """Predictions that have nothing to do with the labels, or that are no better than their mean."""
     if quality.correlation < UNRELATED:
-        return [f"what is told has nothing to do with the labels (correlation {quality.correlation:.2f})"]
+        return [
+            f"what is told has nothing to do with the labels (correlation {quality.correlation:.2f})"
+        ]
     if quality.error >= quality.error_of_the_mean:
         return [
             f"always telling the mean would be as good (error {quality.error:.3g}, of the mean "

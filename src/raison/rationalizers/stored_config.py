@@ -11,7 +11,12 @@ from raison.rationalizers.config import RationalizerConfig
 __all__ = ["MODEL_TYPE", "StoredRationalizerConfig"]
 
 MODEL_TYPE = "raison_rationalizer"
-OF_THE_ENCODER = ("max_position_embeddings", "hidden_size", "num_attention_heads", "local_attention")
+OF_THE_ENCODER = (
+    "max_position_embeddings",
+    "hidden_size",
+    "num_attention_heads",
+    "local_attention",
+)
 
 
 class StoredRationalizerConfig(PretrainedConfig):
@@ -40,7 +45,10 @@ class StoredRationalizerConfig(PretrainedConfig):
         self.separator_id = separator_id
         self.base = base  # the model that an adapter belongs to; empty where all weights are stored
         self.longest = longest  # tokens of a text that it was trained on at most
-        self.label_mean, self.label_std = label_mean, label_std  # of the numbers that a regression learned from
+        self.label_mean, self.label_std = (
+            label_mean,
+            label_std,
+        )  # of the numbers that a regression learned from
         self.token_types = token_types  # which tell the two texts of a pair apart
         self.check()
         for name in OF_THE_ENCODER:
@@ -52,7 +60,9 @@ class StoredRationalizerConfig(PretrainedConfig):
         """Refuse what a damaged file may hold."""
         if not isinstance(self.base, str):
             raise ValueError(f"the base is the name of a model, not {self.base!r}")
-        if not isinstance(self.special_ids, list) or any(type(i) is not int for i in self.special_ids):
+        if not isinstance(self.special_ids, list) or any(
+            type(i) is not int for i in self.special_ids
+        ):
             raise ValueError(f"special tokens are a list of numbers, not {self.special_ids!r}")
         if self.separator_id is not None and type(self.separator_id) is not int:
             raise ValueError(f"the separator is the number of a token, not {self.separator_id!r}")

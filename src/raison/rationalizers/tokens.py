@@ -22,7 +22,10 @@ class TokenRoles:
 
 
 def token_roles(
-    input_ids: torch.Tensor, present: torch.Tensor, special_ids: Sequence[int], separator_id: int | None
+    input_ids: torch.Tensor,
+    present: torch.Tensor,
+    special_ids: Sequence[int],
+    separator_id: int | None,
 ) -> TokenRoles:
     """What the tokens of a batch are, by their numbers."""
     no_word = torch.isin(input_ids, torch.tensor(special_ids, device=input_ids.device))
@@ -39,7 +42,9 @@ def token_roles(
     )
 
 
-def try_hidden(seen: torch.Tensor, real: torch.Tensor, share: float) -> tuple[torch.Tensor, torch.Tensor]:
+def try_hidden(
+    seen: torch.Tensor, real: torch.Tensor, share: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The weights [b t] of what is seen, and which tokens have to be read for them and their gradients.
 
     A hidden token changes no other, so each can be tried alone: a random share is, with a gradient that is as much

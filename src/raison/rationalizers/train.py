@@ -22,7 +22,12 @@ from raison.models.codec import Pieces
 from raison.models.load import placed
 from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
-from raison.rationalizers.build import build_rationalizer, max_tokens, resolve_config, with_derived_settings
+from raison.rationalizers.build import (
+    build_rationalizer,
+    max_tokens,
+    resolve_config,
+    with_derived_settings,
+)
 from raison.rationalizers.config import VARIANTS, RationalizerConfig
 from raison.rationalizers.encoders import LoadedEncoder, load_encoder
 from raison.rationalizers.evaluate import commonest_share, evaluate_rationalizer
@@ -31,7 +36,14 @@ from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import RationalizerReport, troubles
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.rationalizers.training_loop import fit_rationalizer
-from raison.training.class_data import Lines, content_of, data_mark, examples_by_part, labels_of, lines_of
+from raison.training.class_data import (
+    Lines,
+    content_of,
+    data_mark,
+    examples_by_part,
+    labels_of,
+    lines_of,
+)
 from raison.training.early_stopping import BEST
 from raison.training.fit import CHECKPOINT, SEEDS, Fitted, prepared, saved, writing
 from raison.training.lora import with_lora, write_adapter
@@ -126,7 +138,9 @@ def train_rationalizer(
     one_of("variant", variant, tuple(VARIANTS))
     asked = {**VARIANTS[variant], **(config or {})}
     # what is wrong is said at once
-    RationalizerConfig.from_settings(with_derived_settings({**asked, "blocks": asked.get("blocks") or MANY_BLOCKS}))
+    RationalizerConfig.from_settings(
+        with_derived_settings({**asked, "blocks": asked.get("blocks") or MANY_BLOCKS})
+    )
     placed(torch.empty(0), device)
     experiment = Experiment(
         model=model,
@@ -164,10 +178,14 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
     weights = fingerprint_of_model(experiment.model)
     data = read_data(experiment, loaded, seed)
     check_length_of_training(data.lines, training)
-    config, homogeneity = resolve_config(loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs)
+    config, homogeneity = resolve_config(
+        loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs
+    )
 
     base = name_of_base(experiment.model, loaded.name, folder) if training.lora else ""
-    model = build_rationalizer(loaded.encoder, loaded.tokenizer, config, data.labels, seed, base=base)
+    model = build_rationalizer(
+        loaded.encoder, loaded.tokenizer, config, data.labels, seed, base=base
+    )
     model.config.longest = training.longest
     if experiment.regression:
         model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
@@ -175,7 +193,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
     placed(model, experiment.device or getattr(experiment.model, "device", None))
 
     pad = pad_id(loaded.tokenizer)
-    fitted = fit_rationalizer(model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad)
+    fitted = fit_rationalizer(
+        model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad
+    )
     report = report_of(
         experiment, model, loaded, data, config, homogeneity, fitted, seed=seed, weights=weights, pad=pad
     )  # fmt: skip
@@ -222,7 +242,9 @@ def check_length_of_training(lines: Lines, training: RationalizerTraining) -> No
         )
     steps = training.epochs * (texts // training.batch)
     if round(training.warm * steps / training.epochs) >= steps:
-        raise InputError(f"After {training.warm:g} epochs of warm-up no step of {steps} is left: give more epochs.")
+        raise InputError(
+            f"After {training.warm:g} epochs of warm-up no step of {steps} is left: give more epochs."
+        )
 
 
 def name_of_base(model: Any, name: str, folder: Path) -> str:
@@ -235,7 +257,9 @@ def mean_and_std_of_labels(lines: Lines) -> tuple[float, float]:
     """Mean and deviation of the numbers that a regression is to predict."""
     labels = np.array([line.label for line in lines.parts["train"]], float)
     if not labels.std() > 0:
-        raise InputError(f"All training texts have the number {labels[0]:g}: a regression needs different ones.")
+        raise InputError(
+            f"All training texts have the number {labels[0]:g}: a regression needs different ones."
+        )
     return float(labels.mean()), float(labels.std())
 
 
@@ -310,7 +334,9 @@ def write_model(
             model.save_pretrained(folder)
     else:
         name = Path(model.config.base).name
-        write_adapter(adapter, folder, half=training.half, name=name, whole=("selector", "classifier"))
+        write_adapter(
+            adapter, folder, half=training.half, name=name, whole=("selector", "classifier")
+        )
         with saved(folder / "config.json") as half:
             half.write_text(model.config.to_json_string(), encoding="utf-8")
     with quiet():

@@ -41,8 +41,12 @@ class RationalizerTraining(Record):
     batch: int = 32
     epochs: int = 6
     patience: int = 3  # epochs without a better accuracy of the development part
-    warm: float = 1.0  # epochs in which the predictor reads random parts, and the selection is not judged yet
-    held_out: float = 0.1  # share of the training part that is held out where there is no development part
+    warm: float = (
+        1.0  # epochs in which the predictor reads random parts, and the selection is not judged yet
+    )
+    held_out: float = (
+        0.1  # share of the training part that is held out where there is no development part
+    )
     longest: int = 256  # tokens of a text at most
     bfloat16: bool = False  # matrix products of training in bfloat16
     half: bool = False  # an adapter is stored in float16
@@ -58,6 +62,10 @@ class RationalizerTraining(Record):
             between(name, getattr(self, name), 0)
         between("held_out", self.held_out, 0, 0.9)
         if self.warm >= self.epochs:
-            raise InputError(f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs.")
+            raise InputError(
+                f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs."
+            )
         if self.half and not self.lora:
-            raise InputError("half stores an adapter in float16: give lora a rank, or leave half away.")
+            raise InputError(
+                "half stores an adapter in float16: give lora a rank, or leave half away."
+            )

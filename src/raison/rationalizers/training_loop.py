@@ -94,12 +94,18 @@ def fit_rationalizer(
         "model": name,
     }
     best = Best(folder, settings, "score", training.patience)
-    loss = BatchLoss(model, config, training, pad=pad, warm_steps=round(training.warm * epoch), seed=seed)
-    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(len(train))  # files are often sorted by label
+    loss = BatchLoss(
+        model, config, training, pad=pad, warm_steps=round(training.warm * epoch), seed=seed
+    )
+    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(
+        len(train)
+    )  # files are often sorted by label
     sample = [train[number] for number in order[:CALIBRATED]]
 
     def calibrate_on_sample() -> None:
-        calibrate(model, lambda: (batch for _, batch in sorted_batches(sample, pad, device=model.device)))
+        calibrate(
+            model, lambda: (batch for _, batch in sorted_batches(sample, pad, device=model.device))
+        )
 
     def look() -> dict[str, Any]:
         with torch.autocast(model.device.type, torch.bfloat16, enabled=training.bfloat16):
@@ -117,20 +123,32 @@ def fit_rationalizer(
         bfloat16=training.bfloat16,
     )
     feed = Feed(train, training.batch, seed)
-    fitted = fit(model, parameter_groups(model, training), feed, loss, course, best.looking(model, look), best.enough)
+    fitted = fit(
+        model,
+        parameter_groups(model, training),
+        feed,
+        loss,
+        course,
+        best.looking(model, look),
+        best.enough,
+    )
     best.restore(model)
     if training.bfloat16:  # whoever opens the model computes more precisely
         calibrate_on_sample()
     return fitted
 
 
-def scores_of_epoch(model: Rationalizer, lines: Lines, pad: int, *, selection_counts: bool) -> dict[str, Any]:
+def scores_of_epoch(
+    model: Rationalizer, lines: Lines, pad: int, *, selection_counts: bool
+) -> dict[str, Any]:
     """The scores of the development part, the one that the best epoch is chosen by, and what goes wrong.
 
     In warm-up nothing is learned about what to select: such an epoch can't be the best.
     """
     scores = evaluate_rationalizer(model, lines.parts["dev"], pad)
-    every_token = evaluate_rationalizer(model, lines.parts["dev"], pad, every_token=True).from_rationale
+    every_token = evaluate_rationalizer(
+        model, lines.parts["dev"], pad, every_token=True
+    ).from_rationale
     name = "accuracy" if lines.labels else "correlation"
     numbers: dict[str, Any] = {**scores.to_dict(), f"every_token_{name}": every_token.score}
     numbers["score"] = scores.from_rationale.score if selection_counts else None
@@ -144,7 +162,11 @@ def scores_of_epoch(model: Rationalizer, lines: Lines, pad: int, *, selection_co
 def parameter_groups(model: Rationalizer, training: RationalizerTraining) -> list[dict[str, Any]]:
     """What is trained, with its peak rate: blocks that were trained before, and what is fresh."""
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    fresh = {id(parameter) for part in (model.selector, model.classifier) for parameter in part.parameters()}
+    fresh = {
+        id(parameter)
+        for part in (model.selector, model.classifier)
+        for parameter in part.parameters()
+    }
     if model.settings.encoder == "gru":
         fresh = {id(parameter) for parameter in model.parameters()}
     groups = [

@@ -26,7 +26,9 @@ def check_place(place: Place) -> None:
     """Refuse a folder with something else in it than a run, before anything is written there."""
     around = run_around(place.root) if isinstance(place, Local) else None
     if around is not None:
-        raise InputError(f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it.")
+        raise InputError(
+            f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it."
+        )
     if "spec.json" in place:
         spec_of(place)  # refuses where it is somebody else's
         return
@@ -41,17 +43,25 @@ class AgreedSpec:
     moved: tuple[str, ...] = ()
 
 
-def agree_on_spec(place: Place, spec: RunSpec | None, *, resume: bool, header: Header | None) -> AgreedSpec:
+def agree_on_spec(
+    place: Place, spec: RunSpec | None, *, resume: bool, header: Header | None
+) -> AgreedSpec:
     """The stored spec, which a given one must equal but for where model and data lie; the given one before a plan."""
     stored = spec_of(place) if place.get("spec.json") is not None else None
     if stored is None and header is not None:
-        raise InputError(f"spec.json of {str(place)!r} is missing: put it back, or start anew in another folder.")
+        raise InputError(
+            f"spec.json of {str(place)!r} is missing: put it back, or start anew in another folder."
+        )
     if stored is None or (header is None and spec is not None):
         if spec is None:
-            raise InputError(f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data).")
+            raise InputError(
+                f"{str(place)!r} is no run yet: give it a spec (a TOML file, or a model and data)."
+            )
         return AgreedSpec(spec)
     if not resume:
-        raise InputError(f"{str(place)!r} holds a run already: go on with it (--resume), or choose another folder.")
+        raise InputError(
+            f"{str(place)!r} holds a run already: go on with it (--resume), or choose another folder."
+        )
     if spec is None:
         return AgreedSpec(stored)
 

@@ -11,7 +11,13 @@ from raison.api import load
 from raison.core.errors import InputError, ModelError, RaisonError
 from raison.models.load import looks_local
 from raison.models.protocol import Model
-from raison.runs.agreement import AgreedSpec, agree_on_environment, agree_on_spec, check_data, check_place
+from raison.runs.agreement import (
+    AgreedSpec,
+    agree_on_environment,
+    agree_on_spec,
+    check_data,
+    check_place,
+)
 from raison.runs.executor import Executor, Position, ShardDone
 from raison.runs.identity import ENVIRONMENT, Environment, environment_of
 from raison.runs.lock import owned
@@ -59,7 +65,9 @@ def run(
         agreed = agree_on_spec(place, spec, resume=resume, header=header)
         if header is None:
             if done_shards(place):
-                raise InputError(f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder.")
+                raise InputError(
+                    f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder."
+                )
             prepared = begin(place, agreed.spec, means)
         else:
             prepared = Prepared(header, go_on(place, agreed, means, header))
@@ -117,7 +125,9 @@ def open_worker(place: Place, spec: RunSpec, means: Means, model: Model) -> Work
 
 
 def write_spec(place: Place, spec: RunSpec) -> None:
-    place.put("spec.json", spec.to_json().encode("utf-8", "surrogatepass"))  # names of files may be odd
+    place.put(
+        "spec.json", spec.to_json().encode("utf-8", "surrogatepass")
+    )  # names of files may be odd
 
 
 def model_of_planned_run(spec: RunSpec, means: Means) -> Model:
@@ -148,7 +158,9 @@ def drive(place: Place, spec: RunSpec, means: Means, prepared: Prepared) -> Stat
             "puts it aside."
         )
     missing = [number for number in range(header.shards) if number not in done]
-    queue = Queue(sorted(missing, key=lambda number: (-header.sizes[number], number)))  # the longest first
+    queue = Queue(
+        sorted(missing, key=lambda number: (-header.sizes[number], number))
+    )  # the longest first
     tally = tally_of(place, header, done)
     tally.tell(always=True)
     if not queue.shards:

@@ -9,7 +9,17 @@ from typing import Protocol, TypeAlias
 from raison.core.errors import ModelError, RaisonError
 from raison.runs.storage import Unwritten
 
-__all__ = ["Careful", "Death", "Event", "Executor", "Position", "Ready", "Refusal", "ReportPosition", "ShardDone"]
+__all__ = [
+    "Careful",
+    "Death",
+    "Event",
+    "Executor",
+    "Position",
+    "Ready",
+    "Refusal",
+    "ReportPosition",
+    "ShardDone",
+]
 
 
 @dataclass
@@ -17,7 +27,9 @@ class Careful:
     """What earlier tries of a shard have taught."""
 
     single: set[int] = field(default_factory=set)  # chunks whose texts are done one by one
-    poison: dict[int, str] = field(default_factory=dict)  # place of a text -> why it is not tried again
+    poison: dict[int, str] = field(
+        default_factory=dict
+    )  # place of a text -> why it is not tried again
 
     def asks_for_single_texts(self, chunk: int, places: tuple[int, ...]) -> bool:
         """Whether the texts of a chunk are done one by one."""
@@ -56,7 +68,9 @@ class Death:
 
     shard: int
     chunk: int  # that it was about to do; −1: none yet
-    text: int  # place of the text in the shard, where texts are done one by one; −1: the whole chunk
+    text: (
+        int  # place of the text in the shard, where texts are done one by one; −1: the whole chunk
+    )
     reason: str
     outside: bool  # it was killed, and did not end by itself
 

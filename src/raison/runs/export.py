@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["check_dataset", "export", "to_parquet"]
 
 GROUP = 2_000  # rows that are written together
-DATASET = re.compile(r"dataset_info\.json|state\.json|data-\d+-of-\d+\.arrow")  # files of a folder of `datasets`
+DATASET = re.compile(
+    r"dataset_info\.json|state\.json|data-\d+-of-\d+\.arrow"
+)  # files of a folder of `datasets`
 
 T = TypeVar("T")
 
@@ -47,7 +49,9 @@ def check_dataset(out: Path, *, force: bool = False) -> None:
         earlier = False
     check_folder(out, lambda name: DATASET.fullmatch(name) is not None, "a folder of datasets")
     if earlier and not force:
-        raise InputError(f"{str(out)!r} is there already: replace it with --force, or name another folder.")
+        raise InputError(
+            f"{str(out)!r} is there already: replace it with --force, or name another folder."
+        )
 
 
 def to_dataset(place: Place, out: Path) -> int:
@@ -57,7 +61,9 @@ def to_dataset(place: Place, out: Path) -> int:
     except ImportError:
         raise MissingExtra("datasets", "data", "Exporting to Hugging Face datasets") from None
     out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", dir=out.parent) as name:  # beside it: so it can be put in place
+    with tempfile.TemporaryDirectory(
+        prefix=".", dir=out.parent
+    ) as name:  # beside it: so it can be put in place
         scratch = Path(name)
         table = scratch / "explanations.parquet"
         folder = scratch / "made"
@@ -94,7 +100,9 @@ def to_parquet(place: Place, out: Path) -> int:
                 writer.write_table(table_of(group, schema))
                 count += len(group)
     except OSError as error:
-        raise Unwritten(f"{str(out)!r} could not be written ({error.strerror or error}): make room first.") from None
+        raise Unwritten(
+            f"{str(out)!r} could not be written ({error.strerror or error}): make room first."
+        ) from None
     return count
 
 

@@ -91,7 +91,11 @@ def tokenizer_parts(tokenizer: Tokenizer) -> Iterator[bytes]:
     yield json.dumps(sorted(vocabulary.items())).encode("utf-8", "surrogatepass")
 
     places = {*PLACES, *getattr(tokenizer, "vocab_files_names", ())}
-    settings = {name: value for name, value in getattr(tokenizer, "init_kwargs", {}).items() if name not in places}
+    settings = {
+        name: value
+        for name, value in getattr(tokenizer, "init_kwargs", {}).items()
+        if name not in places
+    }
     yield json.dumps(settings, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
 
     fast = getattr(tokenizer, "backend_tokenizer", None)
@@ -131,7 +135,9 @@ def digest_of_named_file(path: Path, method: str) -> str:
         return sha256_of_file(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"{str(path)!r}, which {method} names, can't be read ({reason}): check the path.") from None
+        raise InputError(
+            f"{str(path)!r}, which {method} names, can't be read ({reason}): check the path."
+        ) from None
 
 
 def method_identities(chosen: Sequence[Method]) -> dict[str, MethodIdentity]:

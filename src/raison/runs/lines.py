@@ -17,7 +17,17 @@ from typing import Any, TypeAlias
 from raison.core import limits
 from raison.core.errors import InputError
 
-__all__ = ["SCHEMA", "Damage", "JsonObject", "Lines", "body_of", "checksum", "pack", "read", "with_replaced_surrogates"]
+__all__ = [
+    "SCHEMA",
+    "Damage",
+    "JsonObject",
+    "Lines",
+    "body_of",
+    "checksum",
+    "pack",
+    "read",
+    "with_replaced_surrogates",
+]
 
 JsonObject: TypeAlias = dict[str, Any]  # what JSON holds between { and }
 
@@ -82,7 +92,11 @@ class Lines:
 def body_of(line: bytes) -> bytes | None:
     """The body of a whole line; None where it is not whole."""
     start = len(HEAD) + 16 + len(MIDDLE)
-    if not line.startswith(HEAD) or line[start - len(MIDDLE) : start] != MIDDLE or not line.endswith(TAIL):
+    if (
+        not line.startswith(HEAD)
+        or line[start - len(MIDDLE) : start] != MIDDLE
+        or not line.endswith(TAIL)
+    ):
         return None
     body = line[start : -len(TAIL)]
     return body if checksum(body) == line[len(HEAD) : len(HEAD) + 16] else None
@@ -110,7 +124,9 @@ def read(data: bytes, file: str) -> Lines:
 
     behind = len(pieces) + 1
     if torn:
-        found.damage.append(Damage(file, behind, "is torn: the file was cut here", torn=end is None))
+        found.damage.append(
+            Damage(file, behind, "is torn: the file was cut here", torn=end is None)
+        )
     elif end is None:
         found.damage.append(Damage(file, behind, "is missing: the file was cut here", torn=True))
     if end is None:
@@ -118,7 +134,11 @@ def read(data: bytes, file: str) -> Lines:
 
     found.shards = list(end["shards"])
     if end["end"] != len(found.bodies) and not found.damage:
-        found.damage.append(Damage(file, len(pieces), f"says {end['end']} records, and there are {len(found.bodies)}"))
+        found.damage.append(
+            Damage(
+                file, len(pieces), f"says {end['end']} records, and there are {len(found.bodies)}"
+            )
+        )
     return found
 
 

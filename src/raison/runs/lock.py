@@ -44,7 +44,9 @@ def held(place: Local) -> Iterator[None]:
         file: IO[str] = open(place.root / NAME, "a+")  # noqa: SIM115
     except OSError as error:
         reason = error.strerror or str(error)
-        raise Unwritten(f"The run folder {str(place.root)!r} can't be written ({reason}): choose another.") from None
+        raise Unwritten(
+            f"The run folder {str(place.root)!r} can't be written ({reason}): choose another."
+        ) from None
     if not locked(file):
         file.seek(0)
         owner = file.read().strip() or "another process"
@@ -107,7 +109,9 @@ def beating(place: Place) -> Iterator[None]:
             raise busy(place, "another driver")
 
     try:
-        with progress.stoppable(ours):  # asked before every batch, and whenever somebody is told how far it is
+        with progress.stoppable(
+            ours
+        ):  # asked before every batch, and whenever somebody is told how far it is
             yield
     finally:
         stop.set()
@@ -142,4 +146,6 @@ def is_driven(place: Place) -> bool:
 
 
 def busy(place: Place, owner: str) -> InputError:
-    return InputError(f"The run {str(place)!r} is being driven by {owner}: wait for it, or stop it first.")
+    return InputError(
+        f"The run {str(place)!r} is being driven by {owner}: wait for it, or stop it first."
+    )

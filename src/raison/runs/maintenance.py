@@ -6,7 +6,14 @@ from raison.core import limits
 from raison.runs import lines
 from raison.runs.lines import Damage
 from raison.runs.storage import Place
-from raison.runs.store import COMPACT, FOLDER, ShardFiles, count_failures, shard_files, shards_by_file
+from raison.runs.store import (
+    COMPACT,
+    FOLDER,
+    ShardFiles,
+    count_failures,
+    shard_files,
+    shards_by_file,
+)
 from raison.runs.verify import verify
 
 __all__ = ["compact", "put_failures_aside", "repair"]

@@ -60,7 +60,10 @@ class Header:
     def from_json(cls, data: JsonObject) -> Header:
         """The header of a file; `ValueError` where its numbers do not fit together."""
         header = cls(**{**data, "sizes": tuple(data["sizes"]), "counts": tuple(data["counts"])})
-        if not len(header.sizes) == len(header.counts) == header.shards or sum(header.counts) != header.texts:
+        if (
+            not len(header.sizes) == len(header.counts) == header.shards
+            or sum(header.counts) != header.texts
+        ):
             raise ValueError("numbers that do not fit together")
         return header
 
@@ -127,7 +130,9 @@ def header_of(place: Place) -> Header | None:
             raise ValueError("a checksum that does not fit")
         return Header.from_json(fields)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"The plan of {place} is damaged ({HEADER}): start the run anew in another folder.") from None
+        raise InputError(
+            f"The plan of {place} is damaged ({HEADER}): start the run anew in another folder."
+        ) from None
 
 
 def planned_header(place: Place) -> Header:
@@ -160,4 +165,6 @@ def shard_of(place: Place, number: int) -> Shard:
 
 
 def damaged_plan(place: Place, reason: str) -> InputError:
-    return InputError(f"The plan of {place} is damaged ({reason}): start the run anew in another folder.")
+    return InputError(
+        f"The plan of {place} is damaged ({reason}): start the run anew in another folder."
+    )

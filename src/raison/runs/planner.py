@@ -37,7 +37,9 @@ REPORT_EVERY = 1000  # texts
 CHARACTERS_PER_TOKEN = 4  # about, of a text that could not be read
 
 
-def make_plan(place: Place, spec: RunSpec, model: Model, data_dir: str | Path | None = None) -> Header:
+def make_plan(
+    place: Place, spec: RunSpec, model: Model, data_dir: str | Path | None = None
+) -> Header:
     """Read the corpus once and write its shards."""
     source = open_source(spec.data, spec.split, data_dir)
     reader = Reader(spec, model)
@@ -86,7 +88,11 @@ def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
     """The texts that a run is about, each with an id and with the target that is to be explained."""
     for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
         example = row.value if row.value.id else replace(row.value, id=str(index))
-        yield example if spec.target == "all" else example_with_target(example, spec.target, spec.data)
+        yield (
+            example
+            if spec.target == "all"
+            else example_with_target(example, spec.target, spec.data)
+        )
 
 
 def content_of(example: Example) -> str:
@@ -124,7 +130,10 @@ class SeenTexts:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.base.close()
 
@@ -134,7 +143,9 @@ class SeenTexts:
         row = self.base.execute("select name from seen where hash = ?", (key,)).fetchone()
         if row is not None:
             return str(row[0])
-        self.base.execute("insert into seen values (?, ?)", (key, lines.with_replaced_surrogates(name)))
+        self.base.execute(
+            "insert into seen values (?, ?)", (key, lines.with_replaced_surrogates(name))
+        )
         return ""
 
 
@@ -143,7 +154,11 @@ class Reader:
 
     def __init__(self, spec: RunSpec, model: Model):
         self.spec, self.model = spec, model
-        self.needs_gold = any("gold" in metric.needs for metric in metric_list(spec.metrics)) if spec.metrics else False
+        self.needs_gold = (
+            any("gold" in metric.needs for metric in metric_list(spec.metrics))
+            if spec.metrics
+            else False
+        )
         self.copies: list[JsonObject] = []
         self.cut = 0
         self.gold_shares_sum = 0.0

@@ -26,7 +26,9 @@ from raison.runs.storage import Place, place_of
 __all__ = ["Pool"]
 
 READY = 600.0  # seconds to load the model
-FEW = 4  # workers that may be killed while they load it, beside one for each: memory may have run out
+FEW = (
+    4  # workers that may be killed while they load it, beside one for each: memory may have run out
+)
 
 Order: TypeAlias = tuple[int, Careful]  # a shard to do
 Message: TypeAlias = Ready | Refusal | Position | ShardDone  # what a worker says
@@ -43,7 +45,9 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch
 
-    from raison.runs.worker import Worker  # late, as torch: they read the environment when they are imported
+    from raison.runs.worker import (
+        Worker,
+    )  # late, as torch: they read the environment when they are imported
 
     torch.set_num_threads(means.threads)
     try:
@@ -170,7 +174,11 @@ class Pool:
         self.assign()
 
     def texts_under_way(self) -> dict[int, int]:
-        return {member.shard: member.position.done for member in self.members if member.shard is not None}
+        return {
+            member.shard: member.position.done
+            for member in self.members
+            if member.shard is not None
+        }
 
     def hear(self, member: Member) -> Iterator[Event]:
         """What a worker has said since."""

@@ -35,7 +35,9 @@ def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     try:
         rows = dataset.dataset(str(table), format="parquet", filesystem=fs.LocalFileSystem())
     except UnicodeEncodeError:
-        raise InputError(f"{str(place)!r} has a name that is no Unicode: give the run folder another.") from None
+        raise InputError(
+            f"{str(place)!r} has a name that is no Unicode: give the run folder another."
+        ) from None
     with duckdb.connect() as base:
         # it is given the rows, not the name of a file, which it would read as a pattern; so it need not open any
         base.register("explanations", rows)
@@ -46,7 +48,9 @@ def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             names = [column[0] for column in answer.description or []]
             return names, answer.fetchall()
         except duckdb.Error as error:
-            raise InputError(f"The question can't be answered ({str(error).splitlines()[0]}).") from None
+            raise InputError(
+                f"The question can't be answered ({str(error).splitlines()[0]})."
+            ) from None
 
 
 def only_select(base: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

@@ -51,4 +51,6 @@ class Queue:
             return f"a worker ended again in shard {death.shard} ({death.reason}): its texts are done one by one"
         careful.poison[death.text] = death.reason
         text = shard_of(place, death.shard).texts[death.text]
-        return f"the text {text.example.id!r} is given up after {len(deaths)} tries ({death.reason})"
+        return (
+            f"the text {text.example.id!r} is given up after {len(deaths)} tries ({death.reason})"
+        )

@@ -23,7 +23,9 @@ from raison.runs.storage import Place
 
 __all__ = ["RayExecutor"]
 
-STILLBORN = 4  # workers in a row, for each that may run, that end before any has begun: it is not the texts
+STILLBORN = (
+    4  # workers in a row, for each that may run, that end before any has begun: it is not the texts
+)
 LOOK = 2.0  # seconds between two looks at whether the driver's own node is there
 ANSWER = 5.0  # seconds that the actor of marks has for an answer
 PATIENCE = 60.0  # seconds without a worker after which it is told
@@ -84,16 +86,22 @@ class RayExecutor:
                     configure_logging=False,
                 )
         except Exception as error:  # Ray has no one error for a cluster that can't be reached
-            raise ModelError(f"Ray can't be reached at {self.means.ray!r} ({ray_error_in_one_line(error)}).") from None
+            raise ModelError(
+                f"Ray can't be reached at {self.means.ray!r} ({ray_error_in_one_line(error)})."
+            ) from None
         gpus = self.ray.cluster_resources().get("GPU", 0)
         if address is None and gpus < self.means.gpus * self.means.workers:
-            raise ModelError("This machine has too few GPUs, and Ray would wait for more: leave --gpus away.")
+            raise ModelError(
+                "This machine has too few GPUs, and Ray would wait for more: leave --gpus away."
+            )
 
     # -- actors ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Have another actor open its model, where and when there is room."""
-        remote = self.ray.remote(num_cpus=self.means.threads, num_gpus=self.means.gpus, max_restarts=0)(Actor)
+        remote = self.ray.remote(
+            num_cpus=self.means.threads, num_gpus=self.means.gpus, max_restarts=0
+        )(Actor)
         actor = remote.remote(self.where, self.spec, self.means, self.packed, self.marks)
         self.opening[actor.open.remote()] = actor
 
@@ -176,7 +184,13 @@ class RayExecutor:
             position = self.positions().get(errand.number, Position())
             self.died_in_a_row = self.died_in_a_row + 1 if position.chunk < 0 else 0
             self.replace(ray_error_in_one_line(error))
-            return Death(errand.shard, position.chunk, position.text, ray_error_in_one_line(error), outside=True)
+            return Death(
+                errand.shard,
+                position.chunk,
+                position.text,
+                ray_error_in_one_line(error),
+                outside=True,
+            )
         finally:
             self.marks.drop.remote(errand.number)
         if isinstance(message, Refusal):
@@ -212,7 +226,10 @@ class RayExecutor:
 
     def texts_under_way(self) -> dict[int, int]:
         positions = self.positions()
-        return {errand.shard: positions.get(errand.number, Position()).done for errand in self.errands.values()}
+        return {
+            errand.shard: positions.get(errand.number, Position()).done
+            for errand in self.errands.values()
+        }
 
     def close(self) -> None:
         if self.owns_ray:

@@ -45,7 +45,9 @@ class Actor:
         os.environ["OMP_NUM_THREADS"] = str(means.threads)
         import torch
 
-        from raison.runs.worker import Worker  # late, as torch: they read the environment when they are imported
+        from raison.runs.worker import (
+            Worker,
+        )  # late, as torch: they read the environment when they are imported
 
         torch.set_num_threads(means.threads)
         self.marks = marks  # a handle of Ray

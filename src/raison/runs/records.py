@@ -50,14 +50,25 @@ class ResultRecord:
     method: str
     encodings: tuple[JsonObject, ...] = ()  # each once; an explanation names its own by its number
     explanations: tuple[JsonObject, ...] = ()  # one for each target
-    numbers: tuple[StoredNumbers, ...] | None = None  # of each explanation; None: the run measures nothing
+    numbers: tuple[StoredNumbers, ...] | None = (
+        None  # of each explanation; None: the run measures nothing
+    )
     failure: Failure | None = None
 
     def to_json(self) -> JsonObject:
-        head = {"key": self.key, "index": self.index, "example": self.example.to_dict(), "method": self.method}
+        head = {
+            "key": self.key,
+            "index": self.index,
+            "example": self.example.to_dict(),
+            "method": self.method,
+        }
         if self.failure is not None:
             return {**head, "failed": asdict(self.failure)}
-        result = {**head, "encodings": list(self.encodings), "explanations": list(self.explanations)}
+        result = {
+            **head,
+            "encodings": list(self.encodings),
+            "explanations": list(self.explanations),
+        }
         if self.numbers is not None:
             result["numbers"] = list(self.numbers)
         return result

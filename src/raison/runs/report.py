@@ -62,7 +62,9 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
         texts=tuple(measured.texts[key] for key in keys),
         curves=measured.mean_curves(metrics, keys),
         settings=settings,
-        notes=notes_of(header, done=len(done_shards(place)), failed=measured.failed, texts=len(keys)),
+        notes=notes_of(
+            header, done=len(done_shards(place)), failed=measured.failed, texts=len(keys)
+        ),
     )
 
 
@@ -82,12 +84,16 @@ class Measured:
         if record.failure is not None:
             self.failed += 1
             return
-        for target, (explanation, numbers) in enumerate(zip(record.explanations, record.numbers_of_each, strict=True)):
+        for target, (explanation, numbers) in enumerate(
+            zip(record.explanations, record.numbers_of_each, strict=True)
+        ):
             key = (record.index, target)
             self.numbers[record.method][key] = numbers
             self.texts[key] = self.text_with_scores(key, record, explanation)
 
-    def text_with_scores(self, key: TextKey, record: ResultRecord, explanation: JsonObject) -> EvaluatedText:
+    def text_with_scores(
+        self, key: TextKey, record: ResultRecord, explanation: JsonObject
+    ) -> EvaluatedText:
         """A text with the scores of this method beside those of the methods before it."""
         earlier = self.texts.get(key)
         scores = {} if earlier is None else dict(earlier.units)
@@ -111,7 +117,9 @@ class Measured:
             keys &= self.numbers[method].keys()
         return sorted(keys)
 
-    def mean_curves(self, metrics: list[Metric], keys: list[TextKey]) -> dict[str, dict[str, list[float]]]:
+    def mean_curves(
+        self, metrics: list[Metric], keys: list[TextKey]
+    ) -> dict[str, dict[str, list[float]]]:
         """The mean of each curve over texts, method by method."""
         curves: dict[str, dict[str, list[float]]] = {}
         for name in names_of_curves(metrics):

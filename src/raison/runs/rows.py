@@ -63,7 +63,9 @@ def rows_of(record: ResultRecord) -> Iterator[ExplanationRow]:
             failed=record.failure.reason,
         )
         return
-    for place, (explanation, numbers) in enumerate(zip(record.explanations, record.numbers_of_each, strict=True)):
+    for place, (explanation, numbers) in enumerate(
+        zip(record.explanations, record.numbers_of_each, strict=True)
+    ):
         prediction = prediction_of(explanation)
         yield ExplanationRow(
             key=record.key,

@@ -112,7 +112,10 @@ class Means:
     gpus: float = 0.0  # of each Ray worker
 
     def __post_init__(self) -> None:
-        for name, value, most in (("workers", self.workers, 100_000), ("threads", self.threads, 1_024)):
+        for name, value, most in (
+            ("workers", self.workers, 100_000),
+            ("threads", self.threads, 1_024),
+        ):
             whole(name, value, 1)
             if value > most:
                 raise InputError(f"{name} is at most {most}, not {value}.")
@@ -121,11 +124,15 @@ class Means:
         if self.memory is not None:
             whole("memory", self.memory, 1)
             if self.memory > 10**9:
-                raise InputError(f"memory is a number of megabytes up to a milliard, not {self.memory}.")
+                raise InputError(
+                    f"memory is a number of megabytes up to a milliard, not {self.memory}."
+                )
         if not self.gpus >= 0:
             raise InputError(f"gpus is a share of a GPU from 0 up, not {self.gpus}.")
         if self.device is not None and self.ray is not None:
-            raise InputError("Ray puts its workers on devices itself: give gpus (--gpus 1) instead of a device.")
+            raise InputError(
+                "Ray puts its workers on devices itself: give gpus (--gpus 1) instead of a device."
+            )
 
     @property
     def load_options(self) -> LoadOptions:
@@ -161,8 +168,14 @@ def read_spec(path: Path, **changes: object) -> RunSpec:
         settings = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
-    except (OSError, ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number that is too long
-        raise InputError(f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it.") from None
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+    ) as error:  # no TOML, no UTF-8, or a number that is too long
+        raise InputError(
+            f"{str(path)!r} is no TOML ({str(error).splitlines()[0]}): mend it."
+        ) from None
     for name, value in changes.items():
         if value is not None:
             settings[name] = value

@@ -59,7 +59,14 @@ class Tally:
     """Counts what is done, and tells it; durations are told by a clock that can't be set back."""
 
     def __init__(
-        self, place: Place, header: Header, *, shards: int = 0, texts: int = 0, failed: int = 0, explanations: int = 0
+        self,
+        place: Place,
+        header: Header,
+        *,
+        shards: int = 0,
+        texts: int = 0,
+        failed: int = 0,
+        explanations: int = 0,
     ):
         self.place, self.header = place, header
         self.shards, self.texts, self.texts_before = shards, texts, texts
@@ -164,7 +171,9 @@ def last_told(place: Place) -> Status:
     known = {item.name for item in fields(Status)}
     try:
         stored = limits.from_json(place.get(NAME) or b"{}")
-        status = Status(**{"state": "stopped", **{name: stored[name] for name in stored if name in known}})
+        status = Status(
+            **{"state": "stopped", **{name: stored[name] for name in stored if name in known}}
+        )
         return replace(status, notices=tuple(status.notices))
     except (ValueError, TypeError):
         return Status("stopped", shards_done=-1)

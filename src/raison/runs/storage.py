@@ -71,7 +71,9 @@ class Local(Place):
                 half.write_bytes(data)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise Unwritten(f"{str(path)!r} could not be written ({reason}): mend that, and resume the run.") from None
+            raise Unwritten(
+                f"{str(path)!r} could not be written ({reason}): mend that, and resume the run."
+            ) from None
 
     def get(self, name: str) -> bytes | None:
         try:
@@ -80,14 +82,18 @@ class Local(Place):
             return None
         except OSError as error:
             reason = error.strerror or str(error)
-            raise InputError(f"{str(self.root / name)!r} can't be read ({reason}): check the run folder.") from None
+            raise InputError(
+                f"{str(self.root / name)!r} can't be read ({reason}): check the run folder."
+            ) from None
 
     def __contains__(self, name: str) -> bool:
         return (self.root / name).is_file()
 
     def names(self, folder: str) -> list[str]:
         try:
-            found = sorted(entry.name for entry in os.scandir(self.root / folder) if entry.is_file())
+            found = sorted(
+                entry.name for entry in os.scandir(self.root / folder) if entry.is_file()
+            )
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [name for name in found if not name.startswith(".")]
@@ -99,7 +105,9 @@ class Local(Place):
             return []
         except OSError as error:
             reason = error.strerror or str(error)
-            raise InputError(f"{str(self.root)!r} can't be read ({reason}): check the run folder.") from None
+            raise InputError(
+                f"{str(self.root)!r} can't be read ({reason}): check the run folder."
+            ) from None
 
     def delete(self, name: str) -> None:
         (self.root / name).unlink(missing_ok=True)
@@ -174,7 +182,9 @@ class Remote(Place):
             return []
         names = []
         for path in paths:
-            if path.rstrip("/") != self.root.rstrip("/"):  # some file systems list a folder as an entry of itself
+            if path.rstrip("/") != self.root.rstrip(
+                "/"
+            ):  # some file systems list a folder as an entry of itself
                 names.append(path.rstrip("/").rpartition("/")[2])
         return names
 

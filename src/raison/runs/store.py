@@ -52,7 +52,9 @@ def spec_of(place: Place) -> RunSpec:
     except ValueError:
         settings = None
     if not isinstance(settings, dict):
-        raise InputError(f"The spec of {str(place)!r} is damaged: start the run anew in another folder.")
+        raise InputError(
+            f"The spec of {str(place)!r} is damaged: start the run anew in another folder."
+        )
     return RunSpec.of(settings, "spec.json")
 
 
@@ -96,7 +98,9 @@ def shards_by_file(place: Place) -> dict[str, list[int]]:
         held = shards_of_file(place, name)
         new = [number for number in held if number not in seen]
         seen.update(new)
-        if new or not held:  # a compacted file that does not say what it holds is damaged, and no reason for silence
+        if (
+            new or not held
+        ):  # a compacted file that does not say what it holds is damaged, and no reason for silence
             by_file[name] = new
     return by_file
 
@@ -192,7 +196,9 @@ def records(place: Place) -> Iterator[ResultRecord]:
             yield record_of_run(place, name, body, spec, methods)
 
 
-def record_of_run(place: Place, name: str, body: bytes, spec: RunSpec, methods: list[str]) -> ResultRecord:
+def record_of_run(
+    place: Place, name: str, body: bytes, spec: RunSpec, methods: list[str]
+) -> ResultRecord:
     """A record that belongs to the run."""
     file = f"{FOLDER}/{name}"
     try:

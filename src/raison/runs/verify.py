@@ -12,7 +12,15 @@ from raison.runs.lines import Damage, JsonObject
 from raison.runs.plan import HEADER, SAME, Header, plan_file
 from raison.runs.records import ResultRecord
 from raison.runs.storage import Place
-from raison.runs.store import FOLDER, ShardFiles, is_shard_file, method_names, shard_files, shards_by_file, spec_of
+from raison.runs.store import (
+    FOLDER,
+    ShardFiles,
+    is_shard_file,
+    method_names,
+    shard_files,
+    shards_by_file,
+    spec_of,
+)
 from raison.studies.method_lists import method_list
 
 __all__ = ["Verification", "verify"]
@@ -47,7 +55,11 @@ class PlannedRecord:
     method: str
 
     def describes(self, record: JsonObject) -> bool:
-        return (self.index, self.example, self.method) == (record["index"], record["example"], record["method"])
+        return (self.index, self.example, self.method) == (
+            record["index"],
+            record["example"],
+            record["method"],
+        )
 
 
 class Verifier:
@@ -95,7 +107,9 @@ class Verifier:
         for number, data in enumerate(read.records(), 1):
             self.verify_record(data, f"{FOLDER}/{name}", number, planned)
 
-    def verify_record(self, data: JsonObject, file: str, number: int, planned: Iterator[PlannedRecord]) -> None:
+    def verify_record(
+        self, data: JsonObject, file: str, number: int, planned: Iterator[PlannedRecord]
+    ) -> None:
         """Look at one record; a damaged one takes no turn in the plan."""
         damage = self.verification.damage
         try:

@@ -28,7 +28,13 @@ from raison.runs.executor import Careful, Position, ReportPosition, ShardDone
 from raison.runs.identity import key_of, method_identity, model_identity, transformer_of
 from raison.runs.lines import JsonObject
 from raison.runs.plan import PlannedText, planned_header, shard_of
-from raison.runs.records import Failure, ResultRecord, StoredNumbers, pack_explanations, stored_numbers
+from raison.runs.records import (
+    Failure,
+    ResultRecord,
+    StoredNumbers,
+    pack_explanations,
+    stored_numbers,
+)
 from raison.runs.spec import Means, RunSpec
 from raison.runs.storage import Place
 from raison.studies.method_lists import method_list, metric_list
@@ -75,7 +81,9 @@ class Worker:
         for method in self.methods:
             check_needs(method, self.model)
         if spec.removal is not None and spec.removal not in self.model.removals:
-            self.model.score([], removal=spec.removal)  # refuses with the sentence that names what works
+            self.model.score(
+                [], removal=spec.removal
+            )  # refuses with the sentence that names what works
 
         self.identity = model_identity(self.model)
         self.method_identities = [method_identity(method) for method in self.methods]
@@ -93,7 +101,9 @@ class Worker:
         """How long a rationale is in this corpus; read when it is needed, since the worker also makes the plan."""
         return planned_header(self.place).gold_share
 
-    def work(self, number: int, careful: Careful, report_position: ReportPosition = lambda position: None) -> ShardDone:
+    def work(
+        self, number: int, careful: Careful, report_position: ReportPosition = lambda position: None
+    ) -> ShardDone:
         """Do a shard and write it; `report_position` is told what is about to be done."""
         clock = time.process_time()
         shard = shard_of(self.place, number)
@@ -134,7 +144,9 @@ class Worker:
 
     # -- from texts to records ------------------------------------------------------------------------------
 
-    def explain_together(self, texts: Sequence[PlannedText], notices: list[str]) -> list[Result] | None:
+    def explain_together(
+        self, texts: Sequence[PlannedText], notices: list[str]
+    ) -> list[Result] | None:
         """The results of some texts; None where one of them stands in the way, or memory does."""
         try:
             return self.explain(texts)
@@ -147,7 +159,9 @@ class Worker:
         if len(texts) == 1:
             return None
 
-        notices.append(f"{len(texts)} texts did not fit into memory together: half as many were taken.")
+        notices.append(
+            f"{len(texts)} texts did not fit into memory together: half as many were taken."
+        )
         half = len(texts) // 2
         first = self.explain_together(texts[:half], notices)
         second = self.explain_together(texts[half:], notices)
@@ -165,7 +179,9 @@ class Worker:
                 return self.failed(text, Failure(str(error)[:LONGEST_REASON], number))
             except Exception as error:
                 gc.collect()
-                reason = "out of memory" if out_of_memory(error) else f"{type(error).__name__}: {error}"
+                reason = (
+                    "out of memory" if out_of_memory(error) else f"{type(error).__name__}: {error}"
+                )
         return self.failed(text, Failure(reason[:LONGEST_REASON], TRIES))
 
     def failed(self, text: PlannedText, failure: Failure) -> list[Result]:
@@ -201,9 +217,13 @@ class Worker:
             for head, of_texts in zip(self.heads(text), by_method, strict=True):
                 explanations = of_texts[str(text.index)]
                 packed = pack_explanations(explanations)
-                record = replace(head, encodings=tuple(packed.encodings), explanations=tuple(packed.explanations))
+                record = replace(
+                    head, encodings=tuple(packed.encodings), explanations=tuple(packed.explanations)
+                )
                 if numbers is not None:
-                    record = replace(record, numbers=tuple(numbers[id(each)] for each in explanations))
+                    record = replace(
+                        record, numbers=tuple(numbers[id(each)] for each in explanations)
+                    )
                 results.append(Result(record, packed.costs))
         return results
 
@@ -225,7 +245,11 @@ class Worker:
         return numbers
 
     def subject(
-        self, method: Method, text: PlannedText, explanation: Explanation, cache: dict[object, object]
+        self,
+        method: Method,
+        text: PlannedText,
+        explanation: Explanation,
+        cache: dict[object, object],
     ) -> Subject:
         """What metrics are told about an explanation."""
         return Subject(

@@ -35,23 +35,33 @@ __all__ = [
     "tau_b",
 ]
 
-FEWEST_STRONGEST, SHARE_OF_STRONGEST = 3, 0.2  # this many units, or this share of all, whichever is more
+FEWEST_STRONGEST, SHARE_OF_STRONGEST = (
+    3,
+    0.2,
+)  # this many units, or this share of all, whichever is more
 ALIKE = 0.3  # tau-b from which two orders are called alike, if chance does not reach it as well
-RARE_DEVIATIONS, RARE_PROBABILITY = 2.5, 1 / 160  # standard deviations, and how often chance goes beyond them
+RARE_DEVIATIONS, RARE_PROBABILITY = (
+    2.5,
+    1 / 160,
+)  # standard deviations, and how often chance goes beyond them
 
 
 @dataclass(frozen=True)
 class Agreement:
     """What two methods have in common; None where one of them is constant."""
 
-    shared: int | None  # units among the strongest of both, and on the same side where both have signs
+    shared: (
+        int | None
+    )  # units among the strongest of both, and on the same side where both have signs
     tau: float | None
     rho: float | None
     r: float | None
     by_size: bool  # compared by size, since one of them has no negative scores
 
 
-PairAgreements = Mapping[tuple[int, int], Agreement]  # of every two methods, by their places, the smaller first
+PairAgreements = Mapping[
+    tuple[int, int], Agreement
+]  # of every two methods, by their places, the smaller first
 
 
 def measure_agreement(one: np.ndarray, other: np.ndarray) -> Agreement:
@@ -217,7 +227,10 @@ def close_pairs(agreements: PairAgreements, size: int) -> list[tuple[int, int]]:
 def is_close(agreement: Agreement, size: int) -> bool:
     if agreement.tau is None or agreement.shared is None:
         return False
-    return agreement.tau >= least_tau_alike(size) or chance_of_sharing(agreement.shared, size) <= RARE_PROBABILITY
+    return (
+        agreement.tau >= least_tau_alike(size)
+        or chance_of_sharing(agreement.shared, size) <= RARE_PROBABILITY
+    )
 
 
 def methods_apart(agreements: PairAgreements, size: int) -> list[int]:

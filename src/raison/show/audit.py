@@ -11,7 +11,14 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["AdversaryResult", "AuditReport", "AuditRow", "AuditedText", "SpreadOfTexts", "audit_rows"]
+__all__ = [
+    "AdversaryResult",
+    "AuditReport",
+    "AuditRow",
+    "AuditedText",
+    "SpreadOfTexts",
+    "audit_rows",
+]
 
 PartT = TypeVar("PartT", covariant=True)
 
@@ -157,15 +164,23 @@ def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
     for name, spread in audit.entropy.by_title().items():
         yield AuditRow.of_spread(f"entropy of {name}", spread)
     if audit.token_probability is not None:
-        yield AuditRow.of_spread("probability of the answer from a word alone", audit.token_probability)
+        yield AuditRow.of_spread(
+            "probability of the answer from a word alone", audit.token_probability
+        )
     for name, measured in audit.information.by_title().items():
         chance = f"{measured.bias:.2f} if shuffled; {measured.pairs} pairs, {measured.k} clusters"
-        yield AuditRow(f"information of states about words, {name}", f"{measured.value:.2f} nats", chance)
+        yield AuditRow(
+            f"information of states about words, {name}", f"{measured.value:.2f} nats", chance
+        )
     if audit.instance is not None:
         yield AuditRow.of_spread("largest JSD with the same answer", audit.instance)
     for adversary in audit.adversaries:
         reached = f"accuracy {adversary.accuracy:.3f}, answers move by {adversary.tvd:.3f} (TVD)"
-        yield AuditRow(f"adversary, {adversary.kind}, λ = {adversary.lam:g}", f"JSD {adversary.jsd:.3f}", reached)
+        yield AuditRow(
+            f"adversary, {adversary.kind}, λ = {adversary.lam:g}",
+            f"JSD {adversary.jsd:.3f}",
+            reached,
+        )
 
 
 def rows_of_accuracy(audit: AuditReport) -> Iterator[AuditRow]:
@@ -196,7 +211,9 @@ def describe_drop(drop: float) -> str:
 def mean_and_deviation(spread: SpreadOfTexts) -> str:
     if not spread.count:
         return "–"
-    return f"{spread.mean:.3f} ± {spread.deviation:.3f}" if spread.count > 1 else f"{spread.mean:.3f}"
+    return (
+        f"{spread.mean:.3f} ± {spread.deviation:.3f}" if spread.count > 1 else f"{spread.mean:.3f}"
+    )
 
 
 def interval_and_texts(spread: SpreadOfTexts) -> str:

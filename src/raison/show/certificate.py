@@ -49,7 +49,9 @@ def chosen_units(explanation: Explanation) -> list[int]:
     units = [] if explanation.order is None else explanation.order.tolist()
     units = [unit for unit in units if explanation.selected[unit]]
     with_order = set(units)
-    return units + [unit for unit in np.flatnonzero(explanation.selected).tolist() if unit not in with_order]
+    return units + [
+        unit for unit in np.flatnonzero(explanation.selected).tolist() if unit not in with_order
+    ]
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,14 @@ class SelectionInWords:
     besides: str  # `, and the given "the"`, or that nothing is needed
 
 
-def selection_in_words(explanation: Explanation, *, dots: str = "…", quotes: Quotes = STRAIGHT) -> SelectionInWords:
+def selection_in_words(
+    explanation: Explanation, *, dots: str = "…", quotes: Quotes = STRAIGHT
+) -> SelectionInWords:
     """How much was selected of how much, and what, in the order chosen."""
     units = chosen_units(explanation)
-    names = [short(explanation.units.names[unit], LONGEST_NAME, dots) for unit in units[:MOST_NAMES]]
+    names = [
+        short(explanation.units.names[unit], LONGEST_NAME, dots) for unit in units[:MOST_NAMES]
+    ]
     if len(units) > MOST_NAMES:
         names.append(dots)
 
@@ -100,7 +106,9 @@ def proof_in_words(explanation: Explanation) -> list[str]:
     if threshold is not None:
         parts.append(f"enough from {percent(threshold)} on")
     if certificate.irreducible is not None:
-        parts.append("nothing can be spared" if certificate.irreducible else "something may be spared")
+        parts.append(
+            "nothing can be spared" if certificate.irreducible else "something may be spared"
+        )
     parts.append(proof_of_cost(certificate) if by_cost else proof_of_size(certificate))
     return parts
 
@@ -138,7 +146,9 @@ def effort_in_words(explanation: Explanation) -> list[str]:
         context = plural(certificate.context_tokens, "context token")
         parts.append(f"the model reads {certificate.kept_tokens} of {context}")
     if certificate.probability is not None and not explanation.steps:  # else the path says it
-        parts.append(f"probability {percent(certificate.probability)}{from_whole_context(certificate)}")
+        parts.append(
+            f"probability {percent(certificate.probability)}{from_whole_context(certificate)}"
+        )
     work = work_in_words(certificate)
     if work:
         parts.append(", ".join(work))
@@ -171,17 +181,23 @@ def warnings(explanation: Explanation) -> list[str]:
     rule = clean(certificate.rule)
     sentences = []
     if certificate.status == "impossible":
-        sentences.append(f"Not even the whole context is sufficient by {rule}, and this search found no part that is.")
+        sentences.append(
+            f"Not even the whole context is sufficient by {rule}, and this search found no part that is."
+        )
     elif certificate.status in ("budget", "interrupted"):
         reason = "its budget was spent" if certificate.status == "budget" else "it was interrupted"
         sentences.append(
             f"The search ended because {reason}: this is the best found, and a smaller rationale may exist."
         )
     if not certificate.sufficient and certificate.status != "impossible":
-        sentences.append(f"What is marked is not sufficient by {rule}: the prediction rests on more than this.")
+        sentences.append(
+            f"What is marked is not sufficient by {rule}: the prediction rests on more than this."
+        )
     if certificate.is_prediction is False:
         rival = "the contrast" if explanation.target.contrast is not None else "something else"
-        sentences.append(f"From the whole context the model prefers {rival}: this target is not its own.")
+        sentences.append(
+            f"From the whole context the model prefers {rival}: this target is not its own."
+        )
     return sentences
 
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["CompatibilityReport", "MarginalisedToken", "RepeatedAtPosition", "SubsetPerplexity", "size_in_words"]
+__all__ = [
+    "CompatibilityReport",
+    "MarginalisedToken",
+    "RepeatedAtPosition",
+    "SubsetPerplexity",
+    "size_in_words",
+]
 
 
 class SubsetPerplexity(Protocol):

@@ -75,7 +75,9 @@ def method_titles(explanations: Sequence[Explanation]) -> list[str]:
     bare_names = [spec.partition("(")[0] for spec in specs]
     with_removal = []
     for spec, explanation in zip(specs, explanations, strict=True):
-        with_removal.append(f"{spec}, {clean(explanation.removal)}" if explanation.removal else spec)
+        with_removal.append(
+            f"{spec}, {clean(explanation.removal)}" if explanation.removal else spec
+        )
 
     for names in (bare_names, specs, with_removal):
         if len(set(names)) == len(names):
@@ -142,7 +144,11 @@ def statement_of_agreement(explanations: Sequence[Explanation], agreements: Pair
         return f"There is only one {units.level}: nothing to compare."
 
     closest = closest_pair(explanations, agreements)
-    first = "There is nothing to compare." if closest is None else statement_of_pairs(explanations, agreements, closest)
+    first = (
+        "There is nothing to compare."
+        if closest is None
+        else statement_of_pairs(explanations, agreements, closest)
+    )
     constant = names_of_constant(explanations)
     if not constant:
         return first
@@ -151,7 +157,9 @@ def statement_of_agreement(explanations: Sequence[Explanation], agreements: Pair
     return " ".join([without_order, first] if closest is None else [first, without_order])
 
 
-def statement_of_pairs(explanations: Sequence[Explanation], agreements: PairAgreements, closest: ClosestPair) -> str:
+def statement_of_pairs(
+    explanations: Sequence[Explanation], agreements: PairAgreements, closest: ClosestPair
+) -> str:
     """What the closest pair shares, and what that says about all methods."""
     level, size = closest.level, closest.size
     bound = least_tau_alike(size)
@@ -190,12 +198,16 @@ def statement_of_two(closest: ClosestPair) -> str:
     return f"{closest.names} {agree_on_strongest(closest)} {conjunction} {order}."
 
 
-def closest_pair(explanations: Sequence[Explanation], agreements: PairAgreements) -> ClosestPair | None:
+def closest_pair(
+    explanations: Sequence[Explanation], agreements: PairAgreements
+) -> ClosestPair | None:
     """The pair that is closest by order; by its strongest units, if only these are closer than chance would have them.
 
     None where no pair can be compared.
     """
-    ordered = {pair: agreement for pair, agreement in agreements.items() if agreement.tau is not None}
+    ordered = {
+        pair: agreement for pair, agreement in agreements.items() if agreement.tau is not None
+    }
     if not ordered:
         return None
     units = explanations[0].units
@@ -273,7 +285,9 @@ def footnotes(explanations: Sequence[Explanation], agreements: PairAgreements) -
             f"Alike: tau-b of {bound:.3f} or more, which unrelated orders of {size} {units.level}s rarely reach."
         )
         if len(explanations) > 2 and methods_apart(agreements, size):
-            sentences.append("Apart: alike to none, and sharing no more of the strongest with any than chance would.")
+            sentences.append(
+                "Apart: alike to none, and sharing no more of the strongest with any than chance would."
+            )
     if any(agreement.by_size for agreement in agreements.values()):
         sentences.append(note_on_sizes(names_without_signs(explanations)))
     return sentences

@@ -79,4 +79,7 @@ def differences_from_first(explanations: Sequence[Explanation]) -> list[Differen
     """The first method minus each of the others."""
     first, *others = explanations
     first_name, *names = method_titles(explanations)
-    return [difference_of(first, other, (first_name, name)) for other, name in zip(others, names, strict=True)]
+    return [
+        difference_of(first, other, (first_name, name))
+        for other, name in zip(others, names, strict=True)
+    ]

@@ -18,7 +18,9 @@ from raison.show.head_selection import HeadSelection, HeadStatistics
 
 __all__ = ["Saved", "heads_above_thresholds", "read_saved", "refuse_malformed", "write_saved"]
 
-Saved = list[Explanation] | Evaluation | Artifact  # what explain, rationalize, evaluate and heads write
+Saved = (
+    list[Explanation] | Evaluation | Artifact
+)  # what explain, rationalize, evaluate and heads write
 
 ENDINGS = (".svg", ".png", ".pdf", ".tex", ".html")
 MOST_PANELS = 4  # curves of an evaluation in one picture
@@ -33,7 +35,11 @@ def read_saved(path: Path) -> Saved:
     try:
         saved = saved_from_json(json_value(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
-        reason = "it holds no JSON" if isinstance(error, json.JSONDecodeError) else str(error)[:120].rstrip(".")
+        reason = (
+            "it holds no JSON"
+            if isinstance(error, json.JSONDecodeError)
+            else str(error)[:120].rstrip(".")
+        )
         raise InputError(
             f"{str(path)!r} is no result of raison ({reason}): name a file that explain, rationalize, evaluate or "
             "heads wrote with --out."
@@ -50,9 +56,13 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{str(path)!r} holds no text: name a file that raison wrote with --out.") from None
+        raise InputError(
+            f"{str(path)!r} holds no text: name a file that raison wrote with --out."
+        ) from None
     except OSError as error:
-        raise InputError(f"{str(path)!r} can't be read ({error}): name a file that raison wrote.") from None
+        raise InputError(
+            f"{str(path)!r} can't be read ({error}): name a file that raison wrote."
+        ) from None
 
 
 def json_value(text: str) -> Any:
@@ -78,9 +88,19 @@ def refuse_malformed() -> Iterator[None]:
     """What was changed by hand may read as a record and still say what none of ours says: an error tells so."""
     try:
         yield
-    except (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+    except (
+        TypeError,
+        KeyError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"This is no result as raison writes it ({reason}): make it anew.") from None
+        raise InputError(
+            f"This is no result as raison writes it ({reason}): make it anew."
+        ) from None
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -90,7 +110,9 @@ def write_saved(saved: Saved, path: Path) -> None:
     """Write a saved result; the ending says as what."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise InputError(f"A result is written as {', '.join(ENDINGS)}, not as {path.suffix or 'nothing'!r}.")
+        raise InputError(
+            f"A result is written as {', '.join(ENDINGS)}, not as {path.suffix or 'nothing'!r}."
+        )
     with refuse_malformed():
         if ending == ".tex":
             write_text(latex_of(saved), path)
@@ -107,7 +129,9 @@ def write_text(text: str, path: Path) -> None:
 
 def latex_of(saved: Saved) -> str:
     if isinstance(saved, Artifact):
-        raise InputError("Only explanations and evaluations are written as LaTeX: draw the rest as .svg or .pdf.")
+        raise InputError(
+            "Only explanations and evaluations are written as LaTeX: draw the rest as .svg or .pdf."
+        )
     from raison.show.latex import to_latex
 
     return to_latex(saved)

@@ -14,9 +14,25 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.show.wording import clean
 
-__all__ = ["BestHead", "HeadSelection", "HeadStatistics", "Relation", "list_blocks", "signed_offset"]
+__all__ = [
+    "BestHead",
+    "HeadSelection",
+    "HeadStatistics",
+    "Relation",
+    "list_blocks",
+    "signed_offset",
+]
 
-FIELDS = ("kinds", "relations", "direction", "alpha", "counts", "lambda", "lambda_max", "positional")
+FIELDS = (
+    "kinds",
+    "relations",
+    "direction",
+    "alpha",
+    "counts",
+    "lambda",
+    "lambda_max",
+    "positional",
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,9 @@ class HeadStatistics:
             offsets=np.array(data["positional"]["offset"]),
             shares=np.array(data["positional"]["alpha"]),
             model=clean(artifact.model) or "a model",
-            corpus=clean(f"{about.get('corpus') or 'a corpus'}, {about.get('sentences', 0)} sentences"),
+            corpus=clean(
+                f"{about.get('corpus') or 'a corpus'}, {about.get('sentences', 0)} sentences"
+            ),
             texts_cut=about.get("texts cut") or 0,
             texts_left_out=about.get("texts left out") or 0,
         )

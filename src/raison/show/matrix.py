@@ -32,7 +32,9 @@ __all__ = [
     "sheets",
 ]
 
-HIDDEN, SPARED, GIVEN, CHOSEN = range(4)  # not visible to the target, left out, kept anyway, in the rationale
+HIDDEN, SPARED, GIVEN, CHOSEN = range(
+    4
+)  # not visible to the target, left out, kept anyway, in the rationale
 MEANINGS = {CHOSEN: "in the rationale", GIVEN: "given", SPARED: "not needed"}
 LEAST = 3  # rationales that make a matrix
 
@@ -68,7 +70,9 @@ class Matrix:
     rows: tuple[Explanation, ...]
     columns: tuple[Column, ...]
     cells: np.ndarray  # [row column] HIDDEN | SPARED | GIVEN | CHOSEN
-    gold: np.ndarray | None = None  # [row column] whether people linked the two; None: nobody was asked
+    gold: np.ndarray | None = (
+        None  # [row column] whether people linked the two; None: nobody was asked
+    )
 
     def begins_segment(self, column: int) -> bool:
         """Whether another text begins at this column."""
@@ -76,7 +80,9 @@ class Matrix:
 
     def meanings(self) -> dict[int, str]:
         """What the states mean that occur."""
-        return {state: meaning for state, meaning in MEANINGS.items() if (self.cells == state).any()}
+        return {
+            state: meaning for state, meaning in MEANINGS.items() if (self.cells == state).any()
+        }
 
     def alarms(self) -> list[Alarm]:
         """The alarms that occur, each once."""
@@ -115,7 +121,9 @@ def subjects_of_rationales(explanations: Sequence[Explanation]) -> list[tuple[ob
         encoding = explanation.encoding
         if id(encoding) not in contents:
             contents[id(encoding)] = encoding.content()
-        keys.append((explanation.model, explanation.method, explanation.removal, contents[id(encoding)]))
+        keys.append(
+            (explanation.model, explanation.method, explanation.removal, contents[id(encoding)])
+        )
     return keys
 
 
@@ -128,7 +136,9 @@ def makes_matrix(group: Sequence[Explanation], least: int) -> bool:
 # -- the matrix ----------------------------------------------------------------------------------------------------
 
 
-def matrix(explanations: Sequence[Explanation], gold: Sequence[tuple[Span, Span]] | None = None) -> Matrix:
+def matrix(
+    explanations: Sequence[Explanation], gold: Sequence[tuple[Span, Span]] | None = None
+) -> Matrix:
     """The matrix of rationales that share their encoding, rows in reading order.
 
     `gold` are words that people linked: a span of what is read (of the first text, if it names no segment), and one of
@@ -139,7 +149,9 @@ def matrix(explanations: Sequence[Explanation], gold: Sequence[tuple[Span, Span]
     states = np.stack([states_of(row) for row in rows])  # [row token]
     linked = None
     if gold is not None:
-        linked = np.stack([linked_tokens(row.target, encoding, gold) for row in rows])  # [row token]
+        linked = np.stack(
+            [linked_tokens(row.target, encoding, gold) for row in rows]
+        )  # [row token]
 
     runs = runs_of_like_tokens(rows, states, linked)
     first = [run[0] for run in runs]
@@ -183,7 +195,9 @@ def states_of(explanation: Explanation) -> np.ndarray:
     states = np.where(explanation.scope, SPARED, HIDDEN)
     states[given(explanation)] = GIVEN
     if explanation.selected is not None:
-        of_units = np.append(explanation.selected, False)  # a token of no unit, -1, reads the added one
+        of_units = np.append(
+            explanation.selected, False
+        )  # a token of no unit, -1, reads the added one
         states[of_units[explanation.units.of] & explanation.scope] = CHOSEN
     return states
 
@@ -201,7 +215,9 @@ def column_of(encoding: Encoding, tokens: tuple[int, ...]) -> Column:
 # -- what people linked --------------------------------------------------------------------------------------------
 
 
-def linked_tokens(target: Target, encoding: Encoding, gold: Sequence[tuple[Span, Span]]) -> np.ndarray:
+def linked_tokens(
+    target: Target, encoding: Encoding, gold: Sequence[tuple[Span, Span]]
+) -> np.ndarray:
     """[t] tokens that people linked to a target that stands in the text; tokens belong to the words that they touch."""
     found = np.zeros(len(encoding), bool)
     positions = [position for position in target.positions if position < len(encoding)]

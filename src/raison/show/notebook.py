@@ -20,7 +20,9 @@ class Formatter(Protocol):
     """What IPython asks for the HTML of an object; None means that it has none."""
 
     def for_type(self, kind: type, to_html: Callable[..., str | None], /) -> object: ...
-    def for_type_by_name(self, module: str, name: str, to_html: Callable[..., str | None], /) -> object: ...
+    def for_type_by_name(
+        self, module: str, name: str, to_html: Callable[..., str | None], /
+    ) -> object: ...
 
 
 class DisplayFormatter(Protocol):

@@ -90,10 +90,18 @@ def table_of_columns(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> T
     for column in columns:
         title = TITLES[column]
         table.add_column(
-            title, justify="left" if title in WORDS else "right", no_wrap=title != "better", overflow="fold"
+            title,
+            justify="left" if title in WORDS else "right",
+            no_wrap=title != "better",
+            overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(row[column], style="dim" if row[column] == UNDECIDED else "") for column in columns))
+        table.add_row(
+            *(
+                Text(row[column], style="dim" if row[column] == UNDECIDED else "")
+                for column in columns
+            )
+        )
     return table
 
 

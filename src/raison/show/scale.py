@@ -37,7 +37,18 @@ SELECTED: RGB = (217, 218, 222)  # behind what a model selected: neither for nor
 SCORES, DIFFERENCES = (FOR, AGAINST), (MORE, LESS)  # hues above 0 and below
 PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
 # of methods in curves
-HUES = ("#1f5fa8", "#c2571a", "#2f7d4f", "#8a4fa3", "#a88a1f", "#5a5f68", "#b23a5e", "#1f8a96", "#6b4a2f", "#3d3d9e")
+HUES = (
+    "#1f5fa8",
+    "#c2571a",
+    "#2f7d4f",
+    "#8a4fa3",
+    "#a88a1f",
+    "#5a5f68",
+    "#b23a5e",
+    "#1f8a96",
+    "#6b4a2f",
+    "#3d3d9e",
+)
 INKS: tuple[RGB, RGB] = ((0, 0, 0), (255, 255, 255))
 SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
 

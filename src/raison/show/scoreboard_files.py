@@ -47,6 +47,8 @@ def spreadsheet(evaluation: Evaluation) -> str:
         better = "" if column.higher is None else int(column.higher)
         for method in evaluation.methods:
             cell = evaluation.cell(method, column.key)
-            numbers = ["" if value is None else repr(value) for value in (cell.value, cell.low, cell.high)]
+            numbers = [
+                "" if value is None else repr(value) for value in (cell.value, cell.low, cell.high)
+            ]
             writer.writerow([method, column.metric, column.key, better, *numbers, cell.count])
     return out.getvalue()

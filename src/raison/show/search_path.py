@@ -52,7 +52,9 @@ def measure(explanation: Explanation) -> str:
 
 def runners_up(explanation: Explanation) -> str:
     """What the others of a step are called; `refined` ranks by the lead over other predictions as well."""
-    by_lead = explanation.method.startswith("refined") and certificate_of(explanation).rule.startswith("argmax")
+    by_lead = explanation.method.startswith("refined") and certificate_of(
+        explanation
+    ).rule.startswith("argmax")
     return "runners-up, by lead" if by_lead else "runners-up"
 
 
@@ -99,7 +101,10 @@ def highest_probability(explanation: Explanation) -> float:
 
 
 def rivals_of(
-    explanation: Explanation, step: SearchStep, to_probability: Callable[[float], float] | None, dots: str
+    explanation: Explanation,
+    step: SearchStep,
+    to_probability: Callable[[float], float] | None,
+    dots: str,
 ) -> tuple[tuple[str, str], ...]:
     """Names and figures of the candidates of a step that were not chosen."""
     moved = {*step.added, *step.removed}
@@ -107,7 +112,9 @@ def rivals_of(
     for unit, value in step.candidates:
         if unit not in moved:
             probability = None if to_probability is None else to_probability(value)
-            rivals.append((unit_names(explanation, [unit], dots), value_of_step_in_words(value, probability)))
+            rivals.append(
+                (unit_names(explanation, [unit], dots), value_of_step_in_words(value, probability))
+            )
     return tuple(rivals)
 
 
@@ -154,7 +161,9 @@ def excerpt(steps: Sequence[Step]) -> list[Step | int]:
     chosen = {*range(FIRST), turn, *range(len(steps) - LAST - 1, len(steps))}
     found: list[Step | int] = []
     for place, step in enumerate(steps):
-        fills_gap_of_one = place - 1 in chosen and place + 1 in chosen  # leaving it out would be no gain
+        fills_gap_of_one = (
+            place - 1 in chosen and place + 1 in chosen
+        )  # leaving it out would be no gain
         if place in chosen or fills_gap_of_one:
             found.append(step)
         elif found and isinstance(found[-1], int):

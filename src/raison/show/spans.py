@@ -15,7 +15,17 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Explanation, Span
 
-__all__ = ["Passage", "Piece", "flow", "given", "golden", "grounded", "selected", "selection", "shortened"]
+__all__ = [
+    "Passage",
+    "Piece",
+    "flow",
+    "given",
+    "golden",
+    "grounded",
+    "selected",
+    "selection",
+    "shortened",
+]
 
 AROUND = 100  # characters shown on each side of a long stretch without anything selected
 
@@ -25,7 +35,9 @@ class Piece:
     """Characters that look alike."""
 
     text: str
-    units: tuple[int, ...] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
+    units: tuple[
+        int, ...
+    ] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
     kind: str = "plain"  # plain | given | special | target | outcome | unseen | unread
     gold: bool = False  # people marked it
 
@@ -52,8 +64,12 @@ def flow(explanation: Explanation, gold: Sequence[Span] = ()) -> list[Passage]:
             passages[-1] = Passage(passages[-1].name, passages[-1].pieces + pieces)
         elif pieces:
             passages.append(Passage(name, pieces))
-    if target.generated and target.positions[0] >= len(encoding) and passages:  # it is not written yet
-        passages[-1] = Passage(passages[-1].name, (*passages[-1].pieces, Piece(target.text, kind="outcome")))
+    if (
+        target.generated and target.positions[0] >= len(encoding) and passages
+    ):  # it is not written yet
+        passages[-1] = Passage(
+            passages[-1].name, (*passages[-1].pieces, Piece(target.text, kind="outcome"))
+        )
     return passages
 
 
@@ -97,13 +113,17 @@ def given(explanation: Explanation) -> np.ndarray:
     A prompt template and special tokens are there for every target and not counted.
     """
     encoding, target = explanation.encoding, explanation.target
-    tokens: np.ndarray = target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+    tokens: np.ndarray = (
+        target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
+    )
     return tokens
 
 
 def selected(piece: Piece, explanation: Explanation) -> bool:
     """Whether a piece belongs to the rationale."""
-    return explanation.selected is not None and any(explanation.selected[unit] for unit in piece.units)
+    return explanation.selected is not None and any(
+        explanation.selected[unit] for unit in piece.units
+    )
 
 
 def selection(explanation: Explanation) -> bool:
@@ -115,10 +135,15 @@ def selection(explanation: Explanation) -> bool:
     """
     if explanation.selected is None or explanation.certificate is not None:
         return False
-    return bool((explanation.scores >= 0).all()) and not explanation.scores[~explanation.selected].any()
+    return (
+        bool((explanation.scores >= 0).all())
+        and not explanation.scores[~explanation.selected].any()
+    )
 
 
-def shortened(pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… ") -> list[Piece]:
+def shortened(
+    pieces: Sequence[Piece], explanation: Explanation, tail: bool, dots: str = "… "
+) -> list[Piece]:
     """The pieces without the middle of long stretches in which nothing is selected or gold.
 
     Where no `tail` is wanted, all behind the start of such a stretch is left out.
@@ -188,9 +213,13 @@ def cut(
     yield from pieces_between_units(text, kinds, gold, cursor, high)
 
 
-def pieces_between_units(text: str, kinds: Sequence[str], gold: np.ndarray, start: int, end: int) -> Iterator[Piece]:
+def pieces_between_units(
+    text: str, kinds: Sequence[str], gold: np.ndarray, start: int, end: int
+) -> Iterator[Piece]:
     """The pieces of characters that belong to no unit."""
-    for (kind, marked), places in groupby(range(start, end), lambda place: (kinds[place], bool(gold[place]))):
+    for (kind, marked), places in groupby(
+        range(start, end), lambda place: (kinds[place], bool(gold[place]))
+    ):
         yield Piece("".join(text[place] for place in places), (), kind, marked)
 
 

@@ -49,7 +49,9 @@ REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 def clean(text: str) -> str:
     """The text, character by character, without those that command a terminal: they become visible signs."""
-    return "".join(char if char.isprintable() or char in " \n\t" else visible_sign(char) for char in text)
+    return "".join(
+        char if char.isprintable() or char in " \n\t" else visible_sign(char) for char in text
+    )
 
 
 def visible_sign(char: str) -> str:
@@ -127,7 +129,9 @@ def headline_parts(explanation: Explanation, quotes: Quotes = STRAIGHT) -> Headl
     probability = target_probability(prediction)
     if probability is not None:
         value = percent(probability)
-    elif prediction is not None and prediction.is_target and prediction.value is not None:  # of a regression
+    elif (
+        prediction is not None and prediction.is_target and prediction.value is not None
+    ):  # of a regression
         value = f"{prediction.value:.4g}"
     if target.contrast is not None:
         contrast = f"rather than {quoted(target.contrast_text, target, quotes)}"
@@ -186,7 +190,11 @@ def notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
     if cut:
         tokens = "1 token was" if cut == 1 else f"{cut} tokens were"
         sentences.append(f"{tokens} cut off: the model did not read the text {unread}.")
-    if not explanation.scores.any() and explanation.certificate is None and not selection(explanation):
+    if (
+        not explanation.scores.any()
+        and explanation.certificate is None
+        and not selection(explanation)
+    ):
         sentences.append("All scores are zero.")
     return [clean(sentence) for sentence in [*sentences, *explanation.notes]]
 

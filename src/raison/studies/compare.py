@@ -69,10 +69,14 @@ class PairedCells:
     def test(self) -> Comparison:
         """The paired permutation test."""
         if self.first.recall_parts is not None:
-            return averaged_f1_permutation_test(averages(self.first), averages(self.second), seed=self.seed)
+            return averaged_f1_permutation_test(
+                averages(self.first), averages(self.second), seed=self.seed
+            )
         if self.pair.column.pooled:
             return pooled_permutation_test(*self.shares_of_both(), seed=self.seed)
-        return permutation_test(values_or_nan(self.first), values_or_nan(self.second), seed=self.seed)
+        return permutation_test(
+            values_or_nan(self.first), values_or_nan(self.second), seed=self.seed
+        )
 
     def gap_interval(self) -> Interval:
         """The interval of the difference."""
@@ -130,7 +134,9 @@ def compare(evaluation: Evaluation, one: str, other: str) -> list[Verdict]:
     """Every number of two methods, tested; p-values are corrected for the number of columns."""
     for name in (one, other):
         if name not in evaluation.methods:
-            raise InputError(f"This evaluation has no {name!r}: it has {', '.join(evaluation.methods)}.")
+            raise InputError(
+                f"This evaluation has no {name!r}: it has {', '.join(evaluation.methods)}."
+            )
     return compare_pairs(evaluation, [Pair(one, other, column) for column in evaluation.columns])
 
 
@@ -149,9 +155,13 @@ def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict
 
     tests = [cells.test() for cells in compared]
     corrected = np.ones(len(tests))
-    tested = [place for place, test in enumerate(tests) if test.count]  # what was not measured is no test
+    tested = [
+        place for place, test in enumerate(tests) if test.count
+    ]  # what was not measured is no test
     corrected[tested] = holm([tests[place].p for place in tested])
-    return [cells.verdict(test, p) for cells, test, p in zip(compared, tests, corrected, strict=True)]
+    return [
+        cells.verdict(test, p) for cells, test, p in zip(compared, tests, corrected, strict=True)
+    ]
 
 
 def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
@@ -163,7 +173,9 @@ def averages(cell: Cell) -> list[AveragedF1]:
     """What each text adds to the F1 of averages."""
     precisions = shares_of_texts(cell.parts, cell.wholes)
     recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
-    return [AveragedF1(precision, recall) for precision, recall in zip(precisions, recalls, strict=True)]
+    return [
+        AveragedF1(precision, recall) for precision, recall in zip(precisions, recalls, strict=True)
+    ]
 
 
 def values_or_nan(cell: Cell) -> np.ndarray:

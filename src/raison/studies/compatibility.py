@@ -51,15 +51,23 @@ def check_compatibility(
     data: str = "texts",
 ) -> Compatibility:
     """Measure a language model on texts: blocks of `length` tokens, `targets` places in each."""
-    if not (isinstance(model, TransformersWriter) and "score" in model.offers and "delete" in model.removals):
-        raise Unsupported(f"{model.name} does not write text from parts of a context: name a language model.")
+    if not (
+        isinstance(model, TransformersWriter)
+        and "score" in model.offers
+        and "delete" in model.removals
+    ):
+        raise Unsupported(
+            f"{model.name} does not write text from parts of a context: name a language model."
+        )
     blocks = encode_blocks(model, texts, length)
     parts = measure_random_parts(model, blocks, targets=targets, sizes=sizes, seed=seed)
     has_source = blocks[0].segments[0] == "source"
     repetition = [] if has_source else measure_repetition(model, blocks, min(length, FURTHEST))
     truth = [] if has_source else compare_with_marginalised(model, blocks[:truths])
 
-    verdict = judge(model.name, subsets=parts.subsets, guess=parts.guess, repetition=repetition, truth=truth)
+    verdict = judge(
+        model.name, subsets=parts.subsets, guess=parts.guess, repetition=repetition, truth=truth
+    )
     return Compatibility(
         model=model.name,
         data=data,
@@ -69,7 +77,13 @@ def check_compatibility(
         truth=tuple(truth),
         verdict=verdict.sentence,
         trusted=verdict.trusted,
-        settings={"length": length, "targets": targets, "blocks": len(blocks), "truths": len(truth), "seed": seed},
+        settings={
+            "length": length,
+            "targets": targets,
+            "blocks": len(blocks),
+            "truths": len(truth),
+            "seed": seed,
+        },
     )
 
 
@@ -88,7 +102,9 @@ def measure_repetition(
 
     alone = np.mean([repeated.alone for repeated in by_word], axis=0).tolist()
     beside = np.mean([repeated.beside for repeated in by_word], axis=0).tolist()
-    rows = [RepeatedAtPosition(position=1, alone=alone[0])]  # beside another word it can't be the first
+    rows = [
+        RepeatedAtPosition(position=1, alone=alone[0])
+    ]  # beside another word it can't be the first
     for position, (value, value_beside) in enumerate(zip(alone[1:], beside, strict=True), 2):
         rows.append(RepeatedAtPosition(position=position, alone=value, beside_another=value_beside))
     return rows

@@ -32,7 +32,9 @@ class SubsetPerplexity(Record):
     low: float  # of the confidence interval
     high: float
     count: int  # places
-    fewer: int | None = None  # kept tokens with which guesses were better by most; None: with no other number
+    fewer: int | None = (
+        None  # kept tokens with which guesses were better by most; None: with no other number
+    )
     ratio: float = 1.0  # of the perplexity to that with fewer tokens
     ratio_low: float = 1.0  # lower end of the ratio's interval
 
@@ -63,7 +65,9 @@ class Compatibility(Record):
 
     model: str
     data: str
-    subsets: tuple[SubsetPerplexity, ...] = records("SubsetPerplexity")  # by size, the whole context last
+    subsets: tuple[SubsetPerplexity, ...] = records(
+        "SubsetPerplexity"
+    )  # by size, the whole context last
     guess: float = float("nan")  # perplexity of word frequencies alone, in the same places
     repetition: tuple[RepeatedAtPosition, ...] = records("RepeatedAtPosition", default=())
     truth: tuple[MarginalisedToken, ...] = records("MarginalisedToken", default=())
@@ -105,7 +109,9 @@ def judge(
         *far_from_truth(truth),
     ]
     if not faults:
-        sentence = f"Rationales of {name} can be taken at face value: it behaves on parts of a context."
+        sentence = (
+            f"Rationales of {name} can be taken at face value: it behaves on parts of a context."
+        )
         return CompatibilityVerdict(sentence, trusted=True)
     listed = faults[0] if len(faults) == 1 else ", ".join(faults[:-1]) + ", and " + faults[-1]
     sentence = (
@@ -153,7 +159,9 @@ def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
     distance = float(np.mean(distances))
     if distance <= APART:
         return []
-    return [f"without a token it is {distance:.2f} away from what it says with that token marginalised out"]
+    return [
+        f"without a token it is {distance:.2f} away from what it says with that token marginalised out"
+    ]
 
 
 def name_of_size(size: int | None) -> str:

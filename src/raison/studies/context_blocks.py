@@ -16,7 +16,13 @@ LETTERS = 6  # for a token, and more than any tokenizer of a language with lette
 
 
 def read_texts(
-    model: Model, data: str, *, split: str | None, limit: int, folder: Path | str | None, length: int
+    model: Model,
+    data: str,
+    *,
+    split: str | None,
+    limit: int,
+    folder: Path | str | None,
+    length: int,
 ) -> list[Example]:
     """Texts of a data set or file; for a language model short ones that follow each other are joined, as lines are."""
     loaded = open_dataset(data, split=split, data=folder, skip_broken=True)
@@ -24,7 +30,9 @@ def read_texts(
         return list(loaded.examples[:limit])
     texts = join_texts(loaded.examples, characters=LETTERS * length, limit=limit)
     if not texts:
-        raise InputError(f"{data} is shorter than {length} tokens: give more text, or a smaller --length.")
+        raise InputError(
+            f"{data} is shorter than {length} tokens: give more text, or a smaller --length."
+        )
     return texts
 
 
@@ -51,7 +59,9 @@ def encode_blocks(model: Model, texts: Sequence[Example], length: int) -> list[E
             continue
         (whole,) = model.encode([example], truncate=True)
         if len(whole) >= length:
-            begin = int(whole.start[whole.start >= 0].min())  # a text that is too long for the model is cut in front
+            begin = int(
+                whole.start[whole.start >= 0].min()
+            )  # a text that is too long for the model is cut in front
             end = int(whole.end[length - 1])
             blocks += model.encode([Example(whole.texts[0][begin:end])], truncate=True)
     if not blocks:
@@ -62,7 +72,9 @@ def encode_blocks(model: Model, texts: Sequence[Example], length: int) -> list[E
 def encode_with_translation(model: Model, example: Example) -> Encoding:
     """A source with its translation behind it."""
     if example.label is None:
-        raise InputError(f"{model.name} translates: give texts with their translations, such as a parallel set.")
+        raise InputError(
+            f"{model.name} translates: give texts with their translations, such as a parallel set."
+        )
     (source,) = model.encode([Example(example.text)])
     translation = TargetSpec(target=str(example.label))
     encoding, _ = model.resolve_targets(source, translation)[0]

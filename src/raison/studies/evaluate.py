@@ -33,7 +33,13 @@ from raison.studies.evaluation_data import (
     quantity,
     read_data,
 )
-from raison.studies.evaluation_table import columns_of_metrics, mean_curve, names_of_curves, numbers_by_key, table_cell
+from raison.studies.evaluation_table import (
+    columns_of_metrics,
+    mean_curve,
+    names_of_curves,
+    numbers_by_key,
+    table_cell,
+)
 from raison.studies.exchange.export import Exporter
 from raison.studies.exchange.external_method import ExternalMethod, SilentModel
 from raison.studies.exchange.matching import read_external_methods
@@ -75,7 +81,9 @@ def evaluate(
     explained as ERASER JSONL or Parquet.
     """
     if target not in TARGETS:
-        raise InputError(f"The target of an evaluation is predicted, gold or given, not {target!r}.")
+        raise InputError(
+            f"The target of an evaluation is predicted, gold or given, not {target!r}."
+        )
     if explanations is not None and methods is not None:
         raise InputError(
             "Either methods or explanations that were made elsewhere are evaluated: leave one of them away."
@@ -84,7 +92,9 @@ def evaluate(
     chosen_metrics = metric_list(metrics)
     exporter = None if export is None else Exporter(Path(export))
 
-    wanted = DataRequest(data=data, split=split, limit=limit, skip_broken=skip_broken, folder=data_dir)
+    wanted = DataRequest(
+        data=data, split=split, limit=limit, skip_broken=skip_broken, folder=data_dir
+    )
     notes: list[str] = []
     if explanations is None:
         texts = read_data(wanted)
@@ -177,7 +187,9 @@ class Job:
     numbers: dict[str, list[Numbers]] = field(default_factory=dict)  # method -> text by text
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    cache: dict[Hashable, Any] = field(default_factory=dict)  # what metrics share, e.g. randomised models
+    cache: dict[Hashable, Any] = field(
+        default_factory=dict
+    )  # what metrics share, e.g. randomised models
     cut: int = 0  # texts that were too long
     unplaced: int = 0  # tokens of explanations made elsewhere that do not stand in their texts
 
@@ -250,10 +262,14 @@ class Job:
     def evaluation(self, data: str, settings: dict[str, Any], *, level: float) -> Evaluation:
         """Everything that was measured as one record."""
         if self.cut:
-            self.notes.append(f"{quantity(self.cut, 'text was too long and was', 'texts were too long and were')} cut")
+            self.notes.append(
+                f"{quantity(self.cut, 'text was too long and was', 'texts were too long and were')} cut"
+            )
         if self.unplaced:
             tokens = quantity(self.unplaced, "token", "tokens")
-            self.notes.append(f"{tokens} of the explanations, found nowhere in the texts, did not count")
+            self.notes.append(
+                f"{tokens} of the explanations, found nowhere in the texts, did not count"
+            )
         for cost in self.costs.values():
             cost["texts"] = len(self.texts)
 
@@ -262,7 +278,9 @@ class Job:
         for method, rows in self.numbers.items():
             for column in columns:
                 values = [row[column.key] for row in rows]
-                cells.append(table_cell(method, column, values, level=level, seed=self.request.seed))
+                cells.append(
+                    table_cell(method, column, values, level=level, seed=self.request.seed)
+                )
         curves = {}
         for key in names_of_curves(self.metrics):
             curves[key] = {method: mean_curve(rows, key) for method, rows in self.numbers.items()}
@@ -280,7 +298,9 @@ class Job:
         )
 
 
-def scorer_of(method: Method, explanation: Explanation, seed: int) -> Callable[[Model], np.ndarray] | None:
+def scorer_of(
+    method: Method, explanation: Explanation, seed: int
+) -> Callable[[Model], np.ndarray] | None:
     """What scores the same text by the same method and another model; None for what was made elsewhere."""
     if isinstance(method, ExternalMethod):
         return None

@@ -29,7 +29,9 @@ __all__ = [
 class DataRequest:
     """Which texts are asked for, and from where."""
 
-    data: Texts | str | os.PathLike[str] | None  # examples or texts, the name of a data set, or a file
+    data: (
+        Texts | str | os.PathLike[str] | None
+    )  # examples or texts, the name of a data set, or a file
     split: str | None = None
     limit: int | None = None
     skip_broken: bool = False
@@ -55,7 +57,9 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
     """Refuse before the work, not after it, what no metric can measure."""
     if not data.examples:
         if data.broken:
-            raise InputError(f"All {len(data.broken)} records of {data.name} are broken; the first: {data.broken[0]}.")
+            raise InputError(
+                f"All {len(data.broken)} records of {data.name} are broken; the first: {data.broken[0]}."
+            )
         raise InputError(f"There is no text in {data.name}: name data that has some.")
 
     need_gold = [metric.name for metric in metrics if "gold" in metric.needs]
@@ -68,7 +72,10 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
 
 def examples_with_ids(examples: Sequence[Example]) -> list[Example]:
     """Examples that can be told apart: those without an id are known by their number."""
-    return [example if example.id else replace(example, id=str(number)) for number, example in enumerate(examples)]
+    return [
+        example if example.id else replace(example, id=str(number))
+        for number, example in enumerate(examples)
+    ]
 
 
 def example_with_target(example: Example, target: str, data: str) -> Example:
@@ -92,7 +99,9 @@ def data_notes(data: LoadedData) -> list[str]:
         notes.append(data.understood)
     notes += data.doubts
     if data.broken:
-        notes.append(f"{quantity(len(data.broken), 'broken record was', 'broken records were')} left out")
+        notes.append(
+            f"{quantity(len(data.broken), 'broken record was', 'broken records were')} left out"
+        )
     for what, count in data.mended.items():
         notes.append(f"put right in {quantity(count, 'record', 'records')}: {what}")
     return notes

@@ -50,7 +50,9 @@ def mean_curve(rows: Sequence[Mapping[str, Number]], key: str) -> list[float]:
     return mean
 
 
-def table_cell(method: str, column: Column, values: Sequence[Number], *, level: float, seed: int) -> Cell:
+def table_cell(
+    method: str, column: Column, values: Sequence[Number], *, level: float, seed: int
+) -> Cell:
     """One number of a method over all texts, with its interval; `values` are those of the texts."""
     averaged = [value for value in values if isinstance(value, AveragedF1)]
     shares = [value for value in values if isinstance(value, Share)]
@@ -71,7 +73,9 @@ def table_cell(method: str, column: Column, values: Sequence[Number], *, level: 
     return replace(cell, parts=parts_of(shares), wholes=wholes_of(shares))
 
 
-def cell_with_interval(method: str, column: Column, interval: Interval, each: Sequence[float]) -> Cell:
+def cell_with_interval(
+    method: str, column: Column, interval: Interval, each: Sequence[float]
+) -> Cell:
     return Cell(
         method=method,
         key=column.key,

@@ -23,22 +23,32 @@ DIGITS = 6
 class HeadCounts:
     """Counts over all texts; one row per attention map."""
 
-    def __init__(self, longest: Trace, relations: Sequence[str], *, subtypes: bool, specials: bool) -> None:
+    def __init__(
+        self, longest: Trace, relations: Sequence[str], *, subtypes: bool, specials: bool
+    ) -> None:
         """`longest` is the trace of the longest text: it shows most surely whether the model looks ahead."""
         head_numbers = {attention.weights.shape[0] for attention in longest.maps}
         if len(head_numbers) != 1:
-            raise Unsupported("The blocks of this model differ in their number of heads, so they make no table.")
+            raise Unsupported(
+                "The blocks of this model differ in their number of heads, so they make no table."
+            )
         self.kinds = [attention.kind for attention in longest.maps]
         self.heads = head_numbers.pop()
         self.relations = relations
         self.specials = specials
-        self.causal = not any(looks_ahead(attention) for attention in longest.maps if attention.kind in PARSED)
+        self.causal = not any(
+            looks_ahead(attention) for attention in longest.maps if attention.kind in PARSED
+        )
         self.finder = PairFinder(relations, subtypes=subtypes, causal=self.causal)
         self.longest = len(longest.encoding)
 
         maps = len(self.kinds)
-        self.hits = np.zeros((2, maps, len(relations), self.heads), np.int64)  # in the two directions
-        self.offsets = np.zeros((maps, self.heads, 2 * self.longest + 1), np.int64)  # of r = -longest .. longest
+        self.hits = np.zeros(
+            (2, maps, len(relations), self.heads), np.int64
+        )  # in the two directions
+        self.offsets = np.zeros(
+            (maps, self.heads, 2 * self.longest + 1), np.int64
+        )  # of r = -longest .. longest
         self.queries = np.zeros(maps, np.int64)
         self.texts = self.tokens = self.cut = 0
 
@@ -53,14 +63,18 @@ class HeadCounts:
         directions = self.finder.find(encoding, sentence)
         for number, attention in enumerate(trace.maps):
             weights = attention.weights.cpu().double().numpy()  # [h s t]
-            best = attention.cols[weights.argmax(-1)]  # [h s] on the axis; of equal weights the first
+            best = attention.cols[
+                weights.argmax(-1)
+            ]  # [h s] on the axis; of equal weights the first
             visible = np.any(weights > 0, axis=0)  # [s t]
             self.add_offsets(number, attention, encoding, visible=np.asarray(visible), best=best)
             if attention.kind in PARSED:
                 for way, pairs in enumerate(directions):
                     self.add_hits(self.hits[way, number], pairs, attention, best)
 
-    def add_hits(self, hits: np.ndarray, pairs: TokenPairs, attention: Map, best: np.ndarray) -> None:
+    def add_hits(
+        self, hits: np.ndarray, pairs: TokenPairs, attention: Map, best: np.ndarray
+    ) -> None:
         """Count the pairs whose query looks at the other word, by relation and head."""
         if not len(pairs):
             return
@@ -71,7 +85,13 @@ class HeadCounts:
         np.add.at(hits, pairs.relation, found.T)
 
     def add_offsets(
-        self, number: int, attention: Map, encoding: Encoding, *, visible: np.ndarray, best: np.ndarray
+        self,
+        number: int,
+        attention: Map,
+        encoding: Encoding,
+        *,
+        visible: np.ndarray,
+        best: np.ndarray,
     ) -> None:
         """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
         others = attention.cols[None, :] != attention.rows[:, None]
@@ -114,7 +134,9 @@ class HeadCounts:
             direction = "later to the earlier word"
         hits = self.hits[self.used].sum(0)
         return {
-            "shape": {kind: [self.kinds.count(kind), self.heads] for kind in dict.fromkeys(self.kinds)},
+            "shape": {
+                kind: [self.kinds.count(kind), self.heads] for kind in dict.fromkeys(self.kinds)
+            },
             "kinds": self.kinds,
             "parsed": [kind for kind in PARSED if kind in self.kinds],
             "relations": list(self.relations),
@@ -130,7 +152,10 @@ class HeadCounts:
     def direction(self, way: int) -> dict[str, Any]:
         """α and the pairs of one direction alone."""
         asked = self.finder.asked[way]
-        return {"alpha": self.shares_by_relation(self.hits[way], asked), "counts": self.by_relation(asked)}
+        return {
+            "alpha": self.shares_by_relation(self.hits[way], asked),
+            "counts": self.by_relation(asked),
+        }
 
     def positional(self) -> dict[str, Any]:
         """The best relative position of each head and its share of the queries."""
@@ -147,9 +172,14 @@ class HeadCounts:
             "counts": self.queries.tolist(),
         }
 
-    def shares_by_relation(self, hits: np.ndarray, asked: np.ndarray) -> dict[str, list[list[float]]]:
+    def shares_by_relation(
+        self, hits: np.ndarray, asked: np.ndarray
+    ) -> dict[str, list[list[float]]]:
         """[maps heads] of shares by relation."""
-        return {name: rounded_rows(ratio_or_zero(hits[:, k], asked[k])) for k, name in enumerate(self.relations)}
+        return {
+            name: rounded_rows(ratio_or_zero(hits[:, k], asked[k]))
+            for k, name in enumerate(self.relations)
+        }
 
     def by_relation(self, values: Iterable[Any]) -> dict[str, Any]:
         return dict(zip(self.relations, values, strict=True))

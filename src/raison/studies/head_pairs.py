@@ -52,7 +52,9 @@ class DirectedPairs:
         masks = np.zeros((len(self.keys), size), bool)
         for mask, key in zip(masks, self.keys, strict=True):
             mask[key] = True
-        return TokenPairs(np.array(self.relations, np.int64), np.array(self.queries, np.int64), masks)
+        return TokenPairs(
+            np.array(self.relations, np.int64), np.array(self.queries, np.int64), masks
+        )
 
 
 class PairFinder:
@@ -62,8 +64,12 @@ class PairFinder:
         self.number_of = {name: number for number, name in enumerate(relations)}
         self.subtypes = subtypes
         self.causal = causal
-        self.asked = np.zeros((2, len(relations)), np.int64)  # pairs that could be found, in the two directions
-        self.distances: list[Counter[int]] = [Counter() for _ in relations]  # id − head of the pairs
+        self.asked = np.zeros(
+            (2, len(relations)), np.int64
+        )  # pairs that could be found, in the two directions
+        self.distances: list[Counter[int]] = [
+            Counter() for _ in relations
+        ]  # id − head of the pairs
         self.skipped: Counter[str] = Counter()  # pairs that were left out, by the reason
 
     def find(self, encoding: Encoding, sentence: Sentence) -> tuple[TokenPairs, TokenPairs]:
@@ -109,7 +115,9 @@ def sentence_tokens(encoding: Encoding) -> np.ndarray:
     segment = sentence_segment(encoding)
     inside: np.ndarray = (encoding.segment == segment) & (encoding.start >= 0)
     if not inside.any():
-        raise InputError(f"Nothing of {encoding.texts[segment][:40]!r} becomes a token: leave this sentence out.")
+        raise InputError(
+            f"Nothing of {encoding.texts[segment][:40]!r} becomes a token: leave this sentence out."
+        )
     return inside
 
 

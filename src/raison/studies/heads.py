@@ -77,16 +77,24 @@ def head_statistics(
     released code does. `corpus` is the name that the file and its pictures give to the sentences.
     """
     if "attention" not in model.offers:
-        raise Unsupported(f"{model.name} shows no attention, so its heads can't be told apart: use another model.")
+        raise Unsupported(
+            f"{model.name} shows no attention, so its heads can't be told apart: use another model."
+        )
     if not sentences or not relations:
-        raise InputError("Heads are counted over sentences and relations: give at least one of each.")
+        raise InputError(
+            "Heads are counted over sentences and relations: give at least one of each."
+        )
     texts = read_sentences(model, sentences)
     counts = count_heads(model, texts, relations, subtypes=subtypes, specials=specials)
     if not counts.pairs.any():
-        raise InputError(f"No sentence has a countable pair of {', '.join(relations)}: give more, or other relations.")
+        raise InputError(
+            f"No sentence has a countable pair of {', '.join(relations)}: give more, or other relations."
+        )
 
     artifact = Artifact("heads", counts.data(), model.name)
-    syntactic, positional = head_masks(artifact, syntactic=THRESHOLDS["syntactic"], positional=THRESHOLDS["positional"])
+    syntactic, positional = head_masks(
+        artifact, syntactic=THRESHOLDS["syntactic"], positional=THRESHOLDS["positional"]
+    )
     # for readers of the file; methods make their own
     masks = {"synt": syntactic.astype(int), "pos": positional.astype(int)}
     about = {
@@ -100,18 +108,27 @@ def head_statistics(
         "texts left out": len(sentences) - len(texts),
         "versions": {name: version(name) for name in ("raison", "torch", "transformers")},
     }
-    return replace(artifact, data={**artifact.data, "thresholds": THRESHOLDS, "masks": masks}, about=about)
+    return replace(
+        artifact, data={**artifact.data, "thresholds": THRESHOLDS, "masks": masks}, about=about
+    )
 
 
 def count_heads(
-    model: Model, texts: Sequence[ReadSentence], relations: Sequence[str], *, subtypes: bool, specials: bool
+    model: Model,
+    texts: Sequence[ReadSentence],
+    relations: Sequence[str],
+    *,
+    subtypes: bool,
+    specials: bool,
 ) -> HeadCounts:
     """Run the model over all texts, and count where its heads look."""
     want = frozenset({"attention"})
     longest = max(texts, key=lambda text: len(text.encoding))
     ((_, first),) = model.trace([longest.encoding], [longest.target], want=want)
     counts = HeadCounts(first, tuple(relations), subtypes=subtypes, specials=specials)
-    traces = model.trace([text.encoding for text in texts], [text.target for text in texts], want=want)
+    traces = model.trace(
+        [text.encoding for text in texts], [text.target for text in texts], want=want
+    )
     for done, (index, trace) in enumerate(traces, 1):
         counts.add(trace, texts[index].sentence)
         progress.report(done, len(texts), "texts")

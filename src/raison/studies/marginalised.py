@@ -29,7 +29,9 @@ class Marginalised:
     covered: float  # the share of f(y_2 | y_1) over which it was summed
 
 
-def compare_with_marginalised(model: TransformersWriter, encodings: Sequence[Encoding]) -> list[MarginalisedToken]:
+def compare_with_marginalised(
+    model: TransformersWriter, encodings: Sequence[Encoding]
+) -> list[MarginalisedToken]:
     """What the model itself says with the second token marginalised out, and with it left out.
 
     Asked about are the likeliest fourth token by the first and the one that stands in the text.
@@ -42,7 +44,10 @@ def compare_with_marginalised(model: TransformersWriter, encodings: Sequence[Enc
             continue
         truth = marginalise_second_token(model, encoding, places)
         fourth = int(places[3])
-        tokens = {"likeliest": int(truth.distribution.argmax()), "actual": int(encoding.ids[fourth])}
+        tokens = {
+            "likeliest": int(truth.distribution.argmax()),
+            "actual": int(encoding.ids[fourth]),
+        }
         for kind, token in tokens.items():
             row = MarginalisedToken(
                 kind=kind,
@@ -55,7 +60,9 @@ def compare_with_marginalised(model: TransformersWriter, encodings: Sequence[Enc
     return compared
 
 
-def probability_without_second(model: TransformersWriter, encoding: Encoding, places: np.ndarray, token: int) -> float:
+def probability_without_second(
+    model: TransformersWriter, encoding: Encoding, places: np.ndarray, token: int
+) -> float:
     """f(y_4 | y_1, y_3) of one token; the third token stays, since the target is read from it."""
     keep = np.zeros((1, len(encoding)), bool)
     keep[0, places[0]] = True
@@ -66,7 +73,9 @@ def probability_without_second(model: TransformersWriter, encoding: Encoding, pl
 
 
 @torch.inference_mode()
-def marginalise_second_token(model: TransformersWriter, encoding: Encoding, places: np.ndarray) -> Marginalised:
+def marginalise_second_token(
+    model: TransformersWriter, encoding: Encoding, places: np.ndarray
+) -> Marginalised:
     """p(y_4 | y_1, y_3) = Σ_k f(k | y_1) f(y_3 | y_1 k) f(y_4 | y_1 k y_3) / Σ_k f(k | y_1) f(y_3 | y_1 k)."""
     second, third = int(places[1]), int(places[2])
     ids = torch.from_numpy(encoding.ids[: third + 1].copy()).to(model.device)

@@ -42,7 +42,10 @@ def with_written_answer(model: Model, example: Example) -> Example:
     hf: Any = model.hf  # of a class that writes
     with torch.inference_mode():
         output = hf.generate(
-            input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST, do_sample=False
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=LONGEST,
+            do_sample=False,
         )
     written = str(model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
     line = written.lstrip("\n").split("\n")[0].rstrip()
@@ -65,6 +68,8 @@ def gold_answers(example: Example) -> list[str]:
 
 
 def mean_per_cent(
-    score: Callable[[str, Sequence[str]], float], answers: Sequence[str], gold: Sequence[Sequence[str]]
+    score: Callable[[str, Sequence[str]], float],
+    answers: Sequence[str],
+    gold: Sequence[Sequence[str]],
 ) -> float:
     return 100 * sum(map(score, answers, gold)) / len(gold)

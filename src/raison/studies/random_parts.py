@@ -16,7 +16,13 @@ from raison.models.runner.score_cache import Memory
 from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import SubsetPerplexity
 
-__all__ = ["PlaceLosses", "RandomParts", "losses_on_parts", "measure_random_parts", "random_targets"]
+__all__ = [
+    "PlaceLosses",
+    "RandomParts",
+    "losses_on_parts",
+    "measure_random_parts",
+    "random_targets",
+]
 
 Size = int | None  # kept tokens, the one before the target among them; None: all
 
@@ -38,7 +44,12 @@ class RandomParts:
 
 
 def measure_random_parts(
-    model: TransformersWriter, encodings: Sequence[Encoding], *, targets: int, sizes: Sequence[int], seed: int
+    model: TransformersWriter,
+    encodings: Sequence[Encoding],
+    *,
+    targets: int,
+    sizes: Sequence[int],
+    seed: int,
 ) -> RandomParts:
     """Perplexity by the number of kept tokens, and that of frequencies alone, at `targets` places of each text."""
     frequency_loss = loss_of_frequencies(model, encodings)
@@ -46,7 +57,9 @@ def measure_random_parts(
     for number, encoding in enumerate(encodings):
         progress.report(number, len(encodings), "blocks on random parts")
         generator = np.random.default_rng([seed, number])
-        places += losses_on_parts(model, encoding, targets=targets, sizes=sizes, generator=generator)
+        places += losses_on_parts(
+            model, encoding, targets=targets, sizes=sizes, generator=generator
+        )
 
     losses = [place.by_size for place in places]
     every_size: list[Size] = [*sizes, None]
@@ -60,7 +73,12 @@ def measure_random_parts(
 
 
 def losses_on_parts(
-    model: TransformersWriter, encoding: Encoding, *, targets: int, sizes: Sequence[int], generator: np.random.Generator
+    model: TransformersWriter,
+    encoding: Encoding,
+    *,
+    targets: int,
+    sizes: Sequence[int],
+    generator: np.random.Generator,
 ) -> list[PlaceLosses]:
     """−log f of what stands at random places, given random parts of the context and given all of it."""
     questions = []
@@ -94,10 +112,15 @@ def random_targets(
     half = first + (len(encoding) - first) // 2
     places = np.arange(half, len(encoding))
     drawn = generator.choice(places, min(count, len(places)), replace=False)
-    return [model.next_target(encoding, int(encoding.ids[place]), place) for place in sorted(drawn.tolist())]
+    return [
+        model.next_target(encoding, int(encoding.ids[place]), place)
+        for place in sorted(drawn.tolist())
+    ]
 
 
-def loss_of_frequencies(model: TransformersWriter, encodings: Sequence[Encoding]) -> Callable[[int], float]:
+def loss_of_frequencies(
+    model: TransformersWriter, encodings: Sequence[Encoding]
+) -> Callable[[int], float]:
     """−log of how often a token stands in the texts, without the place that is asked about.
 
     What is new there is as likely as a new token was so far (Witten & Bell 1991), each new one equally.
@@ -119,7 +142,9 @@ def loss_of_frequencies(model: TransformersWriter, encodings: Sequence[Encoding]
     return loss
 
 
-def subset_perplexity(size: Size, losses: Sequence[dict[Size, float]], seed: int) -> SubsetPerplexity:
+def subset_perplexity(
+    size: Size, losses: Sequence[dict[Size, float]], seed: int
+) -> SubsetPerplexity:
     """Perplexity of one size, with its interval over places."""
     values = np.array([by_size[size] for by_size in losses if size in by_size])
     interval = mean_interval(values, seed=seed)

@@ -79,12 +79,18 @@ def repeated_after(model: Any, text: str, *, others: int) -> tuple[np.ndarray, n
     places = np.flatnonzero(~encoding.fixed)
     word = int(encoding.ids[places[-1]])
     different = np.flatnonzero(encoding.ids[places] != word)
-    begin = int(different[-1]) + 1 if len(different) else 0  # some tokenizers put a lone space before everything
+    begin = (
+        int(different[-1]) + 1 if len(different) else 0
+    )  # some tokenizers put a lone space before everything
     if not others <= begin <= len(places) - 2:
-        raise InputError(f"{model.name} does not read {text.split()[-1]!r} as one token: choose other words.")
+        raise InputError(
+            f"{model.name} does not read {text.split()[-1]!r} as one token: choose other words."
+        )
 
     keep = np.zeros((1, len(encoding)), bool)
-    keep[0, places[begin - others : begin]] = True  # the word itself stays: it is what the target is read from
+    keep[0, places[begin - others : begin]] = (
+        True  # the word itself stays: it is what the target is read from
+    )
     questions = []
     for place in places[begin:-1]:
         target = replace(model.next_target(encoding, word, int(place) + 1), output="prob")

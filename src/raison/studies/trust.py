@@ -34,8 +34,12 @@ SEEDS = 5
 ROUNDING = 1e-9  # a spread of values in 0..1 below this is none
 DETERMINISTIC_SEARCHES = ("greedy", "exact", "refined")
 
-Comparisons = dict[str, dict[str, float]]  # metric or "order" -> this, leave_one_out, random, chance
-Curves = dict[str, dict[str, list[float]]]  # deletion, insertion -> the same, and random_low, random_high
+Comparisons = dict[
+    str, dict[str, float]
+]  # metric or "order" -> this, leave_one_out, random, chance
+Curves = dict[
+    str, dict[str, list[float]]
+]  # deletion, insertion -> the same, and random_low, random_high
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +50,14 @@ class Trust(Record):
     sentences: tuple[str, ...]  # the verdict first, then what each test found
     numbers: Comparisons = field(default_factory=dict)
     curves: Curves = field(default_factory=dict)
-    stability: float | None = None  # smallest correlation of ranks between two seeds; None: no chance is involved
+    stability: float | None = (
+        None  # smallest correlation of ranks between two seeds; None: no chance is involved
+    )
 
 
-def trust(model: Model, explanation: Explanation, seed: int = 0, removal: str | None = None) -> Trust:
+def trust(
+    model: Model, explanation: Explanation, seed: int = 0, removal: str | None = None
+) -> Trust:
     """Measure one explanation of this model; `removal` says what absence means (None: as for the explanation)."""
     (result,) = trust_each(model, [explanation], seed=seed, removal=removal)
     return result
@@ -64,7 +72,9 @@ def trust_each(
     """
     first = explanations[0]
     if len(first.units) < 2:
-        raise InputError("The text has one unit, so there is nothing to put in order: give a longer text.")
+        raise InputError(
+            "The text has one unit, so there is nothing to put in order: give a longer text."
+        )
     removal = removal or first.removal or model.removals[0]
     reference = explained_by("leave_one_out", model, replace(first, removal=removal))
 
@@ -75,7 +85,9 @@ def trust_each(
     built = [metrics.build(name) for name in METRICS]
     rows: list[Numbers] = []
     for numbers_of_metrics in measure(model, subjects, built):
-        rows.append({key: value for numbers in numbers_of_metrics for key, value in numbers.items()})
+        rows.append(
+            {key: value for numbers in numbers_of_metrics for key, value in numbers.items()}
+        )
 
     results = []
     size = len(subjects) // len(explanations)
@@ -87,7 +99,9 @@ def trust_each(
     return results
 
 
-def compare_with_random(built: Sequence[Metric], rows: Sequence[Numbers]) -> tuple[Comparisons, Curves]:
+def compare_with_random(
+    built: Sequence[Metric], rows: Sequence[Numbers]
+) -> tuple[Comparisons, Curves]:
     """Each metric's numbers and curves: of an explanation (row 0), of leave-one-out (row 1) and of random orders."""
     values = {}
     comparisons = {}
@@ -145,7 +159,9 @@ def with_band(lines: np.ndarray) -> dict[str, list[float]]:
 def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
     scores = scores_again(model, methods.build(name), explanation)
-    return replace(explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={})
+    return replace(
+        explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={}
+    )
 
 
 def random_orders(explanation: Explanation, seed: int) -> list[Explanation]:
@@ -166,7 +182,15 @@ def in_order(explanation: Explanation, order: np.ndarray) -> Explanation:
     if explanation.selected is not None:
         selected = np.zeros(len(order), bool)
         selected[order[: int(explanation.selected.sum())]] = True
-    return replace(explanation, scores=scores, selected=selected, order=None, method="random", diagnostics={}, parts={})
+    return replace(
+        explanation,
+        scores=scores,
+        selected=selected,
+        order=None,
+        method="random",
+        diagnostics={},
+        parts={},
+    )
 
 
 def stability_of(model: Model, method: Method, explanation: Explanation) -> float | None:

@@ -30,7 +30,9 @@ NEAR = 0.01  # of two areas that are called equal
 Numbers = Mapping[str, Mapping[str, float]]
 
 
-def judge(explanation: Explanation, numbers: Numbers, stability: float | None) -> tuple[str, list[str]]:
+def judge(
+    explanation: Explanation, numbers: Numbers, stability: float | None
+) -> tuple[str, list[str]]:
     """One of VERDICTS, and in words: the verdict, then what each test found."""
     verdict, reason = verdict_of(explanation, numbers, stability)
     sentences = [f"{verdict.capitalize()}: {reason}"]
@@ -43,22 +45,33 @@ def judge(explanation: Explanation, numbers: Numbers, stability: float | None) -
     return verdict, sentences
 
 
-def verdict_of(explanation: Explanation, numbers: Numbers, stability: float | None) -> tuple[str, str]:
+def verdict_of(
+    explanation: Explanation, numbers: Numbers, stability: float | None
+) -> tuple[str, str]:
     """The verdict and its reason."""
     units = f"{explanation.units.level}s"
     chance = numbers["order"]["chance"]
     if not orders_units(explanation):
         return "inconclusive", "it puts nothing in order, so there is nothing to trust or to doubt."
     if len(explanation.units) < FEWEST:
-        return "inconclusive", f"{len(explanation.units)} {units} are too few to tell an order from chance."
+        return (
+            "inconclusive",
+            f"{len(explanation.units)} {units} are too few to tell an order from chance.",
+        )
     if not anything_moves(numbers):
         return "inconclusive", f"{name_of_value(explanation)} stays the same, whatever is removed."
     if chance >= WORSE_THAN_CHANCE:
-        return "contradicted", f"{percent(chance)} of random orders explain this prediction as well or better."
+        return (
+            "contradicted",
+            f"{percent(chance)} of random orders explain this prediction as well or better.",
+        )
     if chance >= LIKE_CHANCE:
         return "like chance", f"{percent(chance)} of random orders explain this prediction as well."
     if stability is not None and stability < STEADY:
-        return "unsteady", f"other seeds put the {units} in another order. If the method draws samples, take more."
+        return (
+            "unsteady",
+            f"other seeds put the {units} in another order. If the method draws samples, take more.",
+        )
     if refuted_by_removal(numbers):
         return "contradicted", (
             f"the {units} that it puts first matter less to the model than random {units}, alone or left out."
@@ -84,7 +97,10 @@ def orders_units(explanation: Explanation) -> bool:
 def anything_moves(numbers: Numbers) -> bool:
     """Whether removing units changes the value at all."""
     order = numbers["order"]
-    return abs(order["this"] - order["random"]) > SAME or abs(order["leave_one_out"] - order["random"]) > SAME
+    return (
+        abs(order["this"] - order["random"]) > SAME
+        or abs(order["leave_one_out"] - order["random"]) > SAME
+    )
 
 
 def refuted_by_removal(numbers: Numbers) -> bool:
@@ -114,7 +130,11 @@ def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str,
 
 def effect_of_strongest(explanation: Explanation, numbers: Numbers) -> str:
     alone, without = numbers["sufficiency"], numbers["comprehensiveness"]
-    part = "the rationale" if explanation.selected is not None else f"its strongest {explanation.units.level}s"
+    part = (
+        "the rationale"
+        if explanation.selected is not None
+        else f"its strongest {explanation.units.level}s"
+    )
     them = "it" if explanation.selected is not None else "them"
     value = name_of_value(explanation)
     return (

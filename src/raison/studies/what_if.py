@@ -18,7 +18,13 @@ from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
 from raison.models.protocol import Model, Question, TextGenerator
 
-__all__ = ["AnswerWithoutUnits", "HeadsOfAnswer", "answer_without_units", "explain_without_heads", "heads_of_answer"]
+__all__ = [
+    "AnswerWithoutUnits",
+    "HeadsOfAnswer",
+    "answer_without_units",
+    "explain_without_heads",
+    "heads_of_answer",
+]
 
 Table = tuple[tuple[float, ...], ...]  # [maps heads]
 
@@ -40,7 +46,9 @@ class HeadsOfAnswer(Record):
 
     maps: tuple[str, ...]  # names of the attention maps
     carried: Table  # shares of what all heads carry
-    syntactic: tuple[tuple[float | None, ...], ...] | None = None  # by how much a head beats a fixed position
+    syntactic: tuple[tuple[float | None, ...], ...] | None = (
+        None  # by how much a head beats a fixed position
+    )
     positional: Table | None = None  # the share of queries at one position
     offsets: tuple[tuple[int, ...], ...] | None = None  # that position
     corpus: str = ""  # on which heads were measured
@@ -60,7 +68,9 @@ def answer_without_units(
     kept_units = np.ones((2, len(units)), bool)
     kept_units[1, list(removed)] = False
     keep = target.visible(units.keep(kept_units), encoding)
-    (scored,) = model.score([Question(encoding, target, keep)], removal=removal or explanation.removal)
+    (scored,) = model.score(
+        [Question(encoding, target, keep)], removal=removal or explanation.removal
+    )
 
     tells_probability = model.probable and target.contrast is None
     values = scored.value.sum(-1)
@@ -117,14 +127,18 @@ def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str],
     How far the answer would move, to first order, if the head looked elsewhere.
     """
     if not {"attention", "gradients"} <= model.offers:
-        raise Unsupported(f"{model.name} has no attention heads that can be looked at: choose another model.")
+        raise Unsupported(
+            f"{model.name} has no attention heads that can be looked at: choose another model."
+        )
     want = frozenset({"attention_gradients"})
     ((_, trace),) = model.trace([explanation.encoding], [explanation.target], want=want)
     kinds = []
     carried = []
     for attention in trace.maps:
         if attention.gradient is None:
-            raise Unsupported(f"{model.name} tells no gradients of its attention: choose another model.")
+            raise Unsupported(
+                f"{model.name} tells no gradients of its attention: choose another model."
+            )
         moved = (attention.weights * attention.gradient).abs().sum((-2, -1))
         carried.append(moved.double().numpy())
         kinds.append(attention.kind)
@@ -149,11 +163,15 @@ def explain_without_heads(
     """The same text and target explained without some heads; how the value changes is in the diagnostics."""
     _, carried = carried_by_heads(model, explanation)
     maps, heads = carried.shape
-    quiet: Any = Muted(model, off, maps, heads)  # answers as a Model does, without being one by type
+    quiet: Any = Muted(
+        model, off, maps, heads
+    )  # answers as a Model does, without being one by type
     changed = {
         "heads_off": ", ".join(f"{row}.{head}" for row, head in sorted(off)),
         "value_before": answer_without_units(model, explanation, []).before,
         "value_without_heads": answer_without_units(quiet, explanation, []).before,
     }
     scores = scores_again(quiet, method, explanation)
-    return replace(explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **changed})
+    return replace(
+        explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **changed}
+    )

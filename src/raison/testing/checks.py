@@ -23,14 +23,25 @@ from raison.core.records import Encoding, Explanation, Target
 from raison.core.registry import methods
 from raison.methods.base import Method
 from raison.models.probe import difference, subject
-from raison.models.protocol import PREDICTED, InspectableModel, Model, Prediction, Question, TargetSpec
+from raison.models.protocol import (
+    PREDICTED,
+    InspectableModel,
+    Model,
+    Prediction,
+    Question,
+    TargetSpec,
+)
 from raison.models.weight_fingerprint import bytes_of_tensor
 from raison.testing.precision import Float64
 from raison.testing.tiny import FAMILIES, tiny_model
 
 __all__ = ["check_method", "check_model", "example_texts", "known", "remembering", "state_of"]
 
-TEXTS = ["A dull story with good actors.", "The film is a lovely surprise, isn't it?", "Nobody in town expected it."]
+TEXTS = [
+    "A dull story with good actors.",
+    "The film is a lovely surprise, isn't it?",
+    "Nobody in town expected it.",
+]
 
 
 def example_texts(model: Model) -> list[Any]:
@@ -45,16 +56,31 @@ def state_of(model: Any) -> str:
     """A hash of everything that raison promises not to touch: weights, flags, hooks, configs, tokenizer."""
     digest = hashlib.sha256()
     for name, tensor in [*model.hf.named_parameters(), *model.hf.named_buffers()]:
-        facts = (name, tensor.data_ptr(), tensor._version, tensor.requires_grad, tensor.grad is None, tensor.dtype)
+        facts = (
+            name,
+            tensor.data_ptr(),
+            tensor._version,
+            tensor.requires_grad,
+            tensor.grad is None,
+            tensor.dtype,
+        )
         digest.update(repr(facts).encode())
         digest.update(bytes_of_tensor(tensor))
     for name, module in model.hf.named_modules():
-        hooks = (len(module._forward_hooks), len(module._forward_pre_hooks), len(module._backward_hooks))
-        digest.update(repr((name, id(module), module.training, hooks, sorted(module.__dict__))).encode())
+        hooks = (
+            len(module._forward_hooks),
+            len(module._forward_pre_hooks),
+            len(module._backward_hooks),
+        )
+        digest.update(
+            repr((name, id(module), module.training, hooks, sorted(module.__dict__))).encode()
+        )
     config = model.hf.config
     digest.update(repr((config._attn_implementation, config.to_dict())).encode())
     tokenizer = model.tokenizer
-    digest.update(repr((tokenizer.padding_side, tokenizer.truncation_side, len(tokenizer))).encode())
+    digest.update(
+        repr((tokenizer.padding_side, tokenizer.truncation_side, len(tokenizer))).encode()
+    )
     if getattr(tokenizer, "is_fast", False):
         digest.update(tokenizer.backend_tokenizer.to_str().encode())
     return digest.hexdigest()
@@ -86,7 +112,9 @@ def remembering(model: Any) -> Any:
         said.update({names[number]: answer for number, answer in zip(new, answers, strict=True)})
         return [said[name] for name in names]
 
-    def resolve_targets(encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         name = f"{encoding.content()} {(target_spec.target, target_spec.contrast, target_spec.output)!r}"
         if name not in aimed:
             aimed[name] = model.resolve_targets(encoding, target_spec)
@@ -101,7 +129,10 @@ def able(chosen: Method, every: int = 1) -> Iterator[Any]:
 
     Sorted by task: three tasks of each encoder, counted by threes, would be the same task of all of them.
     """
-    pairs = sorted(((family, task) for family, tasks in FAMILIES.items() for task in tasks), key=lambda pair: pair[1])
+    pairs = sorted(
+        ((family, task) for family, tasks in FAMILIES.items() for task in tasks),
+        key=lambda pair: pair[1],
+    )
     first = sum(chosen.name.encode()) % every
     for family, task in pairs[first::every]:
         model = known(family, task)
@@ -109,7 +140,9 @@ def able(chosen: Method, every: int = 1) -> Iterator[Any]:
             yield model
 
 
-def check_method(spec: str | Method, model: Any = None, *, tolerance: float = 1e-9, every: int = 1) -> None:
+def check_method(
+    spec: str | Method, model: Any = None, *, tolerance: float = 1e-9, every: int = 1
+) -> None:
     """Shape, finite, deterministic, independent of batch and padding, model untouched, spec round trip.
 
     On one model, or on tiny models of every family and task; `every=3` takes a third of them.
@@ -124,20 +157,26 @@ def precisely(model: Any) -> Any:
     """Float64 all the way for a float64 model, nothing special for others."""
     import torch
 
-    double = isinstance(model, InspectableModel) and next(model.hf.parameters()).dtype == torch.float64
+    double = (
+        isinstance(model, InspectableModel) and next(model.hf.parameters()).dtype == torch.float64
+    )
     return Float64() if double else nullcontext()
 
 
 def check_method_on(chosen: Method, candidate: Any, tolerance: float) -> None:
     again = methods.build(str(chosen.spec()))
-    assert again == chosen, f"{chosen.name}: the spec {chosen.spec()} does not give the same method back"
+    assert again == chosen, (
+        f"{chosen.name}: the spec {chosen.spec()} does not give the same method back"
+    )
     where = f"{chosen.name} on {candidate.name}"
     texts = example_texts(candidate)
     before = state_of(candidate) if isinstance(candidate, InspectableModel) else ""
     together = flat(candidate, texts, chosen)
     for found in together:
         assert len(found.scores) == len(found.units) > 0, f"{where}: no scores"
-        assert chosen.signed or (found.scores >= 0).all(), f"{where}: negative scores of an unsigned method"
+        assert chosen.signed or (found.scores >= 0).all(), (
+            f"{where}: negative scores of an unsigned method"
+        )
         assert Explanation.from_json(found.to_json()) == found, f"{where}: JSON loses something"
     compare(together, flat(candidate, texts, chosen), 0.0, f"{where}: a second call differs")
     singles = [one for text in texts for one in flat(candidate, [text], chosen)]
@@ -145,7 +184,12 @@ def check_method_on(chosen: Method, candidate: Any, tolerance: float) -> None:
     if isinstance(candidate, InspectableModel):
         for side in candidate.runner.task.paddings[1:]:
             padded = with_padding(candidate, side)
-            compare(together, flat(padded, texts, chosen), tolerance, f"{where}: {side} padding changes scores")
+            compare(
+                together,
+                flat(padded, texts, chosen),
+                tolerance,
+                f"{where}: {side} padding changes scores",
+            )
         assert state_of(candidate) == before, f"{where}: the user's model or tokenizer was changed"
 
 
@@ -159,7 +203,9 @@ def with_padding(model: Any, side: str) -> Any:
     return model.with_budget(replace(model.budget, padding=side))
 
 
-def compare(first: list[Explanation], second: list[Explanation], tolerance: float, promise: str) -> None:
+def compare(
+    first: list[Explanation], second: list[Explanation], tolerance: float, promise: str
+) -> None:
     assert len(first) == len(second), promise
     for one, other in zip(first, second, strict=True):
         assert one.tokens == other.tokens, promise
@@ -179,14 +225,19 @@ def check_model(model: Any, *, tolerance: float = 1e-9) -> None:
 
 def check_model_exactly(model: Any, tolerance: float) -> None:
     encoding, target = subject(model)
-    assert difference(model, encoding, target) == 0.0, f"{model.name}: the view's logits are not the model's"
+    assert difference(model, encoding, target) == 0.0, (
+        f"{model.name}: the view's logits are not the model's"
+    )
     target = replace(target, output="logit")
     free = np.flatnonzero(target.free(encoding))
     keep = np.random.default_rng(0).random((6, len(encoding))) < 0.6
     keep[:, np.setdiff1d(np.arange(len(encoding)), free)] = True
     for removal in model.removals:
         (batched,) = model.score([Question(encoding, target, keep)], removal=removal)
-        single = [model.score([Question(encoding, target, row[None])], removal=removal)[0].value[0] for row in keep]
+        single = [
+            model.score([Question(encoding, target, row[None])], removal=removal)[0].value[0]
+            for row in keep
+        ]
         assert np.abs(batched.value - np.array(single)).max() <= tolerance, (
             f"{model.name}: {removal} depends on the batch"
         )
@@ -213,10 +264,14 @@ def check_predictions(model: Any, tolerance: float) -> None:
             assert one.target == other.target and one.outcomes == other.outcomes, where
             assert abs(one.value - other.value) <= tolerance, where
         for aim, encoding in zip(aims, encodings, strict=True):
-            assert aim == padded.resolve_targets(encoding), f"{model.name}: a target depends on the padding ({side})"
+            assert aim == padded.resolve_targets(encoding), (
+                f"{model.name}: a target depends on the padding ({side})"
+            )
 
 
-def check_gradient(model: Any, encoding: Any, target: Target, step: float = 1e-5, tolerance: float = 1e-5) -> None:
+def check_gradient(
+    model: Any, encoding: Any, target: Target, step: float = 1e-5, tolerance: float = 1e-5
+) -> None:
     """The recorded gradient against central differences in a few random directions (float64 models only)."""
     import torch
 
@@ -228,7 +283,11 @@ def check_gradient(model: Any, encoding: Any, target: Target, step: float = 1e-5
         direction = torch.randn(trace.embeddings.shape, generator=generator, dtype=torch.float64)
         direction = direction / direction.norm()
         moved = [trace.embeddings + step * direction, trace.embeddings - step * direction]
-        both = dict(model.trace([encoding] * 2, [target] * 2, want=frozenset({"gradients"}), embeddings=moved))
+        both = dict(
+            model.trace(
+                [encoding] * 2, [target] * 2, want=frozenset({"gradients"}), embeddings=moved
+            )
+        )
         numeric = (both[0].value - both[1].value) / (2 * step)
         exact = float((trace.gradient * direction).sum())
         assert abs(numeric - exact) <= tolerance * max(1.0, abs(exact)), (

@@ -21,7 +21,16 @@ TEXTS = (
     "Numbers like 3.14 and 42, names like Ada and Alan, and words like übergroß.",
 )
 
-ENCODERS = ("bert", "roberta", "distilbert", "electra", "albert", "modernbert", "deberta", "big_bird")
+ENCODERS = (
+    "bert",
+    "roberta",
+    "distilbert",
+    "electra",
+    "albert",
+    "modernbert",
+    "deberta",
+    "big_bird",
+)
 DECODERS = ("gpt2", "gpt_neox", "llama", "mistral", "qwen", "gemma")
 WRITERS = ("t5", "bart", "marian")
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -41,18 +50,35 @@ KINDS = {
 @cache
 def tiny_tokenizer(kind: str) -> Any:
     """A tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+        trainers,
+    )
     from transformers import PreTrainedTokenizerFast
 
     special = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
     if kind == "wordpiece":
-        names = [*special, *letters(str.lower), *("##" + c for c in letters(str.lower)), *pieces(str.lower, 2, 6)]
-        core = Tokenizer(models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
+        names = [
+            *special,
+            *letters(str.lower),
+            *("##" + c for c in letters(str.lower)),
+            *pieces(str.lower, 2, 6),
+        ]
+        core = Tokenizer(
+            models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]")
+        )
         core.normalizer = normalizers.BertNormalizer(lowercase=True)
         core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     elif kind == "unigram":
         found = ["▁", *letters(str), *(mark + p for p in pieces(str, 2, 5) for mark in ("", "▁"))]
-        scores = [(name, 0.0) for name in special] + [(name, -9.0 / len(name)) for name in dict.fromkeys(found)]
+        scores = [(name, 0.0) for name in special] + [
+            (name, -9.0 / len(name)) for name in dict.fromkeys(found)
+        ]
         core = Tokenizer(models.Unigram(scores, unk_id=special.index("[UNK]"), byte_fallback=False))
         core.pre_tokenizer = pre_tokenizers.Metaspace()
         core.decoder = decoders.Metaspace()
@@ -67,8 +93,12 @@ def tiny_tokenizer(kind: str) -> Any:
         core.train_from_iterator(TEXTS, trainer)
     elif kind == "fallback":
         core = Tokenizer(models.BPE(unk_token="[UNK]", byte_fallback=True, fuse_unk=False))
-        core.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-        core.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+        core.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
+        core.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+        )
         tokens = [*special, *(f"<0x{i:02X}>" for i in range(256))]
         trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=tokens, show_progress=False)
         core.train_from_iterator(TEXTS, trainer)
@@ -82,7 +112,9 @@ def tiny_tokenizer(kind: str) -> Any:
     else:
         pair, single = "[CLS] $A $B:1", "[CLS] $A"
     ids = [(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
-    core.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
+    core.post_processor = processors.TemplateProcessing(
+        single=single, pair=pair, special_tokens=ids
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token="[PAD]",
@@ -103,7 +135,10 @@ def letters(fold: Callable[[str], str]) -> list[str]:
 def pieces(fold: Callable[[str], str], shortest: int, longest: int) -> list[str]:
     """Beginnings of the texts' words; made here because trainers give another vocabulary in each process."""
     found = {
-        word[:n] for text in TEXTS for word in re.findall(r"\w+", fold(text)) for n in range(shortest, longest + 1)
+        word[:n]
+        for text in TEXTS
+        for word in re.findall(r"\w+", fold(text))
+        for n in range(shortest, longest + 1)
     }
     return sorted(p for p in found if len(p) >= shortest)
 
@@ -128,7 +163,9 @@ def tokenizer_of(family: str, task: str) -> Any:
     if family in DECODERS and kind != "fallback":
         from tokenizers import processors
 
-        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B")
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single="$A", pair="$A $B"
+        )
     if family in WRITERS:
         from tokenizers import processors
 
@@ -160,9 +197,16 @@ def config_of(family: str, vocabulary: int) -> Any:
     rotary = dict(plain, num_key_value_heads=1, head_dim=8, bos_token_id=1, eos_token_id=2)
     table: dict[str, Any] = {
         "bert": lambda: t.BertConfig(**plain),
-        "roberta": lambda: t.RobertaConfig(**{**plain, "max_position_embeddings": 70}, type_vocab_size=1),
+        "roberta": lambda: t.RobertaConfig(
+            **{**plain, "max_position_embeddings": 70}, type_vocab_size=1
+        ),
         "distilbert": lambda: t.DistilBertConfig(
-            vocab_size=vocabulary, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=64
+            vocab_size=vocabulary,
+            dim=16,
+            n_layers=2,
+            n_heads=2,
+            hidden_dim=24,
+            max_position_embeddings=64,
         ),
         "electra": lambda: t.ElectraConfig(**plain, embedding_size=16),
         "albert": lambda: t.AlbertConfig(**plain, embedding_size=12),
@@ -200,7 +244,11 @@ def config_of(family: str, vocabulary: int) -> Any:
         "mistral": lambda: t.MistralConfig(**rotary, sliding_window=4),
         "qwen": lambda: t.Qwen3Config(**rotary),
         "gemma": lambda: t.Gemma2Config(
-            **rotary, sliding_window=4, attn_logit_softcapping=2.0, final_logit_softcapping=5.0, query_pre_attn_scalar=8
+            **rotary,
+            sliding_window=4,
+            attn_logit_softcapping=2.0,
+            final_logit_softcapping=5.0,
+            query_pre_attn_scalar=8,
         ),
         "t5": lambda: t.T5Config(
             vocab_size=vocabulary,
@@ -217,7 +265,9 @@ def config_of(family: str, vocabulary: int) -> Any:
             feed_forward_proj="gated-gelu",  # smooth, so that finite differences mean something
         ),
         "bart": lambda: t.BartConfig(**seq2seq(vocabulary)),
-        "marian": lambda: t.MarianConfig(**seq2seq(vocabulary), scale_embedding=True, decoder_vocab_size=vocabulary),
+        "marian": lambda: t.MarianConfig(
+            **seq2seq(vocabulary), scale_embedding=True, decoder_vocab_size=vocabulary
+        ),
     }
     return table[family]()
 
@@ -253,7 +303,9 @@ def class_of(config: Any, task: str) -> Any:
     }[task]
 
 
-def tiny_hf(family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True) -> tuple[Any, Any]:
+def tiny_hf(
+    family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True
+) -> tuple[Any, Any]:
     """A transformers model with random weights and its tokenizer."""
     import torch
 
@@ -279,7 +331,9 @@ def tiny_hf(family: str, task: str, seed: int = 0, *, labels: int = 3, double: b
     return (model.double() if double else model).eval(), tokenizer
 
 
-def tiny_model(family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True) -> Any:
+def tiny_model(
+    family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True
+) -> Any:
     """The same, loaded by raison."""
     from raison.models.load import load
 

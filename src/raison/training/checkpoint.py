@@ -49,7 +49,9 @@ def saved(path: Path, advice: str = "make room, and give the same command again"
         with write_whole(path, durable=True) as half:
             yield half
     except (OSError, RuntimeError) as error:  # torch tells a failed write by a RuntimeError
-        raise Unsaved(f"{path} could not be written ({reason_of(error).rstrip('.')}); {advice}.") from error
+        raise Unsaved(
+            f"{path} could not be written ({reason_of(error).rstrip('.')}); {advice}."
+        ) from error
 
 
 @contextmanager
@@ -80,7 +82,9 @@ def check_free(folder: Path, report: str, early: Sequence[str] = ()) -> None:
     """Refuse a folder to train in that holds a model or something foreign; `early` are files that this training writes
     before its first checkpoint."""
     if (folder / report).exists():
-        raise InputError(f"{str(folder)!r} has a finished model: delete it, or choose another out (--out).")
+        raise InputError(
+            f"{str(folder)!r} has a finished model: delete it, or choose another out (--out)."
+        )
     if (folder / CHECKPOINT).exists():  # all that is there is this run's
         return
     for name in MODELS:
@@ -99,7 +103,9 @@ def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         remove_half_written(folder)
     except OSError as error:
-        raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out).") from None
+        raise InputError(
+            f"{str(folder)!r} can't be written ({error.strerror}): choose another out (--out)."
+        ) from None
 
 
 # -- the checkpoint -------------------------------------------------------------------------------------------
@@ -130,7 +136,11 @@ def save_checkpoint(
 
 
 def restore_checkpoint(
-    course: Course, trained: Sequence[torch.nn.Parameter], optimizer: torch.optim.Optimizer, *, frozen: str
+    course: Course,
+    trained: Sequence[torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    *,
+    frozen: str,
 ) -> Fitted:
     """What the checkpoint says was done, with weights and optimizer set to it; nothing if there is none."""
     path = course.out / CHECKPOINT
@@ -141,13 +151,19 @@ def restore_checkpoint(
         settings, done, values = state["settings"], Fitted(**state["done"]), state["trained"]
         same_frozen = state["frozen"] == frozen
     except Exception as error:  # torch has no one error for a file that it can't read
-        raise InputError(f"{path} can't be read ({first_line_of(error)}): delete it to start anew.") from error
+        raise InputError(
+            f"{path} can't be read ({first_line_of(error)}): delete it to start anew."
+        ) from error
     other = other_setting(course.settings, settings)
     if other is not None:
-        raise InputError(f"{path} was made with another {other}: delete it, or give its settings to go on with it.")
+        raise InputError(
+            f"{path} was made with another {other}: delete it, or give its settings to go on with it."
+        )
     same_shapes = [parameter.shape for parameter in trained] == [value.shape for value in values]
     if not same_shapes or not same_frozen:
-        raise InputError(f"{path} was made with another model: delete it, or name its model to go on with it.")
+        raise InputError(
+            f"{path} was made with another model: delete it, or name its model to go on with it."
+        )
 
     with torch.no_grad():
         for parameter, value in zip(trained, values, strict=True):

@@ -21,9 +21,20 @@ from raison.training.class_parts import examples_by_part, labels_of
 from raison.training.data_names import named
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
-Data: TypeAlias = "str | Path | Sequence[Example]"  # the name of a data set or file, or texts in memory
+Data: TypeAlias = (
+    "str | Path | Sequence[Example]"  # the name of a data set or file, or texts in memory
+)
 
-__all__ = ["Line", "Lines", "content_of", "data_mark", "examples_by_part", "labels_of", "lines_of", "padded"]
+__all__ = [
+    "Line",
+    "Lines",
+    "content_of",
+    "data_mark",
+    "examples_by_part",
+    "labels_of",
+    "lines_of",
+    "padded",
+]
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def examples_by_part(
     left_out["train, left out: in dev or test as well"] = len(copies)
     parts["train"] = without(parts["train"], copies)
     if not parts["train"]:
-        raise InputError("All texts to train on stand in its development or test part as well: give other texts.")
+        raise InputError(
+            "All texts to train on stand in its development or test part as well: give other texts."
+        )
     return parts, left_out
 
 
@@ -59,7 +61,9 @@ def named_parts(
     name, _ = parse_data_spec(data)
     splits = datasets[name].splits if name in datasets else ()
     if splits and "train" not in splits:
-        raise InputError(f"{name!r} has no part to train on, only {', '.join(splits)}: name another data set.")
+        raise InputError(
+            f"{name!r} has no part to train on, only {', '.join(splits)}: name another data set."
+        )
     wanted: dict[str, str | None] = {"train": "train" if splits else None}
     for part, known in (("dev", DEVELOPMENT), ("test", ("test",))):
         split = next((split for split in known if split in splits), None)
@@ -83,7 +87,9 @@ def hold_out(parts: Parts, share: float, seed: int, *, keep_classes: bool) -> No
     if keep_classes:  # a class that only these have is not learned: one of each stays
         held -= only_of_their_class(train, held)
     if not held:
-        raise InputError("No text can be held out, since no class has two: give more texts of each class.")
+        raise InputError(
+            "No text can be held out, since no class has two: give more texts of each class."
+        )
     parts["dev"] = [example for number, example in enumerate(train) if number in held]
     parts["train"] = without(train, held)
 
@@ -116,11 +122,15 @@ def labels_of(parts: Mapping[str, Sequence[Example]]) -> tuple[str, ...]:
     labels = labels_in(parts["train"])
     if len(labels) < 2:
         only = next(iter(labels), "nothing")
-        raise InputError(f"All training texts have the label {only!r}: a classifier needs at least two classes.")
+        raise InputError(
+            f"All training texts have the label {only!r}: a classifier needs at least two classes."
+        )
     for name, part in parts.items():
         strange = sorted(labels_in(part) - labels)
         if strange:
-            raise InputError(f"The {name} part has the label {strange[0]!r}, which no training text has.")
+            raise InputError(
+                f"The {name} part has the label {strange[0]!r}, which no training text has."
+            )
     return tuple(sorted(labels))
 
 

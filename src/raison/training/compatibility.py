@@ -132,11 +132,18 @@ def train_compatibility(
     material = material_of(opened, texts, setup, folder)
     learner = trainable_copy(opened, setup)
     rule = rule_of(setup.keep)
-    contexts = PartialContexts(learner, opened, rule, setup, reach_of(learner, opened.name), material.lead)
+    contexts = PartialContexts(
+        learner, opened, rule, setup, reach_of(learner, opened.name), material.lead
+    )
     course = Course(
         out=folder,
         steps=setup.steps,
-        settings={**asdict(setup), "keep": str(rule.spec()), "model": opened.name, "data": material.content()},
+        settings={
+            **asdict(setup),
+            "keep": str(rule.spec()),
+            "model": opened.name,
+            "data": material.content(),
+        },
         seed=setup.seed,
         accumulate=setup.accumulate,
         schedule=setup.schedule,
@@ -150,7 +157,14 @@ def train_compatibility(
     groups = [{"params": trained, "peak": setup.rate}]
     feed = Feed(material.train, setup.batch, setup.seed)
     with attending(learner):
-        done = fit(learner, groups, feed, contexts.loss, course, lambda: contexts.measure(material.held[:LOOKED]))
+        done = fit(
+            learner,
+            groups,
+            feed,
+            contexts.loss,
+            course,
+            lambda: contexts.measure(material.held[:LOOKED]),
+        )
         if half and setup.lora:
             round_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
@@ -166,7 +180,10 @@ def train_compatibility(
         **asdict(setup),
         "keep": str(rule.spec()),
         "lr": setup.rate,
-        "counts": {**material.counts, "parameters trained": sum(parameter.numel() for parameter in trained)},
+        "counts": {
+            **material.counts,
+            "parameters trained": sum(parameter.numel() for parameter in trained),
+        },
         "tokens trained on": count_tokens(feed, setup),
         "before": before,
         "after": after,
@@ -201,9 +218,13 @@ def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) ->
         )
     two_sides = opened.task == "seq2seq"
     if setup.own_targets and not two_sides:
-        raise InputError("own_targets is for encoder-decoders: a language model learns the text itself.")
+        raise InputError(
+            "own_targets is for encoder-decoders: a language model learns the text itself."
+        )
     if tokens is not None and (two_sides or tokens < 1):
-        raise InputError("tokens bounds the text of a language model, and is at least 1: use limit for pairs.")
+        raise InputError(
+            "tokens bounds the text of a language model, and is at least 1: use limit for pairs."
+        )
 
 
 @dataclass(frozen=True)
@@ -239,7 +260,12 @@ def material_of(opened: TransformersWriter, texts: Texts, setup: Setup, folder: 
     parts = []
     for examples in read:
         part_blocks = blocks(
-            opened, examples, length=setup.length, held=setup.held, batch=setup.batch, most=texts.tokens
+            opened,
+            examples,
+            length=setup.length,
+            held=setup.held,
+            batch=setup.batch,
+            most=texts.tokens,
         )
         parts.append(part_blocks)
     return join_materials(parts)
@@ -248,7 +274,9 @@ def material_of(opened: TransformersWriter, texts: Texts, setup: Setup, folder: 
 def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if setup.lora:
-        return with_lora(in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name)
+        return with_lora(
+            in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name
+        )
     copied = in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
         computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
@@ -301,7 +329,13 @@ def versions(names: Sequence[str]) -> dict[str, str]:
 
 
 def write_result(
-    learner: Transformer, opened: TransformersWriter, folder: Path, report: Report, *, half: bool, base: str
+    learner: Transformer,
+    opened: TransformersWriter,
+    folder: Path,
+    report: Report,
+    *,
+    half: bool,
+    base: str,
 ) -> None:
     """Write model and report; the report comes last, as the sign that all is there. An adapter is for `base`."""
     with writing(folder):
@@ -313,6 +347,8 @@ def write_result(
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)
         with saved(folder / REPORT) as place:
-            place.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            place.write_text(
+                json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
     for name in (CHECKPOINT, OWN):
         (folder / name).unlink(missing_ok=True)

@@ -16,7 +16,9 @@ SEEDS = 2**31 - 1  # the largest seed
 
 Measurements: TypeAlias = dict[str, Any]  # numbers by name; which, is the business of each training
 Settings: TypeAlias = dict[str, Any]  # as JSON holds them
-Group: TypeAlias = dict[str, Any]  # {"params": [...], "peak": rate}, as torch's optimizers take them
+Group: TypeAlias = dict[
+    str, Any
+]  # {"params": [...], "peak": rate}, as torch's optimizers take them
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ class Course:
 
     out: Path  # folder of the checkpoint
     steps: int  # of the optimizer
-    settings: Settings = field(default_factory=dict)  # a checkpoint made under other settings is not continued
+    settings: Settings = field(
+        default_factory=dict
+    )  # a checkpoint made under other settings is not continued
     seed: int = 0
     accumulate: int = 1  # batches of one step
     schedule: str = "linear"  # linear: down to 0 at the end; constant
@@ -33,7 +37,9 @@ class Course:
     clip: float = 1.0  # largest norm of the gradient; 0: as it is
     decay: float = 0.01  # weight decay of AdamW
     betas: tuple[float, float] = (0.9, 0.999)  # of AdamW
-    bfloat16: bool = False  # autocast: matrix products in bfloat16, weights and their updates in float32
+    bfloat16: bool = (
+        False  # autocast: matrix products in bfloat16, weights and their updates in float32
+    )
     every: int = 0  # look each so many steps; 0: at the end only
     before: bool = False  # look before the first step too
     save_every: float = 60.0  # seconds between two checkpoints
@@ -44,7 +50,12 @@ class Course:
         whole("seed", self.seed, 0, SEEDS)
         whole("every", self.every, 0)
         one_of("schedule", self.schedule, SCHEDULES)
-        positive = {"warm": self.warm, "clip": self.clip, "decay": self.decay, "save_every": self.save_every}
+        positive = {
+            "warm": self.warm,
+            "clip": self.clip,
+            "decay": self.decay,
+            "save_every": self.save_every,
+        }
         for name, value in positive.items():
             if not value >= 0:
                 raise InputError(f"{name} is a number from 0 up, not {value}.")

@@ -36,5 +36,7 @@ def several(data: object) -> Sequence[object]:
         else:
             parts[-1] += char
     if not all(part.strip() for part in parts):
-        raise InputError(f"{data!r} names nothing on one side of a +: write it like  wikitext2+imdb.")
+        raise InputError(
+            f"{data!r} names nothing on one side of a +: write it like  wikitext2+imdb."
+        )
     return [part.strip() for part in parts]

@@ -30,7 +30,17 @@ from raison.core.registry import Registry, suggest
 from raison.core.spec import Spec, between, changed_settings, one_of
 from raison.training.seeds import generator
 
-__all__ = ["COINS", "HEADS", "Keeps", "Rule", "Side", "attention_pairs", "draw_keeps", "keep_rules", "rule_of"]
+__all__ = [
+    "COINS",
+    "HEADS",
+    "Keeps",
+    "Rule",
+    "Side",
+    "attention_pairs",
+    "draw_keeps",
+    "keep_rules",
+    "rule_of",
+]
 
 HEADS = ("alike", "each")
 COINS = ("apart", "one")
@@ -75,8 +85,18 @@ class UniformLength(Rule):
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
-        count = (torch.rand(len(free), generator=random, dtype=torch.float64) * (size + 1)).long().clamp(max=size)
-        noise = torch.rand(len(free), sets_of(self.heads, heads), free.shape[1], generator=random, dtype=torch.float64)
+        count = (
+            (torch.rand(len(free), generator=random, dtype=torch.float64) * (size + 1))
+            .long()
+            .clamp(max=size)
+        )
+        noise = torch.rand(
+            len(free),
+            sets_of(self.heads, heads),
+            free.shape[1],
+            generator=random,
+            dtype=torch.float64,
+        )
         noise = noise.masked_fill(~free[:, None], 2.0)  # behind all that may be chosen
         rank = noise.argsort(-1).argsort(-1)
         return (rank < count[:, None, None]).expand(-1, heads, -1)
@@ -97,7 +117,9 @@ class InverseLength(Rule):
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = 1.0 / free.sum(1).clamp(min=1).double()
-        return toss(share[:, None, None], free, sets_of(self.heads, heads), random).expand(-1, heads, -1)
+        return toss(share[:, None, None], free, sets_of(self.heads, heads), random).expand(
+            -1, heads, -1
+        )
 
 
 @rule("bernoulli")
@@ -133,7 +155,9 @@ def sets_of(which: str, heads: int) -> int:
     return heads if which == "each" else 1
 
 
-def toss(share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
+def toss(
+    share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator
+) -> torch.Tensor:
     """[b sets t] one coin for each token."""
     return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64) < share
 
@@ -143,11 +167,15 @@ def rule_of(spec: str | Spec | Rule) -> Rule:
     if isinstance(spec, Rule):
         return spec
     if not isinstance(spec, (str, Spec)):
-        raise InputError(f"A {type(spec).__name__} is not a keep rule: name one of {', '.join(keep_rules)}.")
+        raise InputError(
+            f"A {type(spec).__name__} is not a keep rule: name one of {', '.join(keep_rules)}."
+        )
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
     if parsed.name not in keep_rules:
         near = suggest(parsed.name, list(keep_rules))
-        raise UnknownName(f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}.")
+        raise UnknownName(
+            f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}."
+        )
     rule: Rule = keep_rules.build(parsed)
     return rule
 
@@ -157,7 +185,9 @@ class Keeps:
     """What one forward pass may see; None: everything."""
 
     target: torch.Tensor | None = None  # [b h t] of a decoder, whose self-attention it rules
-    source: torch.Tensor | None = None  # [b h t] of an encoder: its self-attention and the cross-attention
+    source: torch.Tensor | None = (
+        None  # [b h t] of an encoder: its self-attention and the cross-attention
+    )
 
     def of(self, kind: str) -> torch.Tensor | None:
         """The keep of the keys that an attention of this kind looks at."""
@@ -208,7 +238,9 @@ def attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
     if kind == "cross":
         return keep[:, :, None, :].expand(-1, -1, rows, -1)
     if rows != size:
-        raise ValueError(f"self-attention of {rows} rows over {size} tokens: word dropout knows no cache")
+        raise ValueError(
+            f"self-attention of {rows} rows over {size} tokens: word dropout knows no cache"
+        )
     same = torch.eye(size, dtype=torch.bool, device=keep.device)
     allowed = keep[:, :, None, :] | same
     return allowed if kind == "encoder" else allowed & torch.ones_like(same).tril()

@@ -33,7 +33,10 @@ Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by pef
 NAME = "raison_dropout"
 SIZE = 7  # tokens of the sequence that a model is tried on
 KEPT = 3  # each so manyeth of them is kept
-CHECKPOINTING = ("gradient_checkpointing", "activation_checkpointing")  # flags of modules, by their old and new name
+CHECKPOINTING = (
+    "gradient_checkpointing",
+    "activation_checkpointing",
+)  # flags of modules, by their old and new name
 
 
 @dataclass
@@ -64,7 +67,9 @@ def attention_with_keeps(
         reach.heads[kind] = query.shape[1]
     keep = keeps.of(kind) if keeps is not None else None
     if keep is None:
-        whole: tuple[torch.Tensor, torch.Tensor | None] = eager(module, query, key, value, attention_mask, **kwargs)
+        whole: tuple[torch.Tensor, torch.Tensor | None] = eager(
+            module, query, key, value, attention_mask, **kwargs
+        )
         return whole
     allowed = attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
     if attention_mask is None:
@@ -72,7 +77,9 @@ def attention_with_keeps(
     lowest = torch.finfo(attention_mask.dtype).min
     mask = attention_mask.expand(allowed.shape).masked_fill(~allowed, lowest)
     output, weights = eager(module, query, key, value, mask, **kwargs)  # output [b s h d]
-    nothing = (mask <= lowest / 2).all(-1)  # [b h s]: must not become an average of what may not be seen
+    nothing = (mask <= lowest / 2).all(
+        -1
+    )  # [b h s]: must not become an average of what may not be seen
     return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
 
 
@@ -88,7 +95,9 @@ def attending(model: Transformer) -> Iterator[Reach]:
     with_config = [module for module in model.modules() if hasattr(module, "config")]
     configs = list({id(module.config): module.config for module in with_config}.values())
     before = [config._attn_implementation for config in configs]
-    reach = Reach({id(module): attention_kind(name, model) for name, module in model.named_modules()})
+    reach = Reach(
+        {id(module): attention_kind(name, model) for name, module in model.named_modules()}
+    )
     token = _reach.set(reach)
     try:
         for config in configs:

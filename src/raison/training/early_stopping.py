@@ -55,7 +55,9 @@ class Best:
     def path(self) -> Path:
         return self.folder / BEST
 
-    def looking(self, model: torch.nn.Module, look: Callable[[], Measurements]) -> Callable[[], Measurements]:
+    def looking(
+        self, model: torch.nn.Module, look: Callable[[], Measurements]
+    ) -> Callable[[], Measurements]:
         """`look`, with the weights kept where it saw something better than before."""
 
         def look_and_keep() -> Measurements:
@@ -74,13 +76,17 @@ class Best:
         for name, parameter in model.named_parameters():
             if not parameter.requires_grad and parameter.numel() > LITTLE:
                 left_out.add(name)
-        weights = {name: value.cpu() for name, value in model.state_dict().items() if name not in left_out}
+        weights = {
+            name: value.cpu() for name, value in model.state_dict().items() if name not in left_out
+        }
         with saved(self.path) as half:
             torch.save(vars(BestEpoch(self.value, self.loss, weights, self.settings)), half)
 
     def enough(self, history: list[Measurements]) -> bool:
         """Whether the last epochs have all been worse than the best."""
-        ranks = [rank(seen, self.key) for seen in history if seen[self.key] is not None]  # None: it does not count yet
+        ranks = [
+            rank(seen, self.key) for seen in history if seen[self.key] is not None
+        ]  # None: it does not count yet
         if not ranks:
             return False
         return len(ranks) - 1 - ranks.index(max(ranks)) >= self.patience

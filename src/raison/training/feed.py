@@ -28,7 +28,9 @@ class Feed(Generic[R]):
     order: list[list[int]] = field(default_factory=list)
 
     def __call__(self, part: int) -> list[R]:
-        epoch, place = divmod(part, len(self.rows) // self.size)  # what does not fill a batch waits an epoch
+        epoch, place = divmod(
+            part, len(self.rows) // self.size
+        )  # what does not fill a batch waits an epoch
         if epoch != self.epoch:
             self.epoch, self.order = epoch, self.groups(epoch)
         return [self.rows[number] for number in self.order[place]]

@@ -91,7 +91,9 @@ class Training:
         """The fingerprint of the weights that are not trained."""
         learning = {id(parameter) for parameter in self.trained}
         named = self.model.named_parameters()
-        return fingerprint_of_weights((name, weight) for name, weight in named if id(weight) not in learning)
+        return fingerprint_of_weights(
+            (name, weight) for name, weight in named if id(weight) not in learning
+        )
 
 
 def fit(
@@ -130,13 +132,17 @@ def fit(
                 watch.save(done)
             watch.say(done, seen)
             if asked and not last:
-                raise Stopped(f"Stopped after step {done.step} of {course.steps}: the same command goes on from there.")
+                raise Stopped(
+                    f"Stopped after step {done.step} of {course.steps}: the same command goes on from there."
+                )
     done.seconds = watch.spent()
     model.eval()
     return done
 
 
-def training_of(model: torch.nn.Module, groups: Sequence[Group], feed: Feed, loss: Loss, course: Course) -> Training:
+def training_of(
+    model: torch.nn.Module, groups: Sequence[Group], feed: Feed, loss: Loss, course: Course
+) -> Training:
     """A training with its optimizer, in which nothing has moved yet."""
     optimizer_groups = []
     trained: list[torch.nn.Parameter] = []
@@ -222,7 +228,9 @@ class Watch:
 
     def save(self, done: Fitted) -> None:
         done.seconds = self.spent()
-        save_checkpoint(self.course, done, self.training.trained, self.training.optimizer, frozen=self.frozen)
+        save_checkpoint(
+            self.course, done, self.training.trained, self.training.optimizer, frozen=self.frozen
+        )
         self.last_saved = time.monotonic()
 
     def say(self, done: Fitted, seen: Measurements | None) -> None:
@@ -236,7 +244,11 @@ class Watch:
             left = (time.monotonic() - self.start) / steps * (self.course.steps - done.step)
             parts.append(f"{format_duration(left)} left")
         what = ", ".join(parts)
-        numbers = [] if seen is None else [format_number(name, seen[name]) for name in seen if name != "step"]
+        numbers = (
+            []
+            if seen is None
+            else [format_number(name, seen[name]) for name in seen if name != "step"]
+        )
         if numbers:
             what = f"{what}; {', '.join(numbers)}"
         progress.report(done.step, self.course.steps, what)
@@ -254,7 +266,9 @@ def format_number(name: str, value: object) -> str:
 def stop_asked() -> Iterator[Callable[[], bool]]:
     """Whether someone wants the run to stop: asked between two steps, so that no step is cut in half."""
     asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # only the main thread hears signals
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only the main thread hears signals
         yield lambda: False
         return
 

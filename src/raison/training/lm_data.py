@@ -21,7 +21,15 @@ from raison.datasets.open import open_dataset, parse_data_spec
 if TYPE_CHECKING:
     from raison.models.protocol import InspectableModel
 
-__all__ = ["Material", "Row", "blocks", "check_vocabulary", "join_materials", "split_held_out", "training_examples"]
+__all__ = [
+    "Material",
+    "Row",
+    "blocks",
+    "check_vocabulary",
+    "join_materials",
+    "split_held_out",
+    "training_examples",
+]
 
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
 
@@ -51,7 +59,9 @@ class Material:
         digest = hashlib.sha256()
         for part in (self.train, self.held):
             for row in part:
-                digest.update(np.array([len(row.source), *row.source, *row.target], dtype=np.int64).tobytes())
+                digest.update(
+                    np.array([len(row.source), *row.source, *row.target], dtype=np.int64).tobytes()
+                )
             digest.update(b"|")
         return digest.hexdigest()[:16]
 
@@ -65,7 +75,9 @@ class Split:
     left_out: int
 
 
-def split_held_out(rows: Sequence[Row], share: float, key: Callable[[Row], tuple[int, ...]]) -> Split:
+def split_held_out(
+    rows: Sequence[Row], share: float, key: Callable[[Row], tuple[int, ...]]
+) -> Split:
     """Hold out the last share of the rows; what has the `key` of one of them is not trained on."""
     count = max(1, round(share * len(rows)))
     held = list(rows[len(rows) - count :])
@@ -84,7 +96,9 @@ def training_examples(
     """The examples of a file, a data set or a list; plain text is read as a whole where `prose` is wanted."""
     if not isinstance(data, (str, Path)):
         if not isinstance(data, Iterable):
-            raise InputError(f"A {type(data).__name__} is nothing to train on: give texts, pairs of texts or Examples.")
+            raise InputError(
+                f"A {type(data).__name__} is nothing to train on: give texts, pairs of texts or Examples."
+            )
         examples = [example_of(item) for item in data]
         if not examples:
             raise InputError("The list of texts is empty: give at least one text.")
@@ -94,7 +108,12 @@ def training_examples(
     if split is None and name in datasets:
         split = training_split(name)
     is_file = name not in datasets and Path(name).is_file()
-    if prose and is_file and "level" not in params and is_plain_text(Path(name), params.get("format", "")):
+    if (
+        prose
+        and is_file
+        and "level" not in params
+        and is_plain_text(Path(name), params.get("format", ""))
+    ):
         return open_dataset(str(data), split, limit, data_dir, level="file").examples
     return open_dataset(str(data), split, limit, data_dir).examples
 
@@ -105,7 +124,9 @@ def training_split(name: str) -> str:
     for split in ("train", *DEVELOPMENT):
         if split in splits:
             return split
-    raise InputError(f"{name!r} has only {', '.join(splits)}: say with split= (--split) what to train on.")
+    raise InputError(
+        f"{name!r} has only {', '.join(splits)}: say with split= (--split) what to train on."
+    )
 
 
 def is_plain_text(path: Path, named_format: object) -> bool:
@@ -126,7 +147,9 @@ def example_of(item: object) -> Example:
         return Example(item)
     if isinstance(item, (tuple, list)) and len(item) == 2:
         return Example(str(item[0]), label=str(item[1]))
-    raise InputError(f"A {type(item).__name__} is nothing to train on: give texts, pairs of texts or Examples.")
+    raise InputError(
+        f"A {type(item).__name__} is nothing to train on: give texts, pairs of texts or Examples."
+    )
 
 
 # -- blocks ---------------------------------------------------------------------------------------------------
@@ -177,7 +200,9 @@ def blocks(
     return Material(split.train, split.held, len(lead), counts)
 
 
-def tokens_of_texts(model: InspectableModel, examples: Iterable[Example], most: int | None) -> np.ndarray:
+def tokens_of_texts(
+    model: InspectableModel, examples: Iterable[Example], most: int | None
+) -> np.ndarray:
     """All texts as one sequence of tokens, each with an end of line; at most so many, so that no more are cut."""
     pieces = [np.zeros(0, np.int64)]
     count = 0

@@ -59,7 +59,9 @@ def stands_in_block(path: str, model: nn.Module) -> bool:
     return False
 
 
-def write_adapter(model: PeftModel, out: Path, *, half: bool, name: str, whole: Sequence[str] = ()) -> int:
+def write_adapter(
+    model: PeftModel, out: Path, *, half: bool, name: str, whole: Sequence[str] = ()
+) -> int:
     """adapter_model.safetensors and adapter_config.json, with no local path in them; the size in bytes.
 
     The modules of `whole` (heads) are stored with all of their weights.

@@ -95,7 +95,10 @@ def spread(measured: list[dict[str, float]]) -> dict[str, dict[str, float]]:
     for key in measured[0]:
         if all(key in numbers for numbers in measured):
             values = [numbers[key] for numbers in measured]
-            found[key] = {"mean": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}
+            found[key] = {
+                "mean": float(np.mean(values)),
+                "deviation": float(np.std(values, ddof=1)),
+            }
     return found
 
 
@@ -117,5 +120,7 @@ def finished_report(place: Path, seed: int, same: Callable[[Report], bool]) -> R
     except (ValueError, KeyError, TypeError):
         alike = False
     if not alike:
-        raise InputError(f"{str(place)!r} holds a run of another experiment: delete it, or choose another out (--out).")
+        raise InputError(
+            f"{str(place)!r} holds a run of another experiment: delete it, or choose another out (--out)."
+        )
     return report

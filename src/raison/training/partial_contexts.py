@@ -50,7 +50,9 @@ class PartialContexts:
         if not isinstance(task, Seq2SeqTask):
             ids = torch.tensor([row.target for row in rows], device=device)
             # all-ones on purpose: without a mask transformers may look for packed sequences
-            return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[:, 1:]
+            return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[
+                :, 1:
+            ]
 
         pad = self.model.codec.pad_id
         unscored = [IGNORED] * (len(task.prefix_ids) - 1)
@@ -108,12 +110,20 @@ class PartialContexts:
 
     def measure(self, rows: Sequence[Row]) -> dict[str, float]:
         """Perplexities of held-out rows."""
-        return perplexities(self, rows, subset=self.setup.subset, batch=self.setup.batch, seed=self.setup.seed)
+        return perplexities(
+            self, rows, subset=self.setup.subset, batch=self.setup.batch, seed=self.setup.seed
+        )
 
 
 @torch.inference_mode()
 def perplexities(
-    contexts: PartialContexts, rows: Sequence[Row], *, subset: int = 10, batch: int = 8, seed: int = 0, draws: int = 2
+    contexts: PartialContexts,
+    rows: Sequence[Row],
+    *,
+    subset: int = 10,
+    batch: int = 8,
+    seed: int = 0,
+    draws: int = 2,
 ) -> dict[str, float]:
     """Perplexity of held-out rows: of every token given all before it, and of tokens given random subsets.
 
@@ -133,7 +143,9 @@ def perplexities(
         for draw in range(draws):
             subsets = draw_subsets(contexts.sides(inputs), subset - 1, generator(seed, start, draw))
             counted = subsets.rows_behind.to(labels.device) & scored
-            partial += float(contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double().sum())
+            partial += float(
+                contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double().sum()
+            )
             partial_count += int(counted.sum())
     return {
         "perplexity": math.exp(full / max(1, full_count)),

@@ -47,7 +47,9 @@ def translations(
     rows = []
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
-            rows.append(Row(target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist())))
+            rows.append(
+                Row(target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist()))
+            )
     split = split_held_out(rows, held, key=lambda row: row.source)
     counts = {
         "pairs read": len(examples),
@@ -79,7 +81,9 @@ def end_of_text(model: TransformersWriter) -> int:
         token = getattr(config, "eos_token_id", None)
         if token is not None:
             return int(token[0] if isinstance(token, (list, tuple)) else token)
-    raise InputError(f"{model.name} does not say which token ends a text: set eos_token_id in its config.")
+    raise InputError(
+        f"{model.name} does not say which token ends a text: set eos_token_id in its config."
+    )
 
 
 def given_targets(
@@ -120,9 +124,13 @@ def check_target_side(model: TransformersWriter) -> None:
         )
 
 
-def own_targets(model: TransformersWriter, sources: Sequence[Encoding], out: Path) -> list[list[int]]:
+def own_targets(
+    model: TransformersWriter, sources: Sequence[Encoding], out: Path
+) -> list[list[int]]:
     """What the model itself writes for each source; kept beside the checkpoint, since it takes long."""
-    fingerprint = hashlib.sha256(json.dumps([source.ids.tolist() for source in sources]).encode()).hexdigest()
+    fingerprint = hashlib.sha256(
+        json.dumps([source.ids.tolist() for source in sources]).encode()
+    ).hexdigest()
     path = out / OWN
     kept = kept_targets(path, model.name, fingerprint)
     if kept is not None:
@@ -132,7 +140,9 @@ def own_targets(model: TransformersWriter, sources: Sequence[Encoding], out: Pat
     targets = []
     for number, source in enumerate(sources, 1):
         ids = model.write(source, longest)
-        targets.append(ids if len(ids) >= longest else [*ids, end])  # one that was cut off has no end
+        targets.append(
+            ids if len(ids) >= longest else [*ids, end]
+        )  # one that was cut off has no end
         progress.report(number, len(sources), "own translations")
     content = {"model": model.name, "sources": fingerprint, "targets": targets}
     with saved(path) as half:
@@ -148,7 +158,10 @@ def kept_targets(path: Path, name: str, fingerprint: str) -> list[list[int]] | N
         content = limits.from_json(path.read_text(encoding="utf-8"))
     except ValueError:  # half a file: what it held is written anew
         return None
-    if not isinstance(content, dict) or (content.get("model"), content.get("sources")) != (name, fingerprint):
+    if not isinstance(content, dict) or (content.get("model"), content.get("sources")) != (
+        name,
+        fingerprint,
+    ):
         return None
     targets: list[list[int]] = content["targets"]
     return targets

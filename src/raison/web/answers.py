@@ -65,7 +65,11 @@ class HeadsAnswer(Record):
             method=f"{self.without_heads.method} without {name_heads(self.off)}",
         )
         statement = statement_of_heads_off(self.without_heads, len(self.off))
-        return {"heads": heads, "statement": statement, **page_data([self.explanation, beside], together=True)}
+        return {
+            "heads": heads,
+            "statement": statement,
+            **page_data([self.explanation, beside], together=True),
+        }
 
 
 def name_heads(off: Sequence[tuple[int, int]]) -> str:

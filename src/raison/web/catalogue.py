@@ -10,7 +10,14 @@ from raison.core.registry import Registry, methods, rules, searches
 from raison.core.spec import Spec, format_value
 from raison.models.protocol import Model
 
-__all__ = ["Catalogue", "CatalogueEntry", "FormField", "ModelEntry", "describe_model", "read_catalogue"]
+__all__ = [
+    "Catalogue",
+    "CatalogueEntry",
+    "FormField",
+    "ModelEntry",
+    "describe_model",
+    "read_catalogue",
+]
 
 LABELS = 200  # of a model that the page lists
 
@@ -71,7 +78,9 @@ def entries_of(registry: Registry[Any]) -> list[CatalogueEntry]:
     for name in registry:
         registered = registry[name]
         lines = (registered.__doc__ or "").strip().splitlines()
-        settings = [field for field in fields(registered) if field.init and not field.metadata.get("file")]
+        settings = [
+            field for field in fields(registered) if field.init and not field.metadata.get("file")
+        ]
         entry = CatalogueEntry(
             name=name,
             about=lines[0] if lines else "",

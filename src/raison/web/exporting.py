@@ -23,7 +23,15 @@ TYPES = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "png": "ima
 DRAWN = 4000  # units that one picture may hold; a page may hold more
 LETTERS = 20_000  # of a text that one picture may hold
 # what can go wrong where the JSON of an explanation holds something else
-DAMAGE = (TypeError, KeyError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
+DAMAGE = (
+    TypeError,
+    KeyError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    ArithmeticError,
+    RecursionError,
+)
 _drawing = threading.Lock()  # matplotlib's settings belong to the whole process
 
 
@@ -33,7 +41,9 @@ def export_response(body: schemas.Export) -> Response:
         data = export_file(body)
     except DAMAGE as error:
         kind = type(error).__name__
-        raise InputError(f"These are no explanations of raison ({kind}): send them as they came.") from None
+        raise InputError(
+            f"These are no explanations of raison ({kind}): send them as they came."
+        ) from None
     headers = {
         "content-disposition": f'attachment; filename="explanation.{body.kind}"',
         "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
@@ -68,10 +78,14 @@ def check_offsets(encoding: Encoding) -> None:
 def check_size_of_picture(explanations: Sequence[Explanation]) -> None:
     """Refuse what takes too long to draw."""
     if sum(len(explanation.units) for explanation in explanations) > DRAWN:
-        raise InputError(f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library.")
+        raise InputError(
+            f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library."
+        )
     for explanation in explanations:
         if sum(len(text) for text in explanation.encoding.texts) > LETTERS:
-            raise InputError(f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library.")
+            raise InputError(
+                f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library."
+            )
 
 
 def with_encodings(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -67,7 +67,10 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # there are no web sockets here
         begun = False
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
         session = session_of(headers.get("cookie", ""))
         scope[CLIENT] = ((scope.get("client") or ("",))[0], session)
 
@@ -95,11 +98,18 @@ class Guard:
         """Refuse who may not ask; False where an answer was given already."""
         host = headers.get("host", "")
         if not self.any_host and not LOCAL.fullmatch(host):
-            raise Refused(421, "This server answers to its local address only: open it as http://127.0.0.1.")
-        origins = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"origin"]
+            raise Refused(
+                421, "This server answers to its local address only: open it as http://127.0.0.1."
+            )
+        origins = [
+            value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"origin"
+        ]
         if any(origin not in (f"http://{host}", f"https://{host}") for origin in origins):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["method"] != "GET":
+        if (
+            headers.get("sec-fetch-site") in ("cross-site", "same-site")
+            and scope["method"] != "GET"
+        ):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
         if self.settings.token is None:
             return True
@@ -108,12 +118,20 @@ class Guard:
             if not self.same(query["token"][0]):
                 raise Refused(401, "The token is wrong: open the address that the server printed.")
             await send_answer(
-                send, 303, {}, [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))]
+                send,
+                303,
+                {},
+                [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))],
             )
             return False
-        given = headers.get("authorization", "").removeprefix("Bearer ") or cookie_of(headers.get("cookie", ""))
+        given = headers.get("authorization", "").removeprefix("Bearer ") or cookie_of(
+            headers.get("cookie", "")
+        )
         if not self.same(given):
-            raise Refused(401, "A token is needed: open the address that the server printed, or send it as Bearer.")
+            raise Refused(
+                401,
+                "A token is needed: open the address that the server printed, or send it as Bearer.",
+            )
         return True
 
     def same(self, given: str) -> bool:
@@ -147,7 +165,9 @@ async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes |
     while True:
         if size > settings.body:
             await swallowed(receive, 8 * settings.body, deadline)
-            raise Refused(413, f"The request is larger than {format_megabytes(settings.body)}: send less.")
+            raise Refused(
+                413, f"The request is larger than {format_megabytes(settings.body)}: send less."
+            )
         try:
             message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))
         except (asyncio.TimeoutError, TimeoutError):
@@ -183,9 +203,17 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def send_answer(send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None) -> None:
+async def send_answer(
+    send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None
+) -> None:
     data = json.dumps(body).encode()
     about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
     more = [(b"connection", b"close")] if status in (408, 413) else []
-    await send({"type": "http.response.start", "status": status, "headers": [*about, *more, *(headers or [])]})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [*about, *more, *(headers or [])],
+        }
+    )
     await send({"type": "http.response.body", "body": data})

@@ -48,8 +48,12 @@ class Handlers:
             (prediction,) = model.predict([encoding])
             text: str = prediction.target.text
             value: float | None = prediction.value
-            if model.task == "seq2seq":  # what is explained is a whole translation, not its first token
-                _, translation = model.resolve_targets(encoding, TargetSpec(prediction=prediction))[0]
+            if (
+                model.task == "seq2seq"
+            ):  # what is explained is a whole translation, not its first token
+                _, translation = model.resolve_targets(encoding, TargetSpec(prediction=prediction))[
+                    0
+                ]
                 text, value = translation.text, None
             return PredictionAnswer(
                 encoding=encoding,
@@ -66,7 +70,9 @@ class Handlers:
         """Scores by one method or several."""
         model = self.checked_model(body)
         if len(body.methods) > self.settings.methods:
-            raise InputError(f"The server compares {self.settings.methods} methods at most: choose fewer.")
+            raise InputError(
+                f"The server compares {self.settings.methods} methods at most: choose fewer."
+            )
         named = [checked_spec(self.settings, method) for method in body.methods]
         specs = list(dict.fromkeys(named))  # each once
         chosen: list[Method] = [methods.build(spec) for spec in specs]
@@ -75,7 +81,9 @@ class Handlers:
         def work() -> ExplanationAnswer:
             explanations = explanations_of(model, body, chosen, request)
             keywords = {**keywords_of(body, explanations, units="word"), "seed": body.seed or None}
-            code = [snippet("explain", body.model, (text_of(body), spec), keywords) for spec in specs]
+            code = [
+                snippet("explain", body.model, (text_of(body), spec), keywords) for spec in specs
+            ]
             return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
 
         return work
@@ -103,12 +111,17 @@ class Handlers:
     def ground(self, body: schemas.Ground) -> Callable[[], ExplanationAnswer]:
         """An answer over passages, and what it rests on."""
         model = self.model_named(body.model)
-        check_texts(self.settings, body.question, body.answer, *body.passages, *body.passages.values())
+        check_texts(
+            self.settings, body.question, body.answer, *body.passages, *body.passages.values()
+        )
         search = build_search(checked_spec(self.settings, body.search))
 
         def work() -> ExplanationAnswer:
             explanation = ground(model, body.question, body.passages, search, answer=body.answer)
-            keywords = {"search": None if body.search == "hierarchical" else body.search, "answer": body.answer}
+            keywords = {
+                "search": None if body.search == "hierarchical" else body.search,
+                "answer": body.answer,
+            }
             code = snippet("ground", body.model, (body.question, dict(body.passages)), keywords)
             return ExplanationAnswer(explanations=(explanation,), python=(code,))
 
@@ -120,9 +133,13 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> TrustAnswer:
-            seed = 0 if isinstance(method, Search) else body.seed  # as in the library, where rationalize takes none
+            seed = (
+                0 if isinstance(method, Search) else body.seed
+            )  # as in the library, where rationalize takes none
             explanation = one_explanation(model, body, method, request_of(body, seed=seed))
-            return TrustAnswer(trust=trust(model, explanation, body.seed, body.removal), method=explanation.method)
+            return TrustAnswer(
+                trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
+            )
 
         return work
 
@@ -160,7 +177,9 @@ class Handlers:
 
     def model_named(self, name: str) -> Model:
         if name not in self.models:
-            raise InputError(f"There is no model called {name[:80]!r} here: use one of {', '.join(self.models)}.")
+            raise InputError(
+                f"There is no model called {name[:80]!r} here: use one of {', '.join(self.models)}."
+            )
         return self.models[name]
 
 
@@ -177,7 +196,9 @@ def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Requ
     )
 
 
-def explanations_of(model: Model, body: schemas.Asked, chosen: Sequence[Method], request: Request) -> list[Explanation]:
+def explanations_of(
+    model: Model, body: schemas.Asked, chosen: Sequence[Method], request: Request
+) -> list[Explanation]:
     """Explanations of the text by one method after the other, of all its targets."""
     for method in chosen:
         check_needs(method, model)
@@ -187,7 +208,9 @@ def explanations_of(model: Model, body: schemas.Asked, chosen: Sequence[Method],
     return explanations
 
 
-def one_explanation(model: Model, body: schemas.Asked, method: Method, request: Request) -> Explanation:
+def one_explanation(
+    model: Model, body: schemas.Asked, method: Method, request: Request
+) -> Explanation:
     """The explanation of a text with one target."""
     explanations = explanations_of(model, body, [method], request)
     if len(explanations) != 1:
@@ -200,7 +223,9 @@ def text_of(body: schemas.Asked) -> str | tuple[str, str]:
     return body.text if body.pair is None else (body.text, body.pair)
 
 
-def keywords_of(body: schemas.Asked, explanations: Sequence[Explanation], *, units: str | None) -> dict[str, object]:
+def keywords_of(
+    body: schemas.Asked, explanations: Sequence[Explanation], *, units: str | None
+) -> dict[str, object]:
     """What the library has to be told besides the text; `units` are those that it takes if nothing is said."""
     truncated = any(explanation.encoding.truncated for explanation in explanations)
     return {

@@ -20,7 +20,19 @@ from typing import TypeAlias
 from raison.core import progress
 from raison.core.errors import RaisonError
 
-__all__ = ["Busy", "Client", "Event", "Failure", "Gone", "Job", "Overdue", "Progress", "Result", "Work", "Workers"]
+__all__ = [
+    "Busy",
+    "Client",
+    "Event",
+    "Failure",
+    "Gone",
+    "Job",
+    "Overdue",
+    "Progress",
+    "Result",
+    "Work",
+    "Workers",
+]
 
 Client: TypeAlias = "tuple[str, str]"  # address and session
 Work: TypeAlias = "Callable[[], object]"  # what a thread has to do; gives what the client gets
@@ -130,7 +142,9 @@ class Workers:
         self.closed = False
         self.spent = 1.0  # seconds of a job, as of late
         names = [f"raison-{number}" for number in range(workers + 1)]
-        self.threads = [threading.Thread(target=self.serve, daemon=True, name=name) for name in names]
+        self.threads = [
+            threading.Thread(target=self.serve, daemon=True, name=name) for name in names
+        ]
         for thread in self.threads:
             thread.start()
 

@@ -38,14 +38,18 @@ def check_value(settings: Settings, value: object) -> None:
     elif isinstance(value, str):
         check_written_spec(settings, value)
     elif isinstance(value, (int, float)) and abs(value) > settings.steps:
-        raise InputError(f"{value} is more than the {settings.steps} that the server allows: take fewer.")
+        raise InputError(
+            f"{value} is more than the {settings.steps} that the server allows: take fewer."
+        )
 
 
 def check_spec(settings: Settings, spec: Spec) -> None:
     file_settings = settings_that_name_files(spec.name)
     for key, value in spec.params.items():
         if key in file_settings:
-            raise InputError(f"{key} names a file, and the server reads none for a request: use the library.")
+            raise InputError(
+                f"{key} names a file, and the server reads none for a request: use the library."
+            )
         check_value(settings, value)
 
 

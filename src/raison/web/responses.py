@@ -13,7 +13,18 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from raison.core.errors import RaisonError
 from raison.core.json_record import plain
 from raison.show.html.explanation import finite
-from raison.web.jobs import Busy, Client, Event, Failure, Job, Overdue, Progress, Result, Work, Workers
+from raison.web.jobs import (
+    Busy,
+    Client,
+    Event,
+    Failure,
+    Job,
+    Overdue,
+    Progress,
+    Result,
+    Work,
+    Workers,
+)
 
 __all__ = ["answer_when_ready", "failure_response"]
 
@@ -22,7 +33,9 @@ BEAT = 0.25  # seconds between two looks whether the client is still there
 CLIENT_LEFT = 499
 
 
-async def answer_when_ready(request: Request, workers: Workers, work: Work, client: Client) -> Response:
+async def answer_when_ready(
+    request: Request, workers: Workers, work: Work, client: Client
+) -> Response:
     """The result of some work: in one piece if it comes soon, else lines of progress with the result at the end."""
     job = workers.submit(work, client)
     streaming = False
@@ -30,7 +43,9 @@ async def answer_when_ready(request: Request, workers: Workers, work: Work, clie
         response = await response_if_soon(request, job)
         if response is None:
             streaming = True
-            response = StreamingResponse(progress_lines(request, workers, job), media_type="application/x-ndjson")
+            response = StreamingResponse(
+                progress_lines(request, workers, job), media_type="application/x-ndjson"
+            )
         return response
     finally:
         if not streaming:
@@ -92,7 +107,10 @@ def line_of_event(event: Event) -> bytes:
 
 def file_in_json(response: Response) -> dict[str, str]:
     """A file within a line of JSON, as base64."""
-    return {"type": response.media_type or "", "data": base64.b64encode(bytes(response.body)).decode()}
+    return {
+        "type": response.media_type or "",
+        "data": base64.b64encode(bytes(response.body)).decode(),
+    }
 
 
 def failure_response(error: BaseException) -> JSONResponse:
@@ -119,4 +137,6 @@ def http_status_of(error: BaseException) -> int:
 
 def json_bytes(value: object) -> bytes:
     """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
-    return json.dumps(finite(plain(value)), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    return json.dumps(finite(plain(value)), ensure_ascii=False, allow_nan=False).encode(
+        "utf-8", "replace"
+    )

@@ -80,7 +80,9 @@ class RunFolders:
     """Runs by name; each is read when it is first asked for."""
 
     def __init__(self, places: Mapping[str, str] | None = None):
-        self.places: dict[str, Place] = {name: place_of(path) for name, path in (places or {}).items()}
+        self.places: dict[str, Place] = {
+            name: place_of(path) for name, path in (places or {}).items()
+        }
         for place in self.places.values():
             spec_of(place)  # a folder that is no run is refused at the start
         self.tables: dict[str, RunTable] = {}
@@ -91,7 +93,9 @@ class RunFolders:
 
     def place_named(self, name: str) -> Place:
         if name not in self.places:
-            raise InputError(f"There is no run called {name[:80]!r} here: name it when the server starts (--run).")
+            raise InputError(
+                f"There is no run called {name[:80]!r} here: name it when the server starts (--run)."
+            )
         return self.places[name]
 
     def table(self, name: str) -> RunTable:

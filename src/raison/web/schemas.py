@@ -6,7 +6,17 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
-__all__ = ["About", "Explain", "Export", "Ground", "Heads", "Predict", "Rationalize", "Remove", "Trusted"]
+__all__ = [
+    "About",
+    "Explain",
+    "Export",
+    "Ground",
+    "Heads",
+    "Predict",
+    "Rationalize",
+    "Remove",
+    "Trusted",
+]
 
 Text = Annotated[StrictStr, Field(max_length=1_000_000)]
 Name = Annotated[StrictStr, Field(max_length=300)]

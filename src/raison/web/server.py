@@ -28,7 +28,12 @@ from raison.web.settings import Settings
 
 __all__ = ["application"]
 
-TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
+TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"description": "What was asked for can't be had: one sentence says why."},
     401: {"description": "A token is needed."},
@@ -79,7 +84,11 @@ def add_error_handlers(app: FastAPI) -> None:
         first = error.errors()[0]
         names = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
         name = names[0] if names else "The request"
-        reason = "is not of the right shape" if len(error.errors()) > 1 else f"is refused ({first['msg']})"
+        reason = (
+            "is not of the right shape"
+            if len(error.errors()) > 1
+            else f"is refused ({first['msg']})"
+        )
         return JSONResponse({"error": f"{name} {reason}."[:500]}, 422)
 
     @app.exception_handler(HTTPException)
@@ -89,7 +98,11 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def add_page(app: FastAPI) -> None:
     """The page and the files that it is made of."""
-    assets = {path.name: path.read_bytes() for path in (files("raison") / "page").iterdir() if path.is_file()}
+    assets = {
+        path.name: path.read_bytes()
+        for path in (files("raison") / "page").iterdir()
+        if path.is_file()
+    }
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -100,10 +113,14 @@ def add_page(app: FastAPI) -> None:
         ending = name[name.rfind(".") :]
         if name not in assets or ending not in TYPES:
             raise HTTPException(404, "There is no such file.")
-        return Response(assets[name], media_type=TYPES[ending], headers={"cache-control": "no-cache"})
+        return Response(
+            assets[name], media_type=TYPES[ending], headers={"cache-control": "no-cache"}
+        )
 
 
-def add_about(app: FastAPI, models: Mapping[str, Model], settings: Settings, runs: RunFolders) -> None:
+def add_about(
+    app: FastAPI, models: Mapping[str, Model], settings: Settings, runs: RunFolders
+) -> None:
     """What can be asked for; read once, when the server starts."""
     known = {
         "version": __version__,
@@ -188,7 +205,9 @@ class Routes:
             start: int = 0, count: int = 50,
         ) -> Any:  # fmt: skip
             """Examples of a run, sorted and filtered."""
-            wanted = PageRequest(method=method, sort=sort, down=down, find=find, start=start, count=count)
+            wanted = PageRequest(
+                method=method, sort=sort, down=down, find=find, start=start, count=count
+            )
             return await answer(request, lambda: runs.page(name, wanted))
 
         @app.get("/api/runs/{name}/{index}")

@@ -23,7 +23,9 @@ class Settings:
     methods: int = 8
     body: int = 2**21  # bytes; records that come back to be exported are larger than texts
     seconds: float = 300.0  # of work, from its start on
-    patience: float = 10.0  # seconds for a client to send its request, and to go on reading the answer
+    patience: float = (
+        10.0  # seconds for a client to send its request, and to go on reading the answer
+    )
     workers: int = 2  # requests of one client that are answered at once, and one of another; the models are shared
     waiting: int = 16  # requests of one client that may wait; of several, twice as many
     connections: int = 256
@@ -33,7 +35,9 @@ class Settings:
             whole(name, getattr(self, name), 1)
         whole("port", self.port, 0)
         if self.token is not None and not re.fullmatch(r"[A-Za-z0-9._~-]+", self.token):
-            raise InputError("A token is made of letters, digits and . _ ~ -: choose another, or `auto`.")
+            raise InputError(
+                "A token is made of letters, digits and . _ ~ -: choose another, or `auto`."
+            )
         whole("waiting", self.waiting, 0)
         between("seconds", self.seconds, 0)
         between("patience", self.patience, 0)

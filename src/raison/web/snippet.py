@@ -9,7 +9,9 @@ __all__ = ["snippet"]
 WIDTH = 100  # characters of a call that stands in one line
 
 
-def snippet(verb: str, model: str, positional: tuple[object, ...], keywords: Mapping[str, object]) -> str:
+def snippet(
+    verb: str, model: str, positional: tuple[object, ...], keywords: Mapping[str, object]
+) -> str:
     """Lines to paste; keywords that are None stand nowhere."""
     arguments = [repr(value) for value in positional]
     arguments += [f"{key}={value!r}" for key, value in keywords.items() if value is not None]

@@ -50,7 +50,11 @@ def http_protocol(patience: float, connections: int) -> type[H11Protocol]:
 
         def longest_waited_for(self) -> H11Protocol:
             """Of the clients with most connections, the one that the server waits for since the longest time."""
-            waited_for = [each for each in self.connections if isinstance(each, Hurried) and each.keeps_waiting()]
+            waited_for = [
+                each
+                for each in self.connections
+                if isinstance(each, Hurried) and each.keeps_waiting()
+            ]
             held = Counter(each.address() for each in self.connections if isinstance(each, Hurried))
             return min(waited_for, key=lambda each: (-held[each.address()], each.heard))
 

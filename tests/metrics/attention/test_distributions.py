@@ -55,7 +55,9 @@ def test_jensen_shannon_against_scipy_and_literally(generator):
         assert jensen_shannon(p, q) == pytest.approx(literal, abs=1e-12)
     distance = pytest.importorskip("scipy.spatial.distance")
     p, q = sparse(generator, 2, 20, 6)
-    np.testing.assert_allclose(jensen_shannon(p, q), distance.jensenshannon(p, q, axis=-1) ** 2, atol=1e-12)
+    np.testing.assert_allclose(
+        jensen_shannon(p, q), distance.jensenshannon(p, q, axis=-1) ** 2, atol=1e-12
+    )
 
 
 def test_jensen_shannon_is_symmetric_finite_and_bounded(generator):
@@ -77,8 +79,13 @@ def test_jensen_shannon_is_symmetric_finite_and_bounded(generator):
 
 def test_total_variation(generator):
     p, q = sparse(generator, 2, 10, 4)
-    expected = [max(abs(a[list(s)].sum() - b[list(s)].sum()) for s in subsets(4)) for a, b in zip(p, q, strict=True)]
-    np.testing.assert_allclose(total_variation(p, q), expected)  # the largest difference of any event
+    expected = [
+        max(abs(a[list(s)].sum() - b[list(s)].sum()) for s in subsets(4))
+        for a, b in zip(p, q, strict=True)
+    ]
+    np.testing.assert_allclose(
+        total_variation(p, q), expected
+    )  # the largest difference of any event
     np.testing.assert_array_equal(total_variation(p, q), total_variation(q, p))
     assert total_variation([0.7, 0.3], [0.4, 0.6]) == pytest.approx(0.3)
     assert total_variation([1, 0], [0, 1]) == 1
@@ -119,7 +126,9 @@ def test_permutations_are_uniform():
 
 def test_no_words_and_a_mask_that_does_not_fit():
     assert permuted_attention([], []).shape == (0,)
-    with pytest.raises(InputError, match=r"A mask of the shape \(2,\) does not fit weights of \(3,\)"):
+    with pytest.raises(
+        InputError, match=r"A mask of the shape \(2,\) does not fit weights of \(3,\)"
+    ):
         permuted_attention([0.2, 0.3, 0.5], [True, False])
     with pytest.raises(InputError, match="does not fit"):
         jensen_shannon([0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [True, True])

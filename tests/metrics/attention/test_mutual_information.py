@@ -39,7 +39,9 @@ def test_information_of_extremes(generator):
     a = generator.integers(0, 7, 400)
     entropy = -sum(p * math.log(p) for p in np.bincount(a) / 400)
     assert mutual_information(a, a) == pytest.approx(entropy)
-    assert mutual_information(a, generator.permutation(7)[a]) == pytest.approx(entropy)  # names do not matter
+    assert mutual_information(a, generator.permutation(7)[a]) == pytest.approx(
+        entropy
+    )  # names do not matter
     b = generator.integers(0, 3, 400)
     assert mutual_information(a, b) == pytest.approx(mutual_information(b, a))
     assert mutual_information(a, b) <= math.log(3)
@@ -63,7 +65,10 @@ def test_information_of_states(generator):
     word, inputs = blobs(generator, n=1500, k=8)
     kept = information_of_states(inputs, inputs @ generator.normal(size=(8, 3)), k=8)
     lost = information_of_states(inputs, generator.normal(size=(1500, 3)), k=8)
-    assert kept.value == pytest.approx(mutual_information(word, word), rel=0.2) and kept.value > 10 * kept.bias
+    assert (
+        kept.value == pytest.approx(mutual_information(word, word), rel=0.2)
+        and kept.value > 10 * kept.bias
+    )
     assert lost.value == pytest.approx(lost.bias, rel=0.5)
     assert (kept.pairs, kept.k, kept.used) == (1500, 8, (8, 8))
     assert information_of_states(inputs, inputs).k == 1 + 17  # (k − 1)² / 2N ≤ 0.1

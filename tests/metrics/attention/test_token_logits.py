@@ -19,9 +19,18 @@ from tests.helpers.random_arrays import sparse
 
 
 def test_logits_of_tokens_make_the_logit_of_the_text(generator):
-    states, weight, bias = generator.normal(size=(2, 7, 5)), generator.normal(size=(3, 5)), generator.normal(size=3)
+    states, weight, bias = (
+        generator.normal(size=(2, 7, 5)),
+        generator.normal(size=(3, 5)),
+        generator.normal(size=3),
+    )
     attention = sparse(generator, 2, 7)
-    own = np.stack([weight @ sum(a * h for a, h in zip(attention[i], states[i], strict=True)) + bias for i in (0, 1)])
+    own = np.stack(
+        [
+            weight @ sum(a * h for a, h in zip(attention[i], states[i], strict=True)) + bias
+            for i in (0, 1)
+        ]
+    )
     np.testing.assert_allclose(pooled_logits(attention, token_logits(states, weight, bias)), own)
     # a binary decoder has one logit
     single = pooled_logits(attention, token_logits(states, weight[0], bias[0]))

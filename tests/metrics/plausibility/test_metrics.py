@@ -28,7 +28,9 @@ def test_micro_and_macro_are_not_the_same():
     one = subject(np.zeros(4), [(0, 0)], selected=[1, 1, 0, 0])
     two = subject(np.zeros(8), [(0, 7)], selected=[1, 1, 1, 1, 0, 0, 0, 0])
     rows = numbers("token_f1_micro", one, two)
-    assert pool(rows, "token_precision_micro") == 5 / 6 and pool(rows, "token_recall_micro") == 5 / 9
+    assert (
+        pool(rows, "token_precision_micro") == 5 / 6 and pool(rows, "token_recall_micro") == 5 / 9
+    )
     assert pool(rows, "token_f1_micro") == pytest.approx(10 / 15)
     rows = numbers("token_f1_macro", one, two)
     assert np.mean([row["token_precision_macro"] for row in rows]) == 0.75

@@ -20,9 +20,13 @@ def test_average_precision_is_that_of_scikit_learn():
     sklearn = pytest.importorskip("sklearn.metrics")
     for generator, _, gold in random_masks(80, seed=1):
         scores = generator.integers(0, 4, len(gold)).astype(float)  # many ties
-        assert area_under_precision_recall(scores, gold) == pytest.approx(sklearn.average_precision_score(gold, scores))
+        assert area_under_precision_recall(scores, gold) == pytest.approx(
+            sklearn.average_precision_score(gold, scores)
+        )
         p, r, _ = sklearn.precision_recall_curve(gold, scores)
-        assert area_under_precision_recall(scores, gold, "trapezoid") == pytest.approx(sklearn.auc(r, p))
+        assert area_under_precision_recall(scores, gold, "trapezoid") == pytest.approx(
+            sklearn.auc(r, p)
+        )
 
 
 def test_average_precision_literally():

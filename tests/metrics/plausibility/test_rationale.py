@@ -33,7 +33,9 @@ def test_length_of_a_rationale(k, units, gold, share, expected):
     assert rationale_length(k, units, gold, share) == expected
 
 
-@pytest.mark.parametrize("spec", ["token_f1_micro(k=0)", "token_iou(k=1.5)", "precision_at_k(k=-1)", "top_1(k=3)"])
+@pytest.mark.parametrize(
+    "spec", ["token_f1_micro(k=0)", "token_iou(k=1.5)", "precision_at_k(k=-1)", "top_1(k=3)"]
+)
 def test_bad_parameters_are_refused(spec):
     with pytest.raises(InputError):
         metrics.build(spec)
@@ -56,4 +58,6 @@ def test_a_rationale_is_taken_as_it_is():
     chosen = numbers("token_f1_macro(k=2)", subject(scores, [(3, 4)], selected=[0, 0, 0, 1, 1]))
     assert plain["token_f1_macro"] == 0 and chosen["token_f1_macro"] == 1
     first = subject(scores, [(3, 3)], selected=[0, 0, 0, 1, 1], order=[3, 4])
-    assert numbers("top_1", first)["top_1"] == 1  # what was found first is the best, whatever its score
+    assert (
+        numbers("top_1", first)["top_1"] == 1
+    )  # what was found first is the best, whatever its score

@@ -71,7 +71,11 @@ def test_eraser_worked_out_by_hand():
 
     rows = numbers(
         "span_f1_micro",
-        subject(np.zeros(13), [(0, 3), (8, 9)], selected=[u in (1, 2, 3, 9, 10, 11, 12) for u in range(13)]),
+        subject(
+            np.zeros(13),
+            [(0, 3), (8, 9)],
+            selected=[u in (1, 2, 3, 9, 10, 11, 12) for u in range(13)],
+        ),
         subject(np.zeros(4), [(0, 3)], selected=[1, 1, 0, 0]),
         subject(np.zeros(8), [(5, 6)], selected=[0] * 8),
     )
@@ -98,20 +102,26 @@ def test_no_gold_span_is_matched_twice_by_runs():
         overlapping = [*maximal_runs(gold), {0, 1, 2, 3}]
         counts = matching_spans(maximal_runs(chosen), overlapping)
         assert counts.both <= min(counts.chosen, counts.gold)
-    assert matching_spans([{0, 1}, {2, 3}], [{0, 1, 2, 3}]).both == 2  # neighbours that are no run: as ERASER counts
+    assert (
+        matching_spans([{0, 1}, {2, 3}], [{0, 1, 2, 3}]).both == 2
+    )  # neighbours that are no run: as ERASER counts
 
 
 def test_gold_spans_of_a_text():
     text = subject(np.zeros(10), [(0, 1), (1, 3), (0, 1), (7, 9)], second=4)
     assert gold_spans(text) == [{0, 1}, {1, 2, 3}, {7, 8, 9}]
-    assert gold_spans(subject(np.zeros(4), [(2, 5), (5, 5)], cut=2)) == [{2, 3}]  # the rest was cut off
+    assert gold_spans(subject(np.zeros(4), [(2, 5), (5, 5)], cut=2)) == [
+        {2, 3}
+    ]  # the rest was cut off
     with pytest.raises(InputError, match="no human rationale"):
         gold_spans(subject(np.zeros(4), []))
 
 
 def test_spans_do_not_cross_texts():
     """Words 4-5 end the first text and 6-7 begin the second: two spans, each of which is gold."""
-    text = subject(np.zeros(10), [(4, 5), (6, 7)], second=4, selected=[u in (4, 5, 6, 7) for u in range(10)])
+    text = subject(
+        np.zeros(10), [(4, 5), (6, 7)], second=4, selected=[u in (4, 5, 6, 7) for u in range(10)]
+    )
     found = numbers("span_f1_macro", text)
     assert list(found.values()) == [1.0, 1.0, 1.0]
 

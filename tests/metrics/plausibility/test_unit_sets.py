@@ -30,9 +30,13 @@ def test_set_scores_are_those_of_scikit_learn():
     sklearn = pytest.importorskip("sklearn.metrics")
     for _, chosen, gold in random_masks():
         counts = overlap(chosen, gold)
-        p, r, f, _ = sklearn.precision_recall_fscore_support(gold, chosen, average="binary", zero_division=0)
+        p, r, f, _ = sklearn.precision_recall_fscore_support(
+            gold, chosen, average="binary", zero_division=0
+        )
         j = sklearn.jaccard_score(gold, chosen, zero_division=0)
-        np.testing.assert_allclose([precision(counts), recall(counts), f1(counts), iou(counts)], [p, r, f, j])
+        np.testing.assert_allclose(
+            [precision(counts), recall(counts), f1(counts), iou(counts)], [p, r, f, j]
+        )
 
 
 def test_empty_choice_is_zero_and_missing_gold_is_undefined():

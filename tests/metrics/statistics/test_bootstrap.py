@@ -37,4 +37,6 @@ def test_ten_thousand_resamples_of_a_thousand_examples_are_quick(generator):
     mean_interval(part)
     middle = time.process_time()
     pooled_interval(shares(part, whole))
-    assert middle - begin < 1.5 and time.process_time() - middle < 1.5  # about 0.1 and 0.2 s on an idle core
+    assert (
+        middle - begin < 1.5 and time.process_time() - middle < 1.5
+    )  # about 0.1 and 0.2 s on an idle core

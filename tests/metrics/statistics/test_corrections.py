@@ -39,7 +39,9 @@ def test_corrections_literally(generator):
             up[i] = min(1, min(m / (j + 1) * p[order[j]] for j in range(rank, m)))
         np.testing.assert_allclose(holm(p), down)
         np.testing.assert_allclose(benjamini_hochberg(p), up)
-        assert (holm(p) >= benjamini_hochberg(p) - 1e-12).all() and (benjamini_hochberg(p) >= p - 1e-12).all()
+        assert (holm(p) >= benjamini_hochberg(p) - 1e-12).all() and (
+            benjamini_hochberg(p) >= p - 1e-12
+        ).all()
         assert (holm(p) <= np.minimum(m * p, 1) + 1e-12).all()  # at most Bonferroni
 
 

@@ -42,10 +42,16 @@ def test_effect_sizes_against_scipy(generator):
 
 def test_effect_sizes_of_extremes():
     assert cohens_d([1, 2], [1, 2]) == 0
-    assert cohens_d([1.1, 2.1, 3.1], [1, 2, 3]) == math.inf and cohens_d([0, 0], [1, 1]) == -math.inf
+    assert (
+        cohens_d([1.1, 2.1, 3.1], [1, 2, 3]) == math.inf and cohens_d([0, 0], [1, 1]) == -math.inf
+    )
     assert math.isnan(cohens_d([1], [0])) and math.isnan(cohens_d([], []))
     assert cliffs_delta([3, 4], [1, 2]) == 1 and cliffs_delta([1], [1]) == 0
     assert math.isnan(cliffs_delta([], [1])) and math.isnan(cliffs_delta([NAN], [1]))
-    assert superiority([1], [0]) == 1 and superiority([1], [1]) == 0.5 and math.isnan(superiority([], []))
+    assert (
+        superiority([1], [0]) == 1
+        and superiority([1], [1]) == 0.5
+        and math.isnan(superiority([], []))
+    )
     assert superiority([1, NAN, 0], [0, 1, NAN]) == 1
     assert cohens_d([1, 3, NAN], [0, 0, 5]) == pytest.approx(2 / math.sqrt(2))

@@ -33,10 +33,19 @@ def test_intervals_are_scipys(generator, level):
     without = np.array([np.delete(values, i).mean() for i in range(30)])
     for name in ("percentile", "BCa"):
         theirs = stats.bootstrap(
-            (values,), np.mean, n_resamples=2000, confidence_level=level, method=name, rng=np.random.default_rng(1)
+            (values,),
+            np.mean,
+            n_resamples=2000,
+            confidence_level=level,
+            method=name,
+            rng=np.random.default_rng(1),
         )
         found = theirs.bootstrap_distribution
-        ours = percentile(found, level) if name == "percentile" else bca(found, values.mean(), without, level)
+        ours = (
+            percentile(found, level)
+            if name == "percentile"
+            else bca(found, values.mean(), without, level)
+        )
         np.testing.assert_allclose(ours, theirs.confidence_interval, rtol=1e-9)
 
 
@@ -58,12 +67,19 @@ def test_pooled_interval_is_scipys(generator):
         return p.sum(axis) / w.sum(axis)
 
     theirs = stats.bootstrap(
-        (part, whole), ratio, paired=True, n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+        (part, whole),
+        ratio,
+        paired=True,
+        n_resamples=20_000,
+        vectorized=True,
+        rng=np.random.default_rng(1),
     )
     ours = pooled_interval(shares(part, whole), resamples=20_000)
     assert ours.estimate == pytest.approx(part.sum() / whole.sum())
     # other resamples: the bounds differ by chance alone
-    np.testing.assert_allclose((ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low))
+    np.testing.assert_allclose(
+        (ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low)
+    )
 
 
 def test_pooled_gap_interval_is_scipys(generator):
@@ -76,12 +92,23 @@ def test_pooled_gap_interval_is_scipys(generator):
         return p.sum(axis) / w.sum(axis) - q.sum(axis) / v.sum(axis)
 
     theirs = stats.bootstrap(
-        (part, whole, less, other), gap, paired=True, n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+        (part, whole, less, other),
+        gap,
+        paired=True,
+        n_resamples=20_000,
+        vectorized=True,
+        rng=np.random.default_rng(1),
     )
     ours = pooled_gap_interval(shares(part, whole), shares(less, other), resamples=20_000)
     test = pooled_permutation_test(shares(part, whole), shares(less, other))
-    assert ours.estimate == pytest.approx(gap(part, whole, less, other)) == pytest.approx(test.difference)
-    np.testing.assert_allclose((ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low))
+    assert (
+        ours.estimate
+        == pytest.approx(gap(part, whole, less, other))
+        == pytest.approx(test.difference)
+    )
+    np.testing.assert_allclose(
+        (ours.low, ours.high), theirs.confidence_interval, atol=0.05 * (ours.high - ours.low)
+    )
 
 
 def efron(found, estimate, without, level):
@@ -124,7 +151,9 @@ def test_intervals_literally(generator, level):
     )
     for found, statistic in zip(ours, (mean, ratio, gap), strict=True):
         estimate = statistic(range(n))
-        expected = efron([statistic(row) for row in drawn], estimate, [statistic(rows) for rows in rest], level)
+        expected = efron(
+            [statistic(row) for row in drawn], estimate, [statistic(rows) for rows in rest], level
+        )
         assert found.estimate == pytest.approx(estimate, rel=1e-12)
         np.testing.assert_allclose((found.low, found.high), expected, rtol=1e-9)
 
@@ -164,7 +193,10 @@ def test_a_mean_is_a_pooled_ratio_of_equal_wholes(generator):
     values = generator.random(30)
     np.testing.assert_allclose(
         [mean_interval(values).low, mean_interval(values).high],
-        [pooled_interval(shares(3 * values, [3] * 30)).low, pooled_interval(shares(3 * values, [3] * 30)).high],
+        [
+            pooled_interval(shares(3 * values, [3] * 30)).low,
+            pooled_interval(shares(3 * values, [3] * 30)).high,
+        ],
     )
 
 
@@ -179,7 +211,9 @@ def test_small_inputs(kind):
     assert mean_interval([0.0] * 3, kind=kind).high == 0
     two = mean_interval([0.0, 1.0], kind=kind)
     assert (two.estimate, two.low, two.high) == (0.5, 0, 1)
-    pooled = pooled_interval(shares([1, 2, 4], [2, 4, 8]), kind=kind)  # every example has the same ratio
+    pooled = pooled_interval(
+        shares([1, 2, 4], [2, 4, 8]), kind=kind
+    )  # every example has the same ratio
     assert pooled.low == pooled.high == 0.5
     rare = mean_interval([0.0] * 50 + [1.0], kind=kind)  # as bad as skewness gets
     assert 0 <= rare.low <= rare.estimate <= rare.high <= 1

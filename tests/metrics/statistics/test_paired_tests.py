@@ -51,7 +51,12 @@ def test_permutations_are_scipys(generator):
         assert permutation_test(a, b).p == pytest.approx(theirs.pvalue)
     a, b = generator.normal([[0.4], [0.0]], size=(2, 40))
     theirs = stats.permutation_test(
-        (a, b), statistic, permutation_type="samples", n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+        (a, b),
+        statistic,
+        permutation_type="samples",
+        n_resamples=20_000,
+        vectorized=True,
+        rng=np.random.default_rng(1),
     )
     assert permutation_test(a, b, resamples=20_000).p == pytest.approx(theirs.pvalue, abs=0.012)
 
@@ -81,7 +86,10 @@ def test_p_is_two_sided_and_symmetric(generator):
 
 def test_p_under_no_difference_is_uniform(generator):
     """Of 400 comparisons of equals about 40 have p ≤ 0.1."""
-    found = [permutation_test(*generator.normal(size=(2, 20)), resamples=400, seed=i).p for i in range(400)]
+    found = [
+        permutation_test(*generator.normal(size=(2, 20)), resamples=400, seed=i).p
+        for i in range(400)
+    ]
     assert 20 <= sum(p <= 0.1 for p in found) <= 62
 
 
@@ -135,20 +143,27 @@ def test_sampled_permutations_literally(generator):
     """More pairs than can be tried: the signs that are drawn, one by one, and (1 + hits) / (1 + resamples)."""
     n, seed, count = 21, 3, 50
     wholes = generator.integers(1, 9, (2, n)).astype(float)
-    parts = wholes * generator.random((2, n)) ** np.array([[0.7], [1.0]])  # no pair is equal: each has a sign
-    bits = np.unpackbits(np.frombuffer(np.random.default_rng(seed).bytes((count * n + 7) // 8), np.uint8))
+    parts = wholes * generator.random((2, n)) ** np.array(
+        [[0.7], [1.0]]
+    )  # no pair is equal: each has a sign
+    bits = np.unpackbits(
+        np.frombuffer(np.random.default_rng(seed).bytes((count * n + 7) // 8), np.uint8)
+    )
     swaps = bits[: count * n].reshape(count, n).astype(bool)
 
     def gap(swap):
         mine = [1 if swapped else 0 for swapped in swap]
         one, two = ([side if first else 1 - side for side in mine] for first in (True, False))
         above, below = (
-            [sum(table[s][k] for k, s in enumerate(rows)) for rows in (one, two)] for table in (parts, wholes)
+            [sum(table[s][k] for k, s in enumerate(rows)) for rows in (one, two)]
+            for table in (parts, wholes)
         )
         return above[0] / below[0] - above[1] / below[1]
 
     def moved(swap):
-        return sum((-d if swapped else d) for d, swapped in zip(parts[0] - parts[1], swap, strict=True))
+        return sum(
+            (-d if swapped else d) for d, swapped in zip(parts[0] - parts[1], swap, strict=True)
+        )
 
     pooled = [shares(p, w) for p, w in zip(parts, wholes, strict=True)]
     for statistic, found in (
@@ -164,7 +179,10 @@ def test_sampled_permutations_literally(generator):
 def test_pooled_permutations_of_many_pairs_are_scipys(generator):
     stats = pytest.importorskip("scipy.stats")
     wholes = generator.integers(1, 30, (2, 40)).astype(float)
-    parts = [generator.binomial(w.astype(int), p).astype(float) for w, p in zip(wholes, (0.45, 0.35), strict=True)]
+    parts = [
+        generator.binomial(w.astype(int), p).astype(float)
+        for w, p in zip(wholes, (0.45, 0.35), strict=True)
+    ]
 
     def gap(one, two, axis=-1):
         """Each number holds a part and a whole: part + whole / 1000 keeps both through a swap."""
@@ -174,9 +192,16 @@ def test_pooled_permutations_of_many_pairs_are_scipys(generator):
 
     packed = [p + w / 1000 for p, w in zip(parts, wholes, strict=True)]
     theirs = stats.permutation_test(
-        packed, gap, permutation_type="samples", n_resamples=20_000, vectorized=True, rng=np.random.default_rng(1)
+        packed,
+        gap,
+        permutation_type="samples",
+        n_resamples=20_000,
+        vectorized=True,
+        rng=np.random.default_rng(1),
     )
-    ours = pooled_permutation_test(*(shares(p, w) for p, w in zip(parts, wholes, strict=True)), resamples=20_000)
+    ours = pooled_permutation_test(
+        *(shares(p, w) for p, w in zip(parts, wholes, strict=True)), resamples=20_000
+    )
     assert 0.001 < theirs.pvalue < 0.5 and ours.p == pytest.approx(theirs.pvalue, abs=0.02)
 
 
@@ -187,7 +212,9 @@ def test_pooled_permutations_of_equal_wholes_are_those_of_means(generator):
 
 
 def test_pooled_pairs_that_are_missing():
-    found = pooled_permutation_test([Share(1, 2), Share(0, 0), Share(1, 1)], [Share(0, 2), Share(1, 1), Share(0, 0)])
+    found = pooled_permutation_test(
+        [Share(1, 2), Share(0, 0), Share(1, 1)], [Share(0, 2), Share(1, 1), Share(0, 0)]
+    )
     assert (found.count, found.excluded, found.difference) == (1, 2, 0.5)
     nothing = pooled_permutation_test([Share(0, 0)], [Share(1, 1)])
     assert nothing.p == 1 and math.isnan(nothing.difference) and nothing.excluded == 1

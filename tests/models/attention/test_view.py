@@ -27,7 +27,9 @@ def test_a_view_follows_adapters_settings_and_weights():
     first = raison.explain(model, TEXT, target=-1).scores
     adapted.set_adapter("b")
     second = raison.explain(model, TEXT, target=-1).scores
-    np.testing.assert_allclose(second, raison.explain(raison.load(adapted, tokenizer), TEXT, target=-1).scores)
+    np.testing.assert_allclose(
+        second, raison.explain(raison.load(adapted, tokenizer), TEXT, target=-1).scores
+    )
     assert np.abs(first - second).max() > 1e-6
     with adapted.disable_adapter():
         plain = raison.explain(model, TEXT, target=-1).scores
@@ -48,7 +50,9 @@ def test_a_hook_that_is_added_later_is_seen():
     model = load(hf, tokenizer)
     before = raison.explain(model, "The film is lovely", "gradient_norm").scores
     handle = hf.bert.encoder.layer[0].register_forward_hook(
-        lambda module, args, out: out / 2 if isinstance(out, torch.Tensor) else (out[0] / 2, *out[1:])
+        lambda module, args, out: (
+            out / 2 if isinstance(out, torch.Tensor) else (out[0] / 2, *out[1:])
+        )
     )
     after = raison.explain(model, "The film is lovely", "gradient_norm").scores
     fresh = raison.explain(load(hf, tokenizer), "The film is lovely", "gradient_norm").scores

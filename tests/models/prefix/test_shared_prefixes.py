@@ -37,7 +37,9 @@ def precisely(request):
 @cache
 def tiny(family: str):
     model = tiny_model(family, "causal" if family in CAUSAL else "seq2seq")
-    assert model.shares_prefixes, f"{family} does not share prefixes, so these tests would compare a thing with itself"
+    assert model.shares_prefixes, (
+        f"{family} does not share prefixes, so these tests would compare a thing with itself"
+    )
     return model
 
 
@@ -45,7 +47,9 @@ def encoded(model, text: str):
     return model.encode([raison.Example(text)])[0]
 
 
-def asked(encoding, target, generator: np.random.Generator, sets: int = 5, share: float = 0.6) -> Question:
+def asked(
+    encoding, target, generator: np.random.Generator, sets: int = 5, share: float = 0.6
+) -> Question:
     """Random sets of kept tokens, everything and nothing among them."""
     keep = generator.random((sets, len(encoding))) < share
     keep[0], keep[1] = True, False
@@ -63,9 +67,13 @@ def aims_of(model) -> list:
     found = []
     for text in TEXTS:
         encoding = encoded(model, text)
-        found += [aim for target_spec in request for aim in model.resolve_targets(encoding, target_spec)]
+        found += [
+            aim for target_spec in request for aim in model.resolve_targets(encoding, target_spec)
+        ]
         earlier = model.resolve_targets(encoding, TargetSpec(target="all"))
-        found += [(longer, replace(target, output="prob")) for longer, target in (earlier[1], earlier[-1])]
+        found += [
+            (longer, replace(target, output="prob")) for longer, target in (earlier[1], earlier[-1])
+        ]
     return found
 
 
@@ -81,7 +89,9 @@ def pieces(questions: list[Question], start: int, stop: int) -> list[Question]:
 def assert_same(found, expected, tolerance: float = 1e-9) -> None:
     for one, other in zip(found, expected, strict=True):
         for name in ("value", "margin"):
-            np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=tolerance)
+            np.testing.assert_allclose(
+                getattr(one, name), getattr(other, name), rtol=0, atol=tolerance
+            )
         for name in ("rank", "predicted"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
@@ -145,7 +155,9 @@ def test_what_is_forgotten_is_computed_again(family, nodes, monkeypatch):
     per_node = memory.trie.bytes // len(memory.trie)
     memory.room = max(1, nodes * per_node)
     forget = Trie.forget
-    monkeypatch.setattr(Trie, "forget", lambda trie, *args: (forgot.append(len(trie)), forget(trie, *args))[1])
+    monkeypatch.setattr(
+        Trie, "forget", lambda trie, *args: (forgot.append(len(trie)), forget(trie, *args))[1]
+    )
     spent = 0
     for part in (questions[::2], questions[1::2], questions):
         answers = model.score(part, memory=memory)
@@ -174,7 +186,12 @@ def test_room_is_kept(family):
 @pytest.mark.parametrize("family", EVERY)
 def test_small_blocks_change_nothing(family, monkeypatch):
     """Nodes, keys and rows of the vocabulary in the smallest portions; chains from three nodes on."""
-    for home, name, size in ((nodes, "NODES", 5), (score, "HEAD", 3), (packed, "FLOATS", 90), (packed, "CHAIN", 3)):
+    for home, name, size in (
+        (nodes, "NODES", 5),
+        (score, "HEAD", 3),
+        (packed, "FLOATS", 90),
+        (packed, "CHAIN", 3),
+    ):
         monkeypatch.setattr(home, name, size)
     model = tiny(family)
     questions = questions_of(model, seed=5)
@@ -193,7 +210,10 @@ def test_long_chains_and_many_nodes(family):
     free[~encoding.fixed] = generator.integers(10, 150, int((~encoding.fixed).sum()))
     encoding = replace(encoding, ids=free)
     question = asked(encoding, target, generator, sets=16 if family in CAUSAL else 30, share=0.93)
-    assert_same(model.score(pieces([question], 0, 2), memory=memory), literally(model, pieces([question], 0, 2)))
+    assert_same(
+        model.score(pieces([question], 0, 2), memory=memory),
+        literally(model, pieces([question], 0, 2)),
+    )
     assert_same(model.score([question], memory=memory), literally(model, [question]))
     assert len(memory.trie) > nodes.NODES
 
@@ -213,13 +233,18 @@ def test_the_budget_of_a_batch_changes_nothing(family):
 def test_in_float32(family):
     model = tiny_model(family, "causal" if family in CAUSAL else "seq2seq", double=False)
     questions = questions_of(model, seed=8)
-    for one, other in zip(model.score(questions, memory=Memory()), literally(model, questions), strict=True):
+    for one, other in zip(
+        model.score(questions, memory=Memory()), literally(model, questions), strict=True
+    ):
         np.testing.assert_allclose(one.value, other.value, atol=1e-4)
 
 
 def test_one_target_asked_about_twice_in_one_call():
     """Two questions about the same target, some sets in both: each answer stays with its set."""
-    for model in (tiny("llama"), raison.load(lambda texts: [[len(t), t.count("o")] for t in texts])):
+    for model in (
+        tiny("llama"),
+        raison.load(lambda texts: [[len(t), t.count("o")] for t in texts]),
+    ):
         encoding = encoded(model, TEXTS[0])
         ((encoding, target),) = model.resolve_targets(encoding)
         keep = np.ones((4, len(encoding)), bool)
@@ -259,7 +284,11 @@ def prefixes(question: Question) -> tuple[list[set], dict]:
     size = len(encoding)
     sets, sources = [], {}
     for keep in question.keep:
-        kept = [t for t in range(size) if target.inputs(size)[t] and (keep[t] or target.given(encoding)[t])]
+        kept = [
+            t
+            for t in range(size)
+            if target.inputs(size)[t] and (keep[t] or target.given(encoding)[t])
+        ]
         word = {t: (int(encoding.ids[t]), int(encoding.positions[t])) for t in kept}
         is_source = encoding.segments[0] == "source"
         source = tuple(word[t] for t in kept if is_source and encoding.segment[t] == 0)
@@ -281,7 +310,9 @@ def test_tokens_are_the_new_prefixes(family):
         for question in part:
             sets, sources = prefixes(question)
             new = set().union(*sets) - known
-            expected.append(len(new) + sum(n for source, n in sources.items() if source not in read))
+            expected.append(
+                len(new) + sum(n for source, n in sources.items() if source not in read)
+            )
             known |= new
             read |= sources
         assert [scored.tokens for scored in model.score(part, memory=memory)] == expected
@@ -295,7 +326,9 @@ def test_candidates_of_one_step_cost_less_than_their_tokens():
     keep = np.zeros((len(free), len(encoding)), bool)
     keep[np.arange(len(free)), free] = True
     (scored,) = model.score([Question(encoding, target, keep)], memory=memory)
-    assert scored.tokens == 2 * len(free) and scored.forwards == len(free)  # the unit, and the last token behind it
+    assert scored.tokens == 2 * len(free) and scored.forwards == len(
+        free
+    )  # the unit, and the last token behind it
 
 
 # -- failures -------------------------------------------------------------------------------------------
@@ -326,7 +359,9 @@ BREAKS = [
 
 
 @pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize(("home", "name", "turn"), BREAKS, ids=[f"{name}-{turn}" for _, name, turn in BREAKS])
+@pytest.mark.parametrize(
+    ("home", "name", "turn"), BREAKS, ids=[f"{name}-{turn}" for _, name, turn in BREAKS]
+)
 @pytest.mark.parametrize("family", ["llama", "bart"])
 def test_a_failure_leaves_no_poisoned_nodes(family, home, name, turn, warm, monkeypatch):
     model, memory = tiny(family), Memory()
@@ -357,7 +392,10 @@ def test_a_failing_embedding_leaves_no_poisoned_nodes(family):
             model.score(questions, memory=memory)
         handle.remove()
         part = pieces(questions, 0, 2) if not warm else questions
-        assert_same(model.score(part, memory=memory), pieces_of_answers(expected, 0, 2) if not warm else expected)
+        assert_same(
+            model.score(part, memory=memory),
+            pieces_of_answers(expected, 0, 2) if not warm else expected,
+        )
 
 
 def pieces_of_answers(answers, start: int, stop: int):
@@ -372,4 +410,7 @@ def test_the_users_model_is_as_it_was(family):
     before = state_of(model)
     model.score(questions_of(model, seed=14), memory=Memory())
     assert state_of(model) == before
-    assert not any(p.grad is not None for p in model.hf.parameters()) and not torch.is_inference_mode_enabled()
+    assert (
+        not any(p.grad is not None for p in model.hf.parameters())
+        and not torch.is_inference_mode_enabled()
+    )

@@ -27,7 +27,9 @@ def test_a_branch_that_is_scaled_by_a_number_is_followed():
     _, tokenizer = tiny_hf("gpt2", "causal")
     hf = small("Granite", tokenizer, residual_multiplier=0.3, bos_token_id=0, eos_token_id=0)
     model = load(hf, tokenizer)
-    encoding, target = model.resolve_targets(model.encode([Example("The old town lies on a hill")])[0])[0]
+    encoding, target = model.resolve_targets(
+        model.encode([Example("The old town lies on a hill")])[0]
+    )[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"writes", "readout"}))
     assert len(trace.writes) == 2
     for write in trace.writes:

@@ -15,7 +15,9 @@ def test_targets_with_and_without_a_contrast_in_one_call():
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
     keep = np.ones((1, len(encoding)), bool)
-    plain, against = (model.resolve_targets(encoding, TargetSpec(target=1, contrast=c))[0][1] for c in (None, 2))
+    plain, against = (
+        model.resolve_targets(encoding, TargetSpec(target=1, contrast=c))[0][1] for c in (None, 2)
+    )
     together = model.score([Question(encoding, plain, keep), Question(encoding, against, keep)])
     alone = [model.score([Question(encoding, t, keep)])[0] for t in (plain, against)]
     for a, b in zip(together, alone, strict=True):

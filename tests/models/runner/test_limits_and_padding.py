@@ -20,7 +20,9 @@ def test_a_decoder_classifier_keeps_the_row_it_reads():
     assert last < len(encoding) - 1 and encoding.fixed[last] and not encoding.fixed[-1]
     found = raison.explain(model, "A dull story [PAD]", units="token")
     (deleted, masked) = (
-        model.score([Question(encoding, found.target, np.arange(len(encoding))[None] != 0)], removal=r)[0].value
+        model.score(
+            [Question(encoding, found.target, np.arange(len(encoding))[None] != 0)], removal=r
+        )[0].value
         for r in ("delete", "mask")
     )
     np.testing.assert_allclose(deleted, masked, atol=1e-9)

@@ -19,7 +19,9 @@ TASKS = [
     ("bert", "classification"), ("bert", "qa"), ("roberta", "tagging"), ("gpt2", "causal"), ("llama", "causal"),
     ("t5", "seq2seq"),
 ]  # fmt: skip
-WATCHING = [name for name in methods if methods.build(name).watches and name != "masked_lrp"]  # that one needs a file
+WATCHING = [
+    name for name in methods if methods.build(name).watches and name != "masked_lrp"
+]  # that one needs a file
 
 
 class Passes:
@@ -73,7 +75,9 @@ def test_every_task_saves_the_pass_of_the_prediction(monkeypatch, family, task):
     texts = example_texts(model)
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "input_x_gradient")
     same(ours, others)
-    if task == "seq2seq":  # explains what it writes, of which the prediction is only the first token
+    if (
+        task == "seq2seq"
+    ):  # explains what it writes, of which the prediction is only the first token
         assert few == many
     elif task == "tagging":  # predicts text by text
         assert few < many
@@ -93,7 +97,9 @@ def test_other_targets_are_read_from_the_kept_pass(monkeypatch, options):
 
 def test_a_longer_target_needs_a_pass_of_its_own(monkeypatch):
     model = tiny_model("gpt2", "causal")
-    (ours, _), (others, _) = twice(monkeypatch, model, ["the film is"], "input_x_gradient", target=" a good story")
+    (ours, _), (others, _) = twice(
+        monkeypatch, model, ["the film is"], "input_x_gradient", target=" a good story"
+    )
     np.testing.assert_allclose(ours[0].scores, others[0].scores, rtol=1e-9, atol=1e-12)
 
 
@@ -103,7 +109,9 @@ def test_what_is_kept_is_no_larger_than_one_pass(monkeypatch):
     model.budget = Budget(tokens=20)
     held = []
     add = pass_cache.PassCache.add
-    monkeypatch.setattr(pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.tokens)))
+    monkeypatch.setattr(
+        pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.tokens))
+    )
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "gradient_norm")
     same(ours, others)
     assert max(held) <= 20
@@ -115,8 +123,12 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
     model.budget = Budget(bytes=200_000)
     held = []
     add = pass_cache.PassCache.add
-    monkeypatch.setattr(pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.bytes)))
-    (ours, _), (others, _) = twice(monkeypatch, model, [" ".join(["good"] * size) for size in range(10, 30)], "gae")
+    monkeypatch.setattr(
+        pass_cache.PassCache, "add", lambda self, *run: (add(self, *run), held.append(self.bytes))
+    )
+    (ours, _), (others, _) = twice(
+        monkeypatch, model, [" ".join(["good"] * size) for size in range(10, 30)], "gae"
+    )
     same(ours, others)
     assert held
     assert max(held) <= 200_000

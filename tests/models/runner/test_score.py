@@ -35,7 +35,9 @@ def test_removals_of_encoders_one_by_one(family, removal):
     """Each keep-mask by itself, through plain transformers arguments."""
     model = tiny_model(family, "classification")
     hf, tokenizer = eager(family, "classification")
-    encoding = model.encode([raison.Example(TEXT, "A dull story.") if family != "roberta" else raison.Example(TEXT)])[0]
+    encoding = model.encode(
+        [raison.Example(TEXT, "A dull story.") if family != "roberta" else raison.Example(TEXT)]
+    )[0]
     target = model.resolve_targets(encoding, TargetSpec(target=2))[0][1]
     keep = keeps(encoding, target)
     (found,) = model.score([Question(encoding, target, keep)], removal=removal)
@@ -43,19 +45,29 @@ def test_removals_of_encoders_one_by_one(family, removal):
     for row, kept in enumerate(keep):
         ids = torch.from_numpy(encoding.ids.copy())[None]
         there = torch.from_numpy(kept)[None]
-        extra = {} if encoding.types is None else {"token_type_ids": torch.from_numpy(encoding.types.copy())[None]}
+        extra = (
+            {}
+            if encoding.types is None
+            else {"token_type_ids": torch.from_numpy(encoding.types.copy())[None]}
+        )
         offset = tokenizer.pad_token_id + 1 if family == "roberta" else 0
         extra["position_ids"] = torch.arange(len(encoding))[None] + offset
         if removal in ("mask_token", "pad_token"):
             ids = torch.where(there, ids, getattr(tokenizer, f"{removal}_id"))
             out = hf(input_ids=ids, attention_mask=torch.ones_like(ids), **extra)
         elif removal == "zero":
-            out = hf(inputs_embeds=table(ids) * there[..., None], attention_mask=torch.ones_like(ids), **extra)
+            out = hf(
+                inputs_embeds=table(ids) * there[..., None],
+                attention_mask=torch.ones_like(ids),
+                **extra,
+            )
         else:
             out = hf(input_ids=ids, attention_mask=there.long(), **extra)
         logits = out.logits[0].detach()
         assert abs(found.value[row, 0] - float(logits[2])) < 1e-9
-        assert found.rank[row, 0] == int((logits > logits[2]).sum()) and found.predicted[row, 0] == int(logits.argmax())
+        assert found.rank[row, 0] == int((logits > logits[2]).sum()) and found.predicted[
+            row, 0
+        ] == int(logits.argmax())
         others = torch.cat([logits[:2], logits[3:]])
         assert abs(found.margin[row, 0] - float(logits[2] - others.max())) < 1e-9
 
@@ -86,7 +98,9 @@ def test_deleting_in_decoders_is_masking_by_hand(family):
             mask = {"full_attention": additive["full"], "sliding_attention": additive["near"]}
         ids = torch.from_numpy(encoding.ids.copy())[None]
         logits = (
-            hf(input_ids=ids, attention_mask=mask, position_ids=index[None], use_cache=False).logits[0, -1].detach()
+            hf(input_ids=ids, attention_mask=mask, position_ids=index[None], use_cache=False)
+            .logits[0, -1]
+            .detach()
         )
         expected = logits.log_softmax(-1)[target.ids[0]]
         assert abs(found.value[row, 0] - float(expected)) < 1e-8
@@ -103,8 +117,12 @@ def test_a_continuation_is_scored_token_by_token(family):
     keep = np.ones((1, len(encoding)), bool)
     (found,) = model.score([Question(encoding, target, keep)])
     with torch.no_grad():
-        log_prob = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0].log_softmax(-1)
-    expected = [float(log_prob[p - 1, i]) for p, i in zip(target.positions, target.ids, strict=True)]
+        log_prob = (
+            hf(input_ids=torch.from_numpy(encoding.ids.copy())[None]).logits[0].log_softmax(-1)
+        )
+    expected = [
+        float(log_prob[p - 1, i]) for p, i in zip(target.positions, target.ids, strict=True)
+    ]
     np.testing.assert_allclose(found.value[0], expected, atol=1e-9)
 
 
@@ -117,14 +135,21 @@ def test_an_empty_source_is_nothing(family):
         encoding = model.encode([raison.Example(text)])[0]
         target = Target("token", (7,), (len(encoding),), output="log_prob")
         nothing = np.zeros((1, len(encoding)), bool)
-        values += [model.score([Question(encoding, target, nothing)], removal=r)[0].value for r in ("delete", "mask")]
+        values += [
+            model.score([Question(encoding, target, nothing)], removal=r)[0].value
+            for r in ("delete", "mask")
+        ]
     assert max(abs(float(v[0, 0] - values[0][0, 0])) for v in values) < 1e-9
 
 
 def test_questions_together_and_apart_are_the_same_bit_for_bit():
     model = tiny_model("llama", "causal")
     questions = []
-    for text in ("The old town lies on a hill", "A dull story", "Nobody in town expected it at all"):
+    for text in (
+        "The old town lies on a hill",
+        "A dull story",
+        "Nobody in town expected it at all",
+    ):
         encoding = model.encode([raison.Example(text)])[0]
         target = model.resolve_targets(encoding)[0][1]
         questions.append(Question(encoding, target, keeps(encoding, target, 12)))
@@ -139,7 +164,12 @@ def test_questions_together_and_apart_are_the_same_bit_for_bit():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padded_scores(side):
-    for family, task in (("gemma", "causal"), ("bert", "qa"), ("t5", "seq2seq"), ("modernbert", "tagging")):
+    for family, task in (
+        ("gemma", "causal"),
+        ("bert", "qa"),
+        ("t5", "seq2seq"),
+        ("modernbert", "tagging"),
+    ):
         model = tiny_model(family, task)
         text = ("Who left?", TEXT) if task == "qa" else TEXT
         one, other = (
@@ -187,7 +217,11 @@ def test_leave_one_out_by_hand():
     def log_prob(kept):
         mask = torch.zeros(1, 1, len(kept), len(kept), dtype=torch.float64)
         mask = mask.masked_fill(torch.ones(len(kept), len(kept)).triu(1).bool(), -1e9)
-        logits = hf(input_ids=ids[kept][None], position_ids=kept[None], attention_mask=mask).logits[0, -1].detach()
+        logits = (
+            hf(input_ids=ids[kept][None], position_ids=kept[None], attention_mask=mask)
+            .logits[0, -1]
+            .detach()
+        )
         return float(logits.log_softmax(-1)[found.target.ids[0]])
 
     everything = torch.arange(len(ids))
@@ -198,13 +232,19 @@ def test_leave_one_out_by_hand():
 
 def test_all_targets_share_one_text():
     model = tiny_model("llama", "causal")
-    found = raison.explain(model, "The old town lies", target="all", method="gradient_norm", units="token")
+    found = raison.explain(
+        model, "The old town lies", target="all", method="gradient_norm", units="token"
+    )
     assert [e.target.positions[0] for e in found] == list(range(1, len(found[0].encoding)))
     for one in found:
         if not len(one.scores):  # only the start and the token it is read from stand before
             continue
         alone = raison.explain(
-            model, "The old town lies", target=one.target.positions[0], method="gradient_norm", units="token"
+            model,
+            "The old town lies",
+            target=one.target.positions[0],
+            method="gradient_norm",
+            units="token",
         )
         np.testing.assert_allclose(alone.scores, one.scores, atol=1e-9)
         assert not one.scope[one.target.positions[0] :].any()
@@ -223,7 +263,11 @@ def test_a_memory_never_asks_twice_and_stays_in_its_budget():
     (first,) = model.score([Question(encoding, target, keep[:20])], memory=memory)
     (second,) = model.score([question], memory=memory)
     distinct, before = (len(np.unique(k, axis=0)) for k in (keep, keep[:20]))
-    assert (plain.forwards, first.forwards, second.forwards) == (distinct, before, distinct - before)
+    assert (plain.forwards, first.forwards, second.forwards) == (
+        distinct,
+        before,
+        distinct - before,
+    )
     for name in ("value", "rank", "margin", "predicted"):
         np.testing.assert_allclose(getattr(second, name), getattr(plain, name), atol=1e-12)
     (other,) = model.score([question], memory=memory, removal="mask")

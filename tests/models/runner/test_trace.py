@@ -28,17 +28,25 @@ def test_maps_are_the_models_own(family):
     model = tiny_model(family, "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
     ((_, trace),) = model.trace(
-        [encoding], [model.resolve_targets(encoding)[0][1]], want=frozenset({"attention", "readout"})
+        [encoding],
+        [model.resolve_targets(encoding)[0][1]],
+        want=frozenset({"attention", "readout"}),
     )
     hf, _ = eager(family, "classification")
     with torch.no_grad():
-        expected = hf(input_ids=torch.from_numpy(encoding.ids.copy())[None], output_attentions=True).attentions
+        expected = hf(
+            input_ids=torch.from_numpy(encoding.ids.copy())[None], output_attentions=True
+        ).attentions
     assert len(trace.maps) == len(expected)
     for seen, weights in zip(trace.maps, expected, strict=True):
         assert torch.equal(seen.weights, weights[0].double())
     row = len(encoding) - 1 if family in DECODERS else 0
     pooling = getattr(hf.config, "classifier_pooling", "cls")
-    expected_rows = np.full(len(encoding), 1 / len(encoding)) if pooling == "mean" else np.eye(len(encoding))[row]
+    expected_rows = (
+        np.full(len(encoding), 1 / len(encoding))
+        if pooling == "mean"
+        else np.eye(len(encoding))[row]
+    )
     np.testing.assert_allclose(trace.readout, expected_rows, atol=1e-9)
 
 
@@ -46,7 +54,9 @@ def test_maps_are_the_models_own(family):
 def test_encoder_decoder_maps(family):
     model = tiny_model(family, "seq2seq")
     encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
-    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention", "attention_gradients", "gradients"}))
+    ((_, trace),) = model.trace(
+        [encoding], [target], want=frozenset({"attention", "attention_gradients", "gradients"})
+    )
     hf, _ = eager(family, "seq2seq")
     source = torch.from_numpy(encoding.ids[encoding.segment == 0].copy())[None]
     prefix = torch.from_numpy(encoding.ids[encoding.segment != 0].copy())[None, :-1]
@@ -93,10 +103,14 @@ def test_attention_gradient_by_finite_differences():
         for sign in (1, -1):
             factor = np.ones((2, 2))
             factor[layer, head] += sign * step
-            ((_, moved),) = model.trace([encoding], [target], want=frozenset({"gradients"}), heads=factor)
+            ((_, moved),) = model.trace(
+                [encoding], [target], want=frozenset({"gradients"}), heads=factor
+            )
             values.append(moved.value)
         seen = trace.maps[layer]
-        expected = float((seen.gradient * seen.weights)[head].sum())  # the derivative along A itself
+        expected = float(
+            (seen.gradient * seen.weights)[head].sum()
+        )  # the derivative along A itself
         assert abs((values[0] - values[1]) / (2 * step) - expected) < 1e-6
 
 
@@ -106,7 +120,9 @@ def test_switching_a_head_off_removes_its_output():
     encoding = model.encode([raison.Example(TEXT)])[0]
     target = model.resolve_targets(encoding, TargetSpec(target=0))[0][1]
     heads = np.array([[1, 0], [1, 1]])
-    (found,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))], heads=heads)
+    (found,) = model.score(
+        [Question(encoding, target, np.ones((1, len(encoding)), bool))], heads=heads
+    )
     with torch.no_grad():
         dense = hf.bert.encoder.layer[0].attention.output.dense.weight
         dense[:, 8:] = 0  # the second head's part of the output projection
@@ -123,11 +139,17 @@ def test_captum_agrees_on_saliency_and_ablation():
     hf, tokenizer = eager("bert", "classification")
     found = raison.explain(model, TEXT, method="input_x_gradient", units="token", target=1)
     ids = torch.from_numpy(found.encoding.ids.copy())[None]
-    layer = captum.LayerGradientXActivation(lambda i: hf(input_ids=i).logits, hf.bert.embeddings.word_embeddings)
+    layer = captum.LayerGradientXActivation(
+        lambda i: hf(input_ids=i).logits, hf.bert.embeddings.word_embeddings
+    )
     expected = layer.attribute(ids, target=1).sum(-1)[0].detach().numpy()
     np.testing.assert_allclose(found.scores, expected[found.units.of >= 0], rtol=1e-7, atol=1e-10)
 
-    ablated = raison.explain(model, TEXT, method="leave_one_out", units="token", target=1, removal="mask_token")
+    ablated = raison.explain(
+        model, TEXT, method="leave_one_out", units="token", target=1, removal="mask_token"
+    )
     ablation = captum.FeatureAblation(lambda i: hf(input_ids=i).logits)
     expected = ablation.attribute(ids, baselines=tokenizer.mask_token_id, target=1)[0].numpy()
-    np.testing.assert_allclose(ablated.scores, expected[ablated.units.of >= 0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        ablated.scores, expected[ablated.units.of >= 0], rtol=1e-6, atol=1e-9
+    )

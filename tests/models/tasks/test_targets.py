@@ -33,7 +33,9 @@ def test_a_contrast_is_read_from_the_same_words():
     one, other = (
         model.score([Question(e, t, np.ones((1, len(e)), bool))])[0].value.sum()
         for e, t in (
-            model.resolve_targets(model.encode([raison.Example(TEXT)])[0], TargetSpec(target=ids))[0]
+            model.resolve_targets(model.encode([raison.Example(TEXT)])[0], TargetSpec(target=ids))[
+                0
+            ]
             for ids in ([7, 8], [7, 10])
         )
     )
@@ -44,14 +46,23 @@ def test_labels_that_differ_in_case():
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.config.id2label = {0: "A", 1: "a", 2: "b"}
     model = raison.load(hf, tokenizer)
-    assert [raison.explain(model, TEXT, target=t).target.ids[0] for t in ("A", "a", "B")] == [0, 1, 2]
+    assert [raison.explain(model, TEXT, target=t).target.ids[0] for t in ("A", "a", "B")] == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_a_tag_is_not_contrasted_with_itself():
     model = tiny_model("bert", "tagging")
     found = raison.explain(model, TEXT, target="all")[0]
     with pytest.raises(InputError, match="two tags"):
-        raison.explain(model, TEXT, target=found.target.positions[0], contrast=model.labels[found.target.ids[0]])
+        raison.explain(
+            model,
+            TEXT,
+            target=found.target.positions[0],
+            contrast=model.labels[found.target.ids[0]],
+        )
 
 
 def test_digits_that_are_no_numbers():

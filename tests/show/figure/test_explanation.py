@@ -35,7 +35,17 @@ def test_long_texts_are_drawn_whole(tmp_path):
 @drawing
 def test_picture_of_one_rationale(tmp_path):
     texts = texts_of_picture(court_rationale(is_prediction=False), tmp_path / "a.svg")
-    for word in ("Supreme", "Court", "challenge", "start", "+", "✓", "probability", "12.5 %", "80.0 %"):
+    for word in (
+        "Supreme",
+        "Court",
+        "challenge",
+        "start",
+        "+",
+        "✓",
+        "probability",
+        "12.5 %",
+        "80.0 %",
+    ):
         assert any(word == text or word in text.split() or word in text for text in texts)
     assert "+ Court" in texts and "the whole context" in texts and "constitution" in " ".join(texts)
     assert "sufficient" in texts and "prefers" in texts
@@ -52,7 +62,9 @@ def test_nothing_is_drawn_outside_the_paper(tmp_path):
 
     long = "Donaudampfschifffahrtsgesellschaftskapitänswitwe" * 4
     encoding = encode_spaced_words(f"{long} is a word")
-    lone = rationale(encoding, Target("token", (1,), (4,), " " + long, "log_prob"), [0, 1], status="budget")
+    lone = rationale(
+        encoding, Target("token", (1,), (4,), " " + long, "log_prob"), [0, 1], status="budget"
+    )
     for figure in (
         explanation_figure(court_rationale()),
         explanation_figure(grounded_rationale()),
@@ -63,7 +75,9 @@ def test_nothing_is_drawn_outside_the_paper(tmp_path):
         renderer = figure.canvas.get_renderer()
         for text in figure.axes[0].texts:
             box = text.get_window_extent(renderer)
-            assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= paper.x1 + 1 and box.y1 <= paper.y1 + 1, text.get_text()
+            assert (
+                box.x0 >= -1 and box.y0 >= -1 and box.x1 <= paper.x1 + 1 and box.y1 <= paper.y1 + 1
+            ), text.get_text()
 
 
 @drawing
@@ -79,12 +93,18 @@ def test_pictures_are_the_same_twice(tmp_path, ending):
 @drawing
 def test_pictures_of_strange_texts(tmp_path):
     strange = encode_spaced_words("这部电影 $x_1$ costs $5 \x1b[31m </svg> --> 👩‍👩‍👧 नमस्ते now")
-    explanation = rationale(strange, Target("token", (1,), (len(strange),), "吗\x07", "log_prob"), [0, 3, 5])
+    explanation = rationale(
+        strange, Target("token", (1,), (len(strange),), "吗\x07", "log_prob"), [0, 3, 5]
+    )
     texts = texts_of_picture(explanation, tmp_path / "a.svg")  # warnings are errors here
     assert any("$" in text for text in texts)
     assert not set((tmp_path / "a.svg").read_text("utf-8")) & set("\x1b\x07")
     xml.dom.minidom.parse(str(tmp_path / "a.svg"))
-    formula = rationale(encode_spaced_words("one two three"), Target("token", (1,), (3,), "$\\nope$", "log_prob"), [0])
+    formula = rationale(
+        encode_spaced_words("one two three"),
+        Target("token", (1,), (3,), "$\\nope$", "log_prob"),
+        [0],
+    )
     assert any(
         "$\\nope$" in text for text in texts_of_picture(formula, tmp_path / "b.svg")
     )  # no formula, so no wrong one
@@ -94,7 +114,9 @@ def test_pictures_of_strange_texts(tmp_path):
 def test_picture_of_scores_needs_no_rationale(tmp_path):
     encoding = encode_spaced_words("A great film")
     units = group(encoding, "word")
-    plain = Explanation(encoding, units, Target("label", (1,), text="good"), [0.1, 2, -2], "occlusion", "tiny")
+    plain = Explanation(
+        encoding, units, Target("label", (1,), text="good"), [0.1, 2, -2], "occlusion", "tiny"
+    )
     assert "great" in texts_of_picture(plain, tmp_path / "a.svg")
     svg = (tmp_path / "a.svg").read_text("utf-8")
     assert "fill: #ec7a16" in svg and "fill: #2472d6" in svg

@@ -29,7 +29,9 @@ def encode(*texts, names=("text",)):
             rows.append((text[a:b], segment, a, b))
     tokens, segment, first, last = zip(*rows, strict=True)
     size = np.arange(len(rows))
-    return Encoding(size, tokens, names, texts, segment, first, last, size, np.zeros(len(rows), bool))
+    return Encoding(
+        size, tokens, names, texts, segment, first, last, size, np.zeros(len(rows), bool)
+    )
 
 
 def explain(encoding, target, chosen, level="token"):
@@ -51,7 +53,9 @@ def explain(encoding, target, chosen, level="token"):
 
 def barked(level="token", chosen=(1, 2)):
     encoding = encode(TEXT)
-    return explain(encoding, Target("token", (7,), (len(encoding),), " moon", "log_prob"), list(chosen), level)
+    return explain(
+        encoding, Target("token", (7,), (len(encoding),), " moon", "log_prob"), list(chosen), level
+    )
 
 
 def span(word, text=TEXT, segment=""):
@@ -93,7 +97,9 @@ def test_gold_words_are_bold_and_the_rationale_is_filled():
 @drawing
 def test_gold_words_are_bold_inside_a_longer_unit():
     encoding = encode(f"{TEXT} moon. Then it slept.")
-    found = set_words(explain(encoding, Target("label", (1,), text="noisy"), [0], "sentence"), [span("barked")])
+    found = set_words(
+        explain(encoding, Target("label", (1,), text="noisy"), [0], "sentence"), [span("barked")]
+    )
     assert found["barked"] == (True, True)
     assert found["dog"] == (False, True)
     assert found["slept."] == (False, False)
@@ -109,7 +115,15 @@ def test_pieces_are_cut_where_gold_begins_and_ends_and_nothing_is_lost():
 
 def test_a_line_break_with_a_score_is_seen_with_gold_as_without():
     encoding = Encoding(
-        [0, 1, 2], ("a", "\n", "b"), ("text",), ("a\nb",), [0] * 3, [0, 1, 2], [1, 2, 3], [0, 1, 2], [False] * 3
+        [0, 1, 2],
+        ("a", "\n", "b"),
+        ("text",),
+        ("a\nb",),
+        [0] * 3,
+        [0, 1, 2],
+        [1, 2, 3],
+        [0, 1, 2],
+        [False] * 3,
     )
     explanation = explain(encoding, Target("label", (1,), text="x"), [1])
     assert [piece.text for piece in flow(explanation, [Span(0, 1)])[0].pieces] == ["a", "⏎\n", "b"]
@@ -158,7 +172,10 @@ def test_the_picture_says_what_bold_means(tmp_path):
 def test_methods_under_each_other_have_gold_too(tmp_path):
     encoding = encode("A great film")
     units, target = group(encoding, "word"), Target("label", (1,), text="good")
-    both = [Explanation(encoding, units, target, [0.1, 2, -1], name, "tiny") for name in ("occlusion", "lime")]
+    both = [
+        Explanation(encoding, units, target, [0.1, 2, -1], name, "tiny")
+        for name in ("occlusion", "lime")
+    ]
     to_figure(both, tmp_path / "a.svg", gold=[span("great", "A great film")])
     svg = (tmp_path / "a.svg").read_text("utf-8")
     assert "<!-- people -->" in svg and "<!-- filled -->" not in svg
@@ -188,12 +205,20 @@ def test_linked_words_have_their_cells():
     found = matrix(translated(), pairs())
     names = [column.name for column in found.columns]
     assert found.gold is not None and found.gold.shape == found.cells.shape
-    told = {(found.rows[r].target.text.strip(), names[c]) for r, c in zip(*np.nonzero(found.gold), strict=True)}
+    told = {
+        (found.rows[r].target.text.strip(), names[c])
+        for r, c in zip(*np.nonzero(found.gold), strict=True)
+    }
     assert told == {(written, read) for read, written in LINKS}
     assert (found.cells == matrix(translated()).cells).all()
     assert matrix(translated()).gold is None
     hits = (found.gold & (found.cells == CHOSEN)).sum(1)
-    assert hits.tolist() == [1, 1, 0, 0]  # the rationales of the last two words are not what people linked
+    assert hits.tolist() == [
+        1,
+        1,
+        0,
+        0,
+    ]  # the rationales of the last two words are not what people linked
 
 
 def test_a_unit_that_people_linked_in_part_is_taken_apart():
@@ -201,7 +226,10 @@ def test_a_unit_that_people_linked_in_part_is_taken_apart():
         [0, 1, 2, 3, 4], ("rat", "haus", "platz", "town", " hall"), ("source", "prefix"), ("rathausplatz", "town hall"),
         [0, 0, 0, 1, 1], [0, 3, 7, 0, 4], [3, 7, 12, 4, 9], [0, 1, 2, 0, 1], [False] * 5,
     )  # fmt: skip
-    rows = [explain(encoding, Target("token", (p,), (p,), encoding.tokens[p], "log_prob"), [0], "word") for p in (3, 4)]
+    rows = [
+        explain(encoding, Target("token", (p,), (p,), encoding.tokens[p], "log_prob"), [0], "word")
+        for p in (3, 4)
+    ]
     linked = [(Span(0, 3), Span(0, 9))]
     assert [column.name for column in matrix(rows).columns] == ["rathaus", "platz", "town"]
     found = matrix(rows, linked)
@@ -218,7 +246,9 @@ def test_the_picture_frames_what_people_linked(tmp_path):
         from matplotlib.colors import to_hex
 
         patches = matrix_figure(matrix(translated(), gold)).axes[0].patches
-        return sum(not patch.get_fill() and to_hex(patch.get_edgecolor()) == INK for patch in patches)
+        return sum(
+            not patch.get_fill() and to_hex(patch.get_edgecolor()) == INK for patch in patches
+        )
 
     assert frames(pairs()) == len(LINKS) + 1  # and the legend
     assert frames([]) == 1

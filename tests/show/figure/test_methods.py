@@ -29,9 +29,17 @@ def test_picture_of_methods_and_of_differences(tmp_path):
     to_figure(four_methods(), tmp_path / "a.svg")
     svg = (tmp_path / "a.svg").read_text("utf-8")
     texts = [html.unescape(text.strip()) for text in re.findall(r"<!-- (.*?) -->", svg, re.DOTALL)]
-    assert texts.count("great") == 4 and {"leave_one_out", "lime", "gradient_norm", "random", "against"} <= set(texts)
+    assert texts.count("great") == 4 and {
+        "leave_one_out",
+        "lime",
+        "gradient_norm",
+        "random",
+        "against",
+    } <= set(texts)
     more, less = (scale.hexadecimal(hue) for hue in scale.DIFFERENCES)
-    assert more not in svg and less not in svg and svg.count("fill: #ec7a16") == 4 + 1  # full colour, and the key
+    assert (
+        more not in svg and less not in svg and svg.count("fill: #ec7a16") == 4 + 1
+    )  # full colour, and the key
     found = explained_by_methods([1, 0, 0.5], [0, 1, 0.5], text="one two three")
     to_figure(found, tmp_path / "b.svg", difference=True)
     svg = (tmp_path / "b.svg").read_text("utf-8")
@@ -43,7 +51,11 @@ def test_picture_of_methods_and_of_differences(tmp_path):
 @drawing
 def test_pictures_of_methods_are_the_same_twice_and_grow_with_them(tmp_path):
     one, two, more = tmp_path / "a.png", tmp_path / "b.png", tmp_path / "c.png"
-    for path, found in ((one, four_methods()[:2]), (two, four_methods()[:2]), (more, four_methods())):
+    for path, found in (
+        (one, four_methods()[:2]),
+        (two, four_methods()[:2]),
+        (more, four_methods()),
+    ):
         to_figure(found, path, difference=path == more)
     assert one.read_bytes() == two.read_bytes() and size_of_png(more)[1] > size_of_png(one)[1]
 

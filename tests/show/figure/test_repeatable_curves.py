@@ -11,9 +11,16 @@ def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
     from raison.show.figure.curves import draw_curves, shares_of
     from raison.studies.evaluate import evaluate
 
-    np.testing.assert_allclose(shares_of("aopc_curve", 9), np.arange(1, 10) / 9)  # P4's grid: 11.1 % … 100 %
+    np.testing.assert_allclose(
+        shares_of("aopc_curve", 9), np.arange(1, 10) / 9
+    )  # P4's grid: 11.1 % … 100 %
     np.testing.assert_allclose(shares_of("deletion_curve", 11), np.arange(11) / 10)
-    found = evaluate(sentiment, ["A dull film.", "A very fine film."], ["random", "uniform"], ["aopc", "deletion"])
+    found = evaluate(
+        sentiment,
+        ["A dull film.", "A very fine film."],
+        ["random", "uniform"],
+        ["aopc", "deletion"],
+    )
     for keys in (("aopc_curve", "deletion_curve"), ("aopc",)):
         files = [tmp_path / f"{k}.svg" for k in (1, 2)]
         for file in files:

@@ -49,7 +49,9 @@ class Reader(HTMLParser):
 
 def test_page_is_one_safe_file_with_the_whole_record(explanation):
     page = to_html(explanation, title="<b>&")
-    assert "</script><b>" not in page and "<!--" not in page.partition("-->")[0].replace("<!doctype", "")
+    assert "</script><b>" not in page and "<!--" not in page.partition("-->")[0].replace(
+        "<!doctype", ""
+    )
     # the name of SVG is an address that nobody visits
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg\")|\ssrc=|\shref=|\x1b", page)
     read = Reader(page)
@@ -64,8 +66,13 @@ def test_page_is_one_safe_file_with_the_whole_record(explanation):
         "noscript",
         "script",
     }
-    assert page.count("<script") == page.count("</script") == 2 and "<title>&lt;b&gt;&amp;</title>" in page
-    assert [Explanation.from_dict(data) for data in json.loads(read.data)["explanations"]] == [explanation]
+    assert (
+        page.count("<script") == page.count("</script") == 2
+        and "<title>&lt;b&gt;&amp;</title>" in page
+    )
+    assert [Explanation.from_dict(data) for data in json.loads(read.data)["explanations"]] == [
+        explanation
+    ]
 
 
 def test_page_data_is_json_whatever_the_diagnostics():
@@ -77,7 +84,9 @@ def test_page_data_is_json_whatever_the_diagnostics():
 def test_page_modules_only_import_those_before_them():
     page, names = files("raison") / "page", []
     # the others belong to `raison serve` alone
-    assert {*MODULES, "page.css", "index.html", "app.js", "app.css"} <= {module.name for module in page.iterdir()}
+    assert {*MODULES, "page.css", "index.html", "app.js", "app.css"} <= {
+        module.name for module in page.iterdir()
+    }
     for place, module in enumerate(MODULES):
         source = (page / module).read_text("utf-8")
         assert "innerHTML" not in source and "</" not in source
@@ -90,7 +99,11 @@ def test_page_modules_only_import_those_before_them():
 
 
 def test_a_browser_draws_the_page(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    browser = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if browser is None:
         pytest.skip("no chromium here: the page is checked as text only")
     path = tmp_path / "page.html"
@@ -98,7 +111,9 @@ def test_a_browser_draws_the_page(tmp_path):
     movies = [case for case in cases if case.encoding.texts == (MOVIE,)]
     others = [case for case in cases if case.encoding.texts != (MOVIE,)]
     # no two neighbours explain the same: those would be compared (test_show_compare.py)
-    path.write_text(to_html([case for pair in zip(movies, others, strict=True) for case in pair]), "utf-8")
+    path.write_text(
+        to_html([case for pair in zip(movies, others, strict=True) for case in pair]), "utf-8"
+    )
     flags = (
         "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
         "--disable-sync --no-first-run --virtual-time-budget=4000 --dump-dom"
@@ -111,16 +126,27 @@ def test_a_browser_draws_the_page(tmp_path):
     )
     dom = run.stdout
     assert dom.count('<article class="raison"') == len(CASES)
-    assert "great: +2.5, for, rank 1 of 12, selected as number 1" in dom and "hi</b>" not in dom.partition("<script")[0]
-    assert re.search(r'aria-label="👩‍👩‍👧: [^"]*"[^>]*>👩‍👩‍👧<', dom)  # offsets hold beyond the 16-bit characters
+    assert (
+        "great: +2.5, for, rank 1 of 12, selected as number 1" in dom
+        and "hi</b>" not in dom.partition("<script")[0]
+    )
+    assert re.search(
+        r'aria-label="👩‍👩‍👧: [^"]*"[^>]*>👩‍👩‍👧<', dom
+    )  # offsets hold beyond the 16-bit characters
     colour = background(0.5, PAPERS["light"])
     assert re.search(rf"--light: ?rgb\({' '.join(map(str, colour))}\)[^>]*>moving<", dom)
 
 
 def test_page_of_methods_is_safe_and_holds_every_record():
-    found = explained_by_methods(*np.random.default_rng(0).normal(size=(3, len(scored(NASTY).scores))), text=NASTY)
+    found = explained_by_methods(
+        *np.random.default_rng(0).normal(size=(3, len(scored(NASTY).scores))), text=NASTY
+    )
     page = to_html(found)
-    assert page.count("<script") == page.count("</script") == 2 and "import {" not in page and "\x1b" not in page
+    assert (
+        page.count("<script") == page.count("</script") == 2
+        and "import {" not in page
+        and "\x1b" not in page
+    )
     policy = re.search(r'content="(default-src[^"]*)"', page)[1]
     assert "unsafe" not in policy and policy.count("sha256-") == 2
 

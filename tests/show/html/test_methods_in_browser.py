@@ -43,7 +43,11 @@ READ = """
 @browsing
 def test_a_browser_says_what_the_terminal_says(tmp_path):
     pairs = [(LOO, np.zeros(12)), (LOO, NOISE), (LOO, -np.array(NEAR))]
-    more = [(LOO, LOO, NEAR), (NOISE, SIZES, np.roll(NOISE, 5)), [np.roll(np.arange(12), at) for at in range(4)]]
+    more = [
+        (LOO, LOO, NEAR),
+        (NOISE, SIZES, np.roll(NOISE, 5)),
+        [np.roll(np.arange(12), at) for at in range(4)],
+    ]
     strong, weak = [20, 18, 16], np.arange(9)
     more += [([*strong, *weak], [*strong, *weak[::-1]], NOISE), (LOO, [*LOO[6:], *LOO[:6]], NOISE)]
     cases = [
@@ -106,14 +110,20 @@ def test_a_browser_shows_a_selection_as_in_or_out(tmp_path):
     assert "rationale 3 of 12 words" in seen["alone"]
     assert not re.search(r"[+−]0\.|logit|score", seen["alone"])
     assert seen["marked"] == [["great", "moving", "dull"], ["great", "moving", "dull"], []]
-    assert seen["tinted"][:2] == [[], []] and len(seen["tinted"][2]) == 4 and seen["ramps"] == [0, 0, 1]
+    assert (
+        seen["tinted"][:2] == [[], []]
+        and len(seen["tinted"][2]) == 4
+        and seen["ramps"] == [0, 0, 1]
+    )
     assert seen["cells"] == [["", "+0.000"], ["selected", "+2.500"]]
 
 
 @browsing
 def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
     chosen = [u == 1 for u in range(12)]
-    found = four_methods(notes=("A </b> note.",), diagnostics={"completeness_gap": 0.0125, "aggregation": "sum"})
+    found = four_methods(
+        notes=("A </b> note.",), diagnostics={"completeness_gap": 0.0125, "aggregation": "sum"}
+    )
     found[1] = replace(found[1], selected=chosen)
     seen = browse(
         tmp_path,
@@ -173,7 +183,9 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         ["gradient_norm", "+0.9", "rank 1"],
         ["random", "+0.1", "rank 10"],
     ]
-    assert seen["shown"] and seen["twins"] == ["great"] * 4 and seen["stops"] == 1 and seen["walked"]
+    assert (
+        seen["shown"] and seen["twins"] == ["great"] * 4 and seen["stops"] == 1 and seen["walked"]
+    )
     one, two, sizes, _ = (
         differences_from_first([found[0], found[1]]),
         differences_from_first([found[1], found[0]]),
@@ -185,10 +197,17 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         assert look["more"] == [names[u] for u in sorted(each.strongest(12, 1))]
         assert look["less"] == [names[u] for u in sorted(each.strongest(12, -1))]
         assert look["picked"] == [each.first, each.second]
-        assert look["legend"][0] == f"green, line below {each.first} gives more" and look["legend"][2] == each.meaning()
+        assert (
+            look["legend"][0] == f"green, line below {each.first} gives more"
+            and look["legend"][2] == each.meaning()
+        )
         rows = [[names[u], each.one[u], each.other[u], each.values[u]] for u in each.strongest(8)]
-        assert look["gaps"] == [[n, *(f"{v:+.3f}".replace("-", "−") for v in values)] for n, *values in rows]
-    assert seen["equal"]["same"] == ["The two methods say the same."] and seen["equal"]["more"] == []
+        assert look["gaps"] == [
+            [n, *(f"{v:+.3f}".replace("-", "−") for v in values)] for n, *values in rows
+        ]
+    assert (
+        seen["equal"]["same"] == ["The two methods say the same."] and seen["equal"]["more"] == []
+    )
     assert seen["table"][0] == ["unit", *method_titles(found)] and seen["table"][2] == [
         "great",
         "+2.500",
@@ -196,13 +215,18 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         "+0.9000",
         "+0.1000",
     ]
-    assert seen["facts"] == ["model", "units", "value"] and seen["alone"] == ["raison compare", "raison"]
+    assert seen["facts"] == ["model", "units", "value"] and seen["alone"] == [
+        "raison compare",
+        "raison",
+    ]
 
 
 @browsing
 def test_a_browser_keeps_many_methods_on_the_page(tmp_path):
     text = " ".join(f"word{i}" for i in range(80))
-    plain = replace(court_rationale(), method="lime", certificate=None, steps=(), selected=None, order=None)
+    plain = replace(
+        court_rationale(), method="lime", certificate=None, steps=(), selected=None, order=None
+    )
     seen = browse(
         tmp_path,
         to_html(
@@ -233,4 +257,8 @@ def test_a_browser_keeps_many_methods_on_the_page(tmp_path):
     )  # on a screen 390 pixels wide
     assert seen["sideways"] == seen["still"] == 0 and min(seen["inside"]) > 0
     assert seen["tip"] == [True, True] and seen["tall"] == 12
-    assert seen["articles"] == ["raison compare", "raison sheet", *["raison"] * 3]  # rationales are as before
+    assert seen["articles"] == [
+        "raison compare",
+        "raison sheet",
+        *["raison"] * 3,
+    ]  # rationales are as before

@@ -47,15 +47,22 @@ def test_rationales_of_many_targets_are_a_matrix():
     words, expected = group["words"], matrix(rows)
     assert group["kind"] == "matrix" and words["title"] == "5 rationales of one text"
     assert [row["place"] for row in words["rows"]] == [4, 3, 2, 1, 0]
-    assert [[int(state) for state in row["cells"]] for row in words["rows"]] == expected.cells.tolist()
-    assert words["alarms"] == [("≠", "not the model's own prediction")] and words["rows"][2]["signs"] == "≠"
+    assert [
+        [int(state) for state in row["cells"]] for row in words["rows"]
+    ] == expected.cells.tolist()
+    assert (
+        words["alarms"] == [("≠", "not the model's own prediction")]
+        and words["rows"][2]["signs"] == "≠"
+    )
 
 
 def test_a_rationale_is_told_as_in_the_terminal():
     explanation = court_rationale(status="budget", is_prediction=False)
     (words,) = page_data([explanation])["words"]
     told = words["rationale"]
-    assert told["warnings"] == proof.warnings(explanation) and told["proof"] == proof.proof_in_words(explanation)
+    assert told["warnings"] == proof.warnings(explanation) and told[
+        "proof"
+    ] == proof.proof_in_words(explanation)
     assert told["size"] == "3 of 9 tokens" and told["names"] == "Court → challenge → The"
     assert told["besides"] == ", and the given “the”"
     assert [row["figure"] for row in told["path"]["rows"]][-1] == "80.0 %"

@@ -35,7 +35,12 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
         court_rationale(optimal=True, rule="penalty(weight=0.1)", irreducible=False),
         grounded_rationale(),
         rationale_of_many_steps(),
-        rationale(nasty, Target("token", (1,), (len(nasty),), "</script>", "log_prob"), [2, 3], likely=False),
+        rationale(
+            nasty,
+            Target("token", (1,), (len(nasty),), "</script>", "log_prob"),
+            [2, 3],
+            likely=False,
+        ),
     ]
     for number, likely in ((1, {"probability": 0.0}), (-1, {})):
         first, *others = cases[number].steps
@@ -63,28 +68,43 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
         assert seen["verdict"] == " · ".join(proof.proof_in_words(case))
         assert seen["effort"] == " · ".join(proof.effort_in_words(case))
         steps = path(case)
-        assert len(seen["bars"]) == sum(not isinstance(s, int) and s.weight is not None for s in excerpt(steps))
+        assert len(seen["bars"]) == sum(
+            not isinstance(s, int) and s.weight is not None for s in excerpt(steps)
+        )
         rows = [row for row in seen["steps"] if not row[1].startswith("⋮")]
         drawn = [step for step in excerpt(steps) if not isinstance(step, int)]
         figures = [step.figure.replace("-", "−") for step in drawn]
-        assert [row[3] for row in rows] == figures and [row[2] for row in rows] == [str(step.size) for step in drawn]
+        assert [row[3] for row in rows] == figures and [row[2] for row in rows] == [
+            str(step.size) for step in drawn
+        ]
         assert [("✓" in row) for row in rows] == [step.enough for step in drawn]
         units = [case.units.names[u] for u in np.flatnonzero(case.selected)]
-        assert [" ".join(text.split()) for text in seen["kept"]] == [" ".join(clean(u).split()) for u in units]
+        assert [" ".join(text.split()) for text in seen["kept"]] == [
+            " ".join(clean(u).split()) for u in units
+        ]
         assert seen["bold"] == 0
     first, *_, answer, long, _ = found["articles"]
-    assert first["given"] == ["the"] and first["line"].endswith(": Court → challenge → The, and the given “the”")
-    assert first["steps"][1][-1] == "The 12.5 %, Supreme 12.5 %" and "--size: 1" in first["bars"][-1]
+    assert first["given"] == ["the"] and first["line"].endswith(
+        ": Court → challenge → The, and the given “the”"
+    )
+    assert (
+        first["steps"][1][-1] == "The 12.5 %, Supreme 12.5 %" and "--size: 1" in first["bars"][-1]
+    )
     both = "the answer rests on it, and its words change without it"
     assert answer["passages"] == ["the answer rests on it", "not needed", both]
-    assert answer["open"][0] == PASSAGES["a.txt"] and len(answer["open"]) == 2 and "Oslo" in answer["said"][0]
+    assert (
+        answer["open"][0] == PASSAGES["a.txt"]
+        and len(answer["open"]) == 2
+        and "Oslo" in answer["said"][0]
+    )
     assert any(row[1] == "⋮ 41 steps more" for row in long["steps"])
 
 
 @browsing
 def test_a_browser_draws_the_matrix_and_its_rows_can_be_chosen(tmp_path):
     five = rationales_of_tokens(
-        " ".join(["A cat sat on the mat", *(f"word{i}" for i in range(30))]), p3={"is_prediction": False}
+        " ".join(["A cat sat on the mat", *(f"word{i}" for i in range(30))]),
+        p3={"is_prediction": False},
     )
     found = browse(
         tmp_path,
@@ -126,9 +146,15 @@ def test_a_browser_draws_the_matrix_and_its_rows_can_be_chosen(tmp_path):
     assert found["first"]["pressed"] == ["word29"]  # the row with the most context
     clicked = found["clicked"]
     assert clicked["pressed"] == ["on ≠"] and clicked["focused"] == "on ≠" and clicked["stops"] == 1
-    assert clicked["kept"] == ["A", "cat"] and clicked["given"] == ["sat"] and clicked["target"].strip() == "on"
+    assert (
+        clicked["kept"] == ["A", "cat"]
+        and clicked["given"] == ["sat"]
+        and clicked["target"].strip() == "on"
+    )
     assert clicked["title"].startswith("“ on”") and clicked["texts"] == 0
-    assert clicked["articles"] == 3  # the sheet, the details of one row, and the explanation beside it
+    assert (
+        clicked["articles"] == 3
+    )  # the sheet, the details of one row, and the explanation beside it
     assert found["down"]["pressed"] == ["the"] and found["down"]["focused"] == "the"
     assert found["home"]["pressed"] == ["cat"] and found["home"]["kept"] == []
     assert found["tip"][0] == "“the” from “A”: in the rationale"

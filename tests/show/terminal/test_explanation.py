@@ -25,7 +25,11 @@ from tests.helpers.terminal import bare, coloured, show
 def test_plain_output_needs_no_colour(explanation):
     output = show(explanation)
     assert "\x1b" not in output and "\x9b" not in output
-    assert "positive 98.7 %" in output and "tiny-sentiment" in output and "occlusion(width=1)" in output
+    assert (
+        "positive 98.7 %" in output
+        and "tiny-sentiment" in output
+        and "occlusion(width=1)" in output
+    )
     flat = re.sub(r"[\s\[\]*+-]", "", output)
     for text in explanation.encoding.texts:
         assert re.sub(r"[\s\[\]*+-]", "", clean(text)) in flat
@@ -47,7 +51,12 @@ def test_marks_and_numbers_without_colour():
     output = show(CASES["plain"]())
     assert "A [+great], [+moving] film" in output
     assert "[-dull]" in output and "+2.500" in output and "-1.500" in output and "█" in output
-    assert show(CASES["plain"](), force_terminal=True, color_system="truecolor", no_color=True).count("[+great]") == 1
+    assert (
+        show(CASES["plain"](), force_terminal=True, color_system="truecolor", no_color=True).count(
+            "[+great]"
+        )
+        == 1
+    )
     assert "All scores are zero." in show(CASES["zero"]())
 
 
@@ -77,7 +86,9 @@ def test_segments_are_named():
 def test_target_that_is_not_the_prediction_is_said_so():
     other = Target("label", (0,), text="negative", contrast=(1,), contrast_text="positive")
     output = show(scored(MOVIE, target=other))
-    assert "target negative rather than positive" in output and "predicted positive 98.7 %" in output
+    assert (
+        "target negative rather than positive" in output and "predicted positive 98.7 %" in output
+    )
 
 
 def test_what_was_cut_off_is_said():

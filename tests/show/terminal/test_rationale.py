@@ -26,9 +26,15 @@ from tests.helpers.terminal import flat, show
 
 def test_rationale_is_marked_and_told():
     output = show(court_rationale())
-    assert '*The* Supreme *Court* on Tuesday rejected a *challenge* to _the_ → " constitution"' in output
+    assert (
+        '*The* Supreme *Court* on Tuesday rejected a *challenge* to _the_ → " constitution"'
+        in output
+    )
     assert 'rationale 3 of 9 tokens: Court → challenge → The, and the given "the"' in output
-    assert "sufficient (checked anew) · nothing can be spared · not proved smallest: at least 2 needed" in output
+    assert (
+        "sufficient (checked anew) · nothing can be spared · not proved smallest: at least 2 needed"
+        in output
+    )
     assert "the model reads 4 of 10 context tokens · 120 evaluations, 560 token-forwards" in output
     assert "rule: argmax" in output and "▲" not in output and "All scores are zero" not in output
 
@@ -46,7 +52,10 @@ def test_rationale_is_filled_in_colour_and_what_is_given_is_quieter():
     [
         ({"status": "budget", "irreducible": None}, "its budget was spent"),
         ({"status": "interrupted"}, "it was interrupted"),
-        ({"status": "impossible", "sufficient": False}, "Not even the whole context is sufficient by argmax"),
+        (
+            {"status": "impossible", "sufficient": False},
+            "Not even the whole context is sufficient by argmax",
+        ),
         ({"sufficient": False}, "What is marked is not sufficient by argmax"),
         ({"is_prediction": False}, "the model prefers something else: this target is not its own"),
     ],
@@ -69,12 +78,20 @@ def test_empty_rationale():
 
 def test_labels_have_nothing_given():
     encoding = encode_spaced_words("A great film", start=(0,))
-    output = show(rationale(encoding, Target("label", (1,), text="positive"), ["great"], "word", likely=False))
-    assert "A *great* film" in output and "rationale 1 of 3 words: great" in output and "given" not in output
+    output = show(
+        rationale(encoding, Target("label", (1,), text="positive"), ["great"], "word", likely=False)
+    )
+    assert (
+        "A *great* film" in output
+        and "rationale 1 of 3 words: great" in output
+        and "given" not in output
+    )
 
 
 def test_segments_are_named():
-    encoding = encode_spaced_words("Der Hund schläft", "The dog", names=("source", "prefix"), start=(1,))
+    encoding = encode_spaced_words(
+        "Der Hund schläft", "The dog", names=("source", "prefix"), start=(1,)
+    )
     target = Target("token", (1,), (len(encoding),), " sleeps", "log_prob")
     output = show(rationale(encoding, target, ["schläft", "Der"], "word"))
     assert re.search(r"source +\*Der\* Hund \*schläft\*", output)
@@ -84,7 +101,8 @@ def test_segments_are_named():
 def test_grounded_answer_goes_by_passage():
     output = show(grounded_rationale())
     places = [
-        output.index(part) for part in ("Where was", "answer    Oslo", "rests on a.txt and", "● a.txt", "○ b.txt")
+        output.index(part)
+        for part in ("Where was", "answer    Oslo", "rests on a.txt and", "● a.txt", "○ b.txt")
     ]
     assert places == sorted(places)
     assert "● a.txt · the answer rests on it\n" in re.sub(" +\n", "\n", output)
@@ -126,7 +144,9 @@ def test_poor_and_narrow_terminals():
 
 def test_control_characters_never_reach_the_terminal():
     nasty = encode_spaced_words("He said \x1b[31m red \x9b2J \u202e back now")
-    explanation = rationale(nasty, Target("token", (1,), (len(nasty),), "\x1b]0;x\x07", "log_prob"), [2, 3, 7])
+    explanation = rationale(
+        nasty, Target("token", (1,), (len(nasty),), "\x1b]0;x\x07", "log_prob"), [2, 3, 7]
+    )
     claims = {"rule": "\x1b[1m", "status": "impossible", "sufficient": False}
     for what in (
         explanation,

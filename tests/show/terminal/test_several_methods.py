@@ -41,13 +41,17 @@ def test_terminal_shows_the_difference_with_signs():
     assert "[+] leave_one_out gives more   [-] gradient_norm gives more" in part
     assert re.search(r"only +\+0\.120 +\+0\.556 +-0\.436 +█+", part)
     same = show_difference(explained_by_methods(LOO, np.array(LOO) * 7))
-    assert "The two methods say the same." in same and "[+" not in same.partition("difference")[2].replace("[+] ", "")
+    assert "The two methods say the same." in same and "[+" not in same.partition("difference")[
+        2
+    ].replace("[+] ", "")
     assert "difference" not in show(four_methods())
 
 
 def test_terminal_shows_the_difference_in_green_and_red():
     output = show_difference(
-        explained_by_methods([1, 0, 0.5], [0, 1, 0.5], text="a b c"), force_terminal=True, color_system="truecolor"
+        explained_by_methods([1, 0, 0.5], [0, 1, 0.5], text="a b c"),
+        force_terminal=True,
+        color_system="truecolor",
     )
     part = output.partition("difference")[2]
     green, red = (";".join(map(str, hue)) for hue in scale.DIFFERENCES)
@@ -58,7 +62,9 @@ def test_terminal_shows_the_difference_in_green_and_red():
 
 def test_agreement_follows_the_table():
     output = show(four_methods())
-    places = [output.index(part) for part in ("unit ", "random stands apart.", "agreement ", "Alike: ")]
+    places = [
+        output.index(part) for part in ("unit ", "random stands apart.", "agreement ", "Alike: ")
+    ]
     assert places == sorted(places)
     lines = [line.split() for line in output[places[2] :].splitlines()[1:7]]
     found = agreement_of_pairs([each.scores for each in four_methods()])
@@ -67,12 +73,20 @@ def test_agreement_follows_the_table():
     assert [line[:2] for line in lines] == [[names[i], names[j]] for i, j in expected]
     for line, pair in zip(lines, expected, strict=True):
         each = found[pair]
-        assert line[2:] == [str(each.shared), "of", "3", *(f"{value:+.2f}" for value in (each.tau, each.rho, each.r))]
+        assert line[2:] == [
+            str(each.shared),
+            "of",
+            "3",
+            *(f"{value:+.2f}" for value in (each.tau, each.rho, each.r)),
+        ]
 
 
 def test_constant_scores_have_no_number():
     output = show(explained_by_methods(LOO, np.zeros(12), NEAR))
-    assert re.search(r"leave_one_out +lime +- +- +- +-\n", re.sub(" +\n", "\n", output)) and "nan" not in output
+    assert (
+        re.search(r"leave_one_out +lime +- +- +- +-\n", re.sub(" +\n", "\n", output))
+        and "nan" not in output
+    )
     assert "lime gives every word the same score." in output
     assert "agreement" not in show(explained_by_methods(LOO, np.zeros(12)))
 
@@ -97,7 +111,11 @@ def test_many_methods_make_squares():
 def test_rationales_of_two_searches_are_compared_as_before():
     two = [court_rationale(), replace(court_rationale(), method="greedy")]
     output = show(two)
-    assert re.search(r"refined +greedy", output) and "agree" not in output and "difference" not in show_difference(two)
+    assert (
+        re.search(r"refined +greedy", output)
+        and "agree" not in output
+        and "difference" not in show_difference(two)
+    )
 
 
 def test_several_methods_fit_narrow_and_poor_terminals():
@@ -108,14 +126,18 @@ def test_several_methods_fit_narrow_and_poor_terminals():
         explained_by_methods(*np.ones((3, 12))),
     ):
         for width in (24, 40, 60, 80):
-            assert all(len(line) <= width for line in show_difference(found, width=width).splitlines())
+            assert all(
+                len(line) <= width for line in show_difference(found, width=width).splitlines()
+            )
         stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")  # refuses what it can't carry
         render_many(found, Console(file=stream, width=80, _environ={}), difference=True)
         stream.flush()
 
 
 def test_colours_change_no_word_and_nothing_commands_the_terminal():
-    found = explained_by_methods(*np.random.default_rng(0).normal(size=(3, len(scored(NASTY).scores))), text=NASTY)
+    found = explained_by_methods(
+        *np.random.default_rng(0).normal(size=(3, len(scored(NASTY).scores))), text=NASTY
+    )
     found = [replace(each, method=f"{each.method}\x1b[31m") for each in found]
     plain, bright = show(found), coloured(found)
     assert not set(plain) & set("\x1b\x9b\u202e") and "\x1b[31m" not in bright
@@ -125,7 +147,11 @@ def test_colours_change_no_word_and_nothing_commands_the_terminal():
 
 def test_a_selection_beside_scores_is_in_or_out():
     output = show([selection_of_rationalizer(), *explained_by_methods(LOO)])
-    table = [line.split() for line in output.splitlines() if line.split()[:1] in (["great"], ["only"], ["film"])]
+    table = [
+        line.split()
+        for line in output.splitlines()
+        if line.split()[:1] in (["great"], ["only"], ["film"])
+    ]
     assert table == [["great", "selected", "+2.500"], ["film", "+0.050"], ["only", "-0.300"]]
 
 
@@ -139,11 +165,16 @@ def test_every_task_can_be_compared(tmp_path):
         "writer": (tiny_model("llama", "causal"), "The old town lies on a hill"),
     }
     for model, text in cases.values():
-        found = [library.explain(model, text, name) for name in ("leave_one_out", "gradient_norm", "attention_mean")]
+        found = [
+            library.explain(model, text, name)
+            for name in ("leave_one_out", "gradient_norm", "attention_mean")
+        ]
         found = [each for each in found if isinstance(each, Explanation)]
         output = show_difference(found)
         numbers = agreement_of_pairs([each.scores for each in found])
-        assert len(found) == 3 and " ".join(statement_of_agreement(found, numbers).split()) in " ".join(output.split())
+        assert len(found) == 3 and " ".join(
+            statement_of_agreement(found, numbers).split()
+        ) in " ".join(output.split())
         assert output.count("difference leave_one_out − ") == 2
 
 

@@ -16,11 +16,22 @@ def test_what_adversaries_learn_from(taught, tmp_path):
     model = load(taught)
     with pytest.raises(InputError, match="or give them \\(--train\\)"):
         audit(model, reviews(9), adversaries=["frozen"], deep=2, show=0)
-    with pytest.raises(InputError, match="labelled texts, and there are none, or some without a label"):
+    with pytest.raises(
+        InputError, match="labelled texts, and there are none, or some without a label"
+    ):
         audit(model, reviews(9), adversaries=["frozen"], train=[Example("a film")], deep=2, show=0)
     file = tmp_path / "few.csv"
-    file.write_text("\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(10)), ",positive"]))
-    few = {"adversaries": ["unfrozen"], "train": file, "epochs": 1, "deep": 2, "show": 0, "skip_broken": True}
+    file.write_text(
+        "\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(10)), ",positive"])
+    )
+    few = {
+        "adversaries": ["unfrozen"],
+        "train": file,
+        "epochs": 1,
+        "deep": 2,
+        "show": 0,
+        "skip_broken": True,
+    }
     assert audit(model, reviews(9), **few).adversaries[0].kind == "unfrozen"  # fewer than a batch
 
 
@@ -29,10 +40,16 @@ def test_a_file_that_the_model_was_trained_on_is_said(tmp_path):
 
     file, other = tmp_path / "data.csv", tmp_path / "other.csv"
     for place, seed in ((file, 0), (other, 1)):
-        place.write_text("\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(60, seed=seed))]))
-    train_classifier(str(file), out=tmp_path / "m", config={"width": 8}, training={**SMALL, "epochs": 1})
+        place.write_text(
+            "\n".join(["text,label", *(f"{e.text},{e.label}" for e in reviews(60, seed=seed))])
+        )
+    train_classifier(
+        str(file), out=tmp_path / "m", config={"width": 8}, training={**SMALL, "epochs": 1}
+    )
     said = "The model was trained on this file"
-    assert any(note.startswith(said) for note in audit(tmp_path / "m", str(file), deep=2, show=0).notes)
+    assert any(
+        note.startswith(said) for note in audit(tmp_path / "m", str(file), deep=2, show=0).notes
+    )
     found = audit(tmp_path / "m", str(other), deep=2, show=0)
     assert not any(note.startswith(said) for note in found.notes) and found.data == "other.csv"
 

@@ -15,7 +15,9 @@ from tests.helpers.small_classifiers import reviews
 def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
     from raison.attention_models.train import train_classifier
 
-    train_classifier(reviews(120), out=tmp_path / "m", config={"width": 16}, training={"epochs": 1, "batch": 16})
+    train_classifier(
+        reviews(120), out=tmp_path / "m", config={"width": 16}, training={"epochs": 1, "batch": 16}
+    )
     settings = {"adversaries": ["frozen"], "epochs": 1, "deep": 4, "show": 0, "permutations": 1}
     test = reviews(30, seed=5)
     one, other = reviews(48, seed=1), reviews(48, seed=2)
@@ -27,5 +29,8 @@ def test_an_audit_trains_adversaries_on_the_texts_that_it_is_given(tmp_path):
 def test_a_decoder_with_a_classifying_head_can_be_audited():
     hf, tokenizer = tiny_hf("gpt2", "classification")
     model = raison.load(hf, tokenizer)
-    data = [Example(e.text, label=model.labels[k % len(model.labels)]) for k, e in enumerate(reviews(12))]
+    data = [
+        Example(e.text, label=model.labels[k % len(model.labels)])
+        for k, e in enumerate(reviews(12))
+    ]
     assert audit(model, data, deep=3, show=0, permutations=1).count == 12

@@ -52,7 +52,9 @@ def test_influence_is_the_formula(design):
     table = model.hf.words
     leaf = table(ids).detach().requires_grad_()
     there = torch.ones_like(ids, dtype=torch.bool)
-    told = {"none": lambda h: h, "concat": lambda h: torch.cat([h, leaf], -1)}[design.get("combine", "none")]
+    told = {"none": lambda h: h, "concat": lambda h: torch.cat([h, leaf], -1)}[
+        design.get("combine", "none")
+    ]
     states = told(model.hf.encoder(leaf, there, None))[0]  # what attention reads
     for p in range(n):
         (slope,) = torch.autograd.grad(states[p + 1].norm(), leaf, retain_graph=True)
@@ -62,7 +64,9 @@ def test_influence_is_the_formula(design):
             facets[p] += slope[0, 1:-1].square().sum(-1).numpy()
     # behind a fresh LayerNorm all states are of one size, so its slopes are little more than rounding
     rough = 1e-2 if design.get("encoder") == "transformer" else 1e-7
-    np.testing.assert_allclose(influence(model, encoding), sizes / sizes.sum(1, keepdims=True), rtol=rough, atol=1e-9)
+    np.testing.assert_allclose(
+        influence(model, encoding), sizes / sizes.sum(1, keepdims=True), rtol=rough, atol=1e-9
+    )
     facets = np.sqrt(facets)
     np.testing.assert_allclose(
         influence(model, encoding, facets=True), facets / facets.sum(1, keepdims=True), atol=1e-9

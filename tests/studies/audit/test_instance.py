@@ -11,7 +11,12 @@ from raison.metrics.attention import (
     total_variation,
 )
 from raison.studies.audit.importance import real_tokens
-from raison.studies.audit.instance import STARTS, TextLogits, largest_divergences, search_divergences
+from raison.studies.audit.instance import (
+    STARTS,
+    TextLogits,
+    largest_divergences,
+    search_divergences,
+)
 from raison.studies.audit.word_pairs import CLOSE, farthest_corner, farthest_on_grid, softmax
 from raison.training.seeds import generator
 from tests.helpers.attentive import model_of
@@ -24,7 +29,9 @@ def farthest(own, words, step=0.02):
     axes = np.meshgrid(*[np.arange(0, 1 + 1e-9, step)] * (n - 1), indexing="ij")
     some = np.stack([*axes, 1 - sum(axes)], -1).reshape(-1, n)
     some = some[some[:, -1] > -1e-9].clip(0)
-    same = total_variation(softmax(some @ words), np.broadcast_to(softmax(own @ words), (len(some), len(words[0]))))
+    same = total_variation(
+        softmax(some @ words), np.broadcast_to(softmax(own @ words), (len(some), len(words[0])))
+    )
     kept = some[same <= CLOSE]
     return max([0.0, *jensen_shannon(kept, np.broadcast_to(own, kept.shape))]) if len(kept) else 0.0
 
@@ -54,7 +61,10 @@ def test_more_classes_are_searched():
     for number in range(4):
         own, words = rng.dirichlet([0.7] * 3), rng.normal(size=(3, 3))
         starts = torch.randn(STARTS, 3, generator=generator(number), dtype=torch.float64)
-        found = max(farthest_on_grid(own, words), search_divergences([TextLogits(own, words)], [starts], 300)[0])
+        found = max(
+            farthest_on_grid(own, words),
+            search_divergences([TextLogits(own, words)], [starts], 300)[0],
+        )
         best = farthest(own, words, 0.01)
         assert best - 0.08 <= found <= best + 0.02
     # the same words twice in a class that nobody says: two classes again
@@ -64,7 +74,12 @@ def test_more_classes_are_searched():
     assert exact - 0.05 <= farthest_on_grid(own, three) <= exact
     # words that all say the same: the search goes as far as it can
     start = torch.randn(STARTS, 4, generator=generator(3), dtype=torch.float64)
-    assert search_divergences([TextLogits(np.array([1.0, 0, 0, 0]), np.zeros((4, 3)))], [start], 1200)[0] > 0.6
+    assert (
+        search_divergences([TextLogits(np.array([1.0, 0, 0, 0]), np.zeros((4, 3)))], [start], 1200)[
+            0
+        ]
+        > 0.6
+    )
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "so", "yes")])
@@ -73,7 +88,11 @@ def test_a_text_is_searched_as_if_it_were_alone(labels):
     encodings = model.encode(reviews(6))
     real = [real_tokens(encoding, model) for encoding in encodings]
     found, most = largest_divergences(model, encodings, real, steps=60)
-    assert ((found >= 0) & (found <= most + 1e-9)).all() and (most <= np.log(2)).all() and (found > 0.1).any()
+    assert (
+        ((found >= 0) & (found <= most + 1e-9)).all()
+        and (most <= np.log(2)).all()
+        and (found > 0.1).any()
+    )
     for k in range(6):
         alone, _ = largest_divergences(model, encodings[k : k + 1], real[k : k + 1], steps=60)
         assert alone[0] == pytest.approx(found[k], abs=1e-6)

@@ -12,7 +12,13 @@ from tests.helpers.small_classifiers import reviews
 
 def test_what_is_done_is_kept_and_not_done_again(taught, tmp_path, monkeypatch):
     model, texts = load(taught), reviews(24)
-    asked_for = {"deep": 4, "show": 1, "adversaries": ["frozen"], "train": reviews(40, seed=7), "epochs": 2}
+    asked_for = {
+        "deep": 4,
+        "show": 1,
+        "adversaries": ["frozen"],
+        "train": reviews(40, seed=7),
+        "epochs": 2,
+    }
     plain = audit(model, texts, **asked_for)
     with monkeypatch.context() as broken:  # somebody pulls the plug while the adversary learns
 

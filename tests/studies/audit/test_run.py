@@ -53,11 +53,17 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     assert found.replaced.permuted.f1 == pytest.approx(np.mean(f1s))
     assert found.replaced.permuted.versions == 12
     assert found.replaced.permuted.f1_drop == pytest.approx(found.f1 - np.mean(f1s))
-    assert found.replaced.uniform.accuracy_drop == pytest.approx(found.accuracy - (flat.argmax(-1) == gold).mean())
-    gradients = raison.explain(model, [e.text for e in data], method="gradient_norm", units="token", output="prob")
+    assert found.replaced.uniform.accuracy_drop == pytest.approx(
+        found.accuracy - (flat.argmax(-1) == gold).mean()
+    )
+    gradients = raison.explain(
+        model, [e.text for e in data], method="gradient_norm", units="token", output="prob"
+    )
     taus = [kendall_tau(a[1:-1], np.abs(g.scores)) for a, g in zip(own, gradients, strict=True)]
     assert found.agreement.gradient_of_words.mean == pytest.approx(np.mean(taus))
-    removed = raison.explain(model, [e.text for e in data], method="leave_one_out", units="token", output="prob")
+    removed = raison.explain(
+        model, [e.text for e in data], method="leave_one_out", units="token", output="prob"
+    )
     others = {
         "leaving words out": [np.abs(each.scores) for each in removed],
         "gradient of states": state_gradients(model, encodings),
@@ -65,11 +71,16 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     }
     for name, rows in others.items():
         taus = [
-            kendall_tau(a[1:-1], b) for a, b in zip(own, rows, strict=True) if kendall_defined(a[1:-1], np.asarray(b))
+            kendall_tau(a[1:-1], b)
+            for a, b in zip(own, rows, strict=True)
+            if kendall_defined(a[1:-1], np.asarray(b))
         ]
         assert found.agreement.by_title()[name].mean == pytest.approx(np.mean(taus)), name
     assert len({round(each.mean, 6) for each in found.agreement.by_title().values()}) == 4
-    for name, rows in (("attention", [a[1:-1] for a in own]), ("gradient of words", [g.scores for g in gradients])):
+    for name, rows in (
+        ("attention", [a[1:-1] for a in own]),
+        ("gradient of words", [g.scores for g in gradients]),
+    ):
         each = [stats.entropy(np.abs(row)) / np.log(len(row)) for row in rows if len(row) > 1]
         assert found.entropy.by_title()[name].mean == pytest.approx(np.mean(each), abs=1e-6), name
     likely, words, states = [], [], []
@@ -83,13 +94,27 @@ def test_an_audit_tells_what_its_parts_tell(taught):
         likely += [float(alone.mean())] if right else []
     assert found.token_probability.mean == pytest.approx(np.mean(likely), abs=1e-6)
     order = [owner for each in model.passes(encodings) for owner in each.owners]
-    told = information_of_states(*(np.concatenate([rows[k] for k in order]) for rows in (words, states)), seed=0)
+    told = information_of_states(
+        *(np.concatenate([rows[k] for k in order]) for rows in (words, states)), seed=0
+    )
     known = found.information.frequent_words
-    assert known.value == pytest.approx(told.value, abs=1e-6) and (known.pairs, known.k) == (told.pairs, told.k)
-    assert set(found.entropy.by_title()) >= {"attention", "gradient of words", "influence", "influence, by facet"}
+    assert known.value == pytest.approx(told.value, abs=1e-6) and (known.pairs, known.k) == (
+        told.pairs,
+        told.k,
+    )
+    assert set(found.entropy.by_title()) >= {
+        "attention",
+        "gradient of words",
+        "influence",
+        "influence, by facet",
+    }
     assert 0 < found.token_probability.mean <= 1 and 20 < found.instance.count < 40
-    assert found.instance.count + found.instance.left_out == 40  # some texts are too short for attention to move far
-    assert len(found.texts) == 5 and all(len(each.probability) == len(each.tokens) for each in found.texts)
+    assert (
+        found.instance.count + found.instance.left_out == 40
+    )  # some texts are too short for attention to move far
+    assert len(found.texts) == 5 and all(
+        len(each.probability) == len(each.tokens) for each in found.texts
+    )
     assert {found.texts[0].tokens, found.texts[1].tokens} == {("a", "lovely", "film"), ("dull",)}
     assert "explanation" in found.verdict()[-1]
     assert json.loads(found.to_json())["count"] == 40
@@ -100,7 +125,11 @@ def test_an_audit_tells_what_its_parts_tell(taught):
 def test_special_tokens_that_somebody_typed_are_no_words(taught):
     model = load(taught)
     found = audit(
-        model, [Example("the lovely [SEP] film [PAD] is dull", label="positive"), Example("dull", label="negative")]
+        model,
+        [
+            Example("the lovely [SEP] film [PAD] is dull", label="positive"),
+            Example("dull", label="negative"),
+        ],
     )
     assert found.texts[0].tokens == ("the", "lovely", "film", "is", "dull")
     assert sum(found.texts[0].attention) == pytest.approx(1, abs=1e-3)
@@ -122,9 +151,13 @@ def asked(model, encodings, weights):
 def test_encoders_of_transformers_have_what_is_defined_for_them():
     hf, tokenizer = tiny_hf("bert", "classification", double=False)
     model = load(hf, tokenizer)
-    data = [Example(text, label=model.labels[k % 2]) for k, text in enumerate(raison.testing.tiny.TEXTS)]
+    data = [
+        Example(text, label=model.labels[k % 2]) for k, text in enumerate(raison.testing.tiny.TEXTS)
+    ]
     found = audit(model, data)
-    assert not found.replaced.by_title() and found.instance is None and found.token_probability is None
+    assert (
+        not found.replaced.by_title() and found.instance is None and found.token_probability is None
+    )
     assert set(found.agreement.by_title()) == {"gradient of words", "leaving words out"}
     assert found.entropy.influence.count
     assert audit_page(found)
@@ -136,7 +169,10 @@ def test_texts_of_one_class_and_texts_without_words(taught):
     found = audit(model, negative, deep=4, show=0)
     assert np.isnan(found.f1) and found.accuracy == 1 and json.loads(found.to_json())["f1"] is None
     rows = {row.name: (row.value, row.about) for row in audit_rows(found)}
-    assert rows["F1"] == ("–", "not defined: no text is positive") and "F1 with uniform attention" not in rows
+    assert (
+        rows["F1"] == ("–", "not defined: no text is positive")
+        and "F1 with uniform attention" not in rows
+    )
     assert "accuracy with uniform attention" in rows and "nan" not in " ".join(found.verdict())
     empty = [Example("[SEP] [CLS]", label="negative"), Example("[PAD]", label="positive")]
     wordless = audit(model, empty, deep=2, show=0)
@@ -154,18 +190,26 @@ def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
     model = load(taught)
     with pytest.raises(InputError, match="have no label, which an audit needs"):
         audit(model, [Example("a film")])
-    with pytest.raises(InputError, match="m has no class 'neutral'. Its classes are: negative, positive"):
+    with pytest.raises(
+        InputError, match="m has no class 'neutral'. Its classes are: negative, positive"
+    ):
         audit(model, [Example("a film", label="neutral")])
     with pytest.raises(InputError, match="There are no texts"):
         audit(model, [])
     with pytest.raises(InputError, match="frozen or unfrozen, not 'melted'"):
         audit(model, reviews(5), adversaries=["melted"])
-    for wrong, sentence in (({"seed": -1}, "seed"), ({"deep": 0}, "deep"), ({"lambdas": [float("nan")]}, "λ of an")):
+    for wrong, sentence in (
+        ({"seed": -1}, "seed"),
+        ({"deep": 0}, "deep"),
+        ({"lambdas": [float("nan")]}, "λ of an"),
+    ):
         with pytest.raises(InputError, match=sentence):
             audit(model, reviews(5), **wrong)
     with pytest.raises(InputError, match="name a data set with a train part"):
         audit(model, reviews(5), adversaries=["frozen"])
-    with pytest.raises(Unsupported, match=r"does not explain itself, which own reads: train a model that does"):
+    with pytest.raises(
+        Unsupported, match=r"does not explain itself, which own reads: train a model that does"
+    ):
         raison.explain(load(*tiny_hf("bert", "classification")), "a film", method="own")
     with pytest.raises(Unsupported, match="not a text classifier"):
         audit(load(*tiny_hf("gpt2", "causal")), reviews(5))
@@ -176,6 +220,10 @@ def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
     assemble()
     args = ["audit", "-m", str(taught), "--data", str(file), "--html", str(tmp_path / "page.html")]
     done = CliRunner().invoke(app, args)
-    assert done.exit_code == 0 and "explanation" in done.stdout and (tmp_path / "page.html").stat().st_size > 5000
+    assert (
+        done.exit_code == 0
+        and "explanation" in done.stdout
+        and (tmp_path / "page.html").stat().st_size > 5000
+    )
     wrong = CliRunner().invoke(app, [*args, "--permutations", "0"])
     assert wrong.exit_code == 2 and "--permutations is a whole number from 1 up" in wrong.stderr

@@ -13,7 +13,9 @@ from raison.studies.audit.spread import Spread
 
 
 def spread_of(mean, values=(), low=None, high=None, count=90):
-    return Spread(mean, mean if low is None else low, mean if high is None else high, 0.0, count, 0, values)
+    return Spread(
+        mean, mean if low is None else low, mean if high is None else high, 0.0, count, 0, values
+    )
 
 
 def permuted(*, f1_drop, accuracy_drop=float("nan")):
@@ -32,29 +34,51 @@ def test_a_verdict_follows_the_numbers():
             **more,
         ).verdict()  # fmt: skip
 
-    assert told(0.3, 0.7, 0.2, 0.1)[-1] == "Its attention can be read as an explanation of its answers."
-    assert told(0.0, 0.1, 0.9, 0.6)[-1] == "Its attention should not be read as an explanation of its answers."
+    assert (
+        told(0.3, 0.7, 0.2, 0.1)[-1]
+        == "Its attention can be read as an explanation of its answers."
+    )
+    assert (
+        told(0.0, 0.1, 0.9, 0.6)[-1]
+        == "Its attention should not be read as an explanation of its answers."
+    )
     assert told(0.3, 0.7, 0.9, 0.1)[-1].endswith("with care only: not all tests agree.")
     assert told(0.03, 0.3, 0.5, 0.1)[-1].endswith("with care only: only one test speaks for it.")
-    assert told(0.3, 0.7, 0.2, 0.6)[-1] == "Its attention can be read as an explanation of its answers."
+    assert (
+        told(0.3, 0.7, 0.2, 0.6)[-1]
+        == "Its attention can be read as an explanation of its answers."
+    )
     assert "as it is with nearly every model" in told(0.3, 0.7, 0.2, 0.6)[3]
     assert told(-0.03, 0.7, 0.2, 0.1)[0].startswith(
         "With its attention weights shuffled among the words F1 rises by 3.0"
     )
     assert "F1 does not fall" in told(-0.0001, 0.7, 0.2, 0.1)[0]
-    assert "falls by 5.0 points: answers depend on" in told(0.0496, 0.7, 0.2, 0.1)[0]  # what is compared is printed
+    assert (
+        "falls by 5.0 points: answers depend on" in told(0.0496, 0.7, 0.2, 0.1)[0]
+    )  # what is compared is printed
     frozen = Adversary("frozen", 1.0, 0.6, 0.1, 0.7, 0.7)
-    assert told(0.3, 0.7, 0.2, 0.1, adversaries=(frozen,))[-2].endswith("(JSD 0.60) costs 20.0 points of accuracy.")
-    assert "not all tests agree" in told(0.3, 0.7, 0.2, 0.1, adversaries=(replace(frozen, accuracy=0.9),))[-1]
-    assert told(0.3, 0.7, 0.2, 0.1, commonest=0.89)[0].endswith("would be on 89%: there is little to explain.")
+    assert told(0.3, 0.7, 0.2, 0.1, adversaries=(frozen,))[-2].endswith(
+        "(JSD 0.60) costs 20.0 points of accuracy."
+    )
+    assert (
+        "not all tests agree"
+        in told(0.3, 0.7, 0.2, 0.1, adversaries=(replace(frozen, accuracy=0.9),))[-1]
+    )
+    assert told(0.3, 0.7, 0.2, 0.1, commonest=0.89)[0].endswith(
+        "would be on 89%: there is little to explain."
+    )
 
 
 def test_a_verdict_says_what_is_not_decided():
     none = spread_of(float("nan"), count=0)
     replaced = permuted(f1_drop=float("nan"), accuracy_drop=0.06)
     agreement = Agreement(gradient_of_words=none)
-    only = Audit("m", "d", 30, 1.0, float("nan"), replaced=replaced, instance=none, agreement=agreement)
-    assert only.verdict()[0].endswith("accuracy falls by 6.0 points: answers depend on where attention looks.")
+    only = Audit(
+        "m", "d", 30, 1.0, float("nan"), replaced=replaced, instance=none, agreement=agreement
+    )
+    assert only.verdict()[0].endswith(
+        "accuracy falls by 6.0 points: answers depend on where attention looks."
+    )
     assert len(only.verdict()) == 2 and only.verdict()[-1].endswith("only one test speaks for it.")
     assert "nan" not in " ".join(only.verdict())
     three = replace(only, count=3).verdict()

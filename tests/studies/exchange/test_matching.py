@@ -22,14 +22,20 @@ def test_an_explanation_is_about_its_own_text(model, tmp_path):
     path = tmp_path / "made.jsonl"
     lines = [
         {"text": "a lovely film", "tokens": ["a", "lovely", "film"], "scores": [0, 1, 2]},
-        {"text": "nobody saw the film", "tokens": ["nobody", "saw", "the", "film"], "scores": [3, 4, 5, 6]},
+        {
+            "text": "nobody saw the film",
+            "tokens": ["nobody", "saw", "the", "film"],
+            "scores": [3, 4, 5, 6],
+        },
     ]
     found = evaluate(model, data, metrics=["aopc"], explanations=made_file(path, *lines))
     assert {seen.id: [score for _, score in seen.units["elsewhere"]] for seen in found.texts} == {
         "1": [0, 1, 2],
         "0": [3, 4, 5, 6],
     }
-    bare = [{"tokens": line["tokens"], "scores": line["scores"]} for line in lines]  # the order is that of the data
+    bare = [
+        {"tokens": line["tokens"], "scores": line["scores"]} for line in lines
+    ]  # the order is that of the data
     again = evaluate(model, data, metrics=["aopc"], explanations=made_file(path, *bare))
     assert again.cells == found.cells
 
@@ -48,13 +54,17 @@ def test_an_explanation_is_about_its_own_text(model, tmp_path):
 def test_explanations_of_other_texts_are_refused(model, records, why, tmp_path):
     data = [Example("the film is lovely", id="a"), Example("the end", id="b")]
     with pytest.raises(InputError, match=why):
-        evaluate(model, data, metrics=["aopc"], explanations=made_file(tmp_path / "made.jsonl", *records))
+        evaluate(
+            model, data, metrics=["aopc"], explanations=made_file(tmp_path / "made.jsonl", *records)
+        )
 
 
 def test_what_explanations_leave_open_is_told(model, tmp_path):
     data = [Example("the café is a lovely place", id="a"), Example("the end", id="b")]
     tokens = ["[CLS]", "the", "cafe", "is", "a", "lovely", "place", "[SEP]"]
-    path = made_file(tmp_path / "made.jsonl", {"id": "a", "tokens": tokens, "scores": [9, 1, 2, 3, 4, 5, 6, 9]})
+    path = made_file(
+        tmp_path / "made.jsonl", {"id": "a", "tokens": tokens, "scores": [9, 1, 2, 3, 4, 5, 6, 9]}
+    )
     found = evaluate(model, data, metrics=["aopc"], explanations=path)
     assert "there are explanations of 1 of the 2 texts" in found.notes
     assert "1 token of the explanations, found nowhere in the texts, did not count" in found.notes

@@ -24,7 +24,12 @@ def test_tokens_of_any_tokenizer_find_their_words(model, tmp_path):
               "scores": [9, 0.5, 1, 2, 0, 3, 4, 9], "method": "shap"}  # fmt: skip
     path.write_text(json.dumps(record) + "\n")
     found = evaluate(model, None, metrics=["aopc"], explanations=path)
-    assert found.texts[0].units["shap"] == [["The", 0.5], ["film", 3.0], ["is", 0.0], ["lovely", 7.0]]
+    assert found.texts[0].units["shap"] == [
+        ["The", 0.5],
+        ["film", 3.0],
+        ["is", 0.0],
+        ["lovely", 7.0],
+    ]
 
 
 def test_inseq(tmp_path):
@@ -68,7 +73,9 @@ def test_plausibility_of_explanations_from_elsewhere_needs_no_model(tmp_path):
     data = tmp_path / "texts.jsonl"
     data.write_text('{"id": "a", "text": "the film is lovely", "gold": [[12, 18]]}\n')
     path = tmp_path / "made.jsonl"
-    path.write_text('{"id": "a", "tokens": ["the", "film", "is", "lovely"], "scores": [0, 0, 0, 1]}\n')
+    path.write_text(
+        '{"id": "a", "tokens": ["the", "film", "is", "lovely"], "scores": [0, 0, 0, 1]}\n'
+    )
     found = evaluate("no such model", str(data), metrics=["auprc", "top_1"], explanations=path)
     assert found.cell("elsewhere", "auprc").value == 1
     assert found.cell("elsewhere", "top_1").value == 1

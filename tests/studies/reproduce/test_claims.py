@@ -26,19 +26,29 @@ def test_what_a_page_says_of_a_claim(numbers, higher, told):
     evaluation = table(one=(*numbers, higher))
     (verdict,) = compare(evaluation, "a", "b")
     assert claim_result(CLAIM, verdict) == told
-    suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, (Run("r", "m", "d"),), claims=(CLAIM,))
+    suite = Suite(
+        "S", "A suite", "a paper", {"a": "a", "b": "b"}, (Run("r", "m", "d"),), claims=(CLAIM,)
+    )
     outcome = Outcome(suite.runs[0], evaluation, [(CLAIM, verdict)])
     page = section(suite, [outcome], "raison reproduce S")
     assert f"- A does well (one): {told} on r." in page
     row = next(line for line in page.splitlines() if line.startswith("| A does well"))
     cells = [each.strip() for each in row.strip("|").split("|")]
-    assert cells[-1] == told and cells[-2] == f"{verdict.corrected:.3f}" and cells[-3] == str(len(numbers[0]))
+    assert (
+        cells[-1] == told
+        and cells[-2] == f"{verdict.corrected:.3f}"
+        and cells[-3] == str(len(numbers[0]))
+    )
     assert cells[1].startswith(f"{verdict.difference:+.4f}")
 
 
-@pytest.mark.parametrize(("first", "second", "told"), [("a", "b", "holds"), ("b", "a", "**the contrary holds**")])
+@pytest.mark.parametrize(
+    ("first", "second", "told"), [("a", "b", "holds"), ("b", "a", "**the contrary holds**")]
+)
 def test_what_a_page_says_of_two_runs(first, second, told):
-    claim = ClaimAcross("One model does better", RunMethod("r", first), RunMethod("s", second), "one")
+    claim = ClaimAcross(
+        "One model does better", RunMethod("r", first), RunMethod("s", second), "one"
+    )
     runs = (Run("r", "m", "d"), Run("s", "n", "d"))
     suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, runs, across=(claim,))
     outcomes = [Outcome(run, table(one=(*SIX, True))) for run in runs]

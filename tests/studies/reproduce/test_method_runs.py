@@ -21,7 +21,12 @@ def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
     found, spread = measure_methods(chosen, sentiment, examples, suite.runs[0], 0)
     assert found.methods == ("Random", "Ours")
     how = {"target": "gold", "units": "token", "removal": "mask_token"}
-    runs = [evaluate(sentiment, examples, [small["Random"]], ["aopc", "lodds"], seed=s, **how) for s in (0, 1)]
+    runs = [
+        evaluate(sentiment, examples, [small["Random"]], ["aopc", "lodds"], seed=s, **how)
+        for s in (0, 1)
+    ]
     each = np.mean([run.cells[0].each for run in runs], axis=0)
     np.testing.assert_allclose(found.cell("Random", "aopc").each, each)
-    assert spread["Random", "aopc"] == pytest.approx(np.std([run.cells[0].value for run in runs], ddof=1))
+    assert spread["Random", "aopc"] == pytest.approx(
+        np.std([run.cells[0].value for run in runs], ddof=1)
+    )

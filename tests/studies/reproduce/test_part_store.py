@@ -14,13 +14,17 @@ from raison.studies.reproduce.run import reproduce
 
 def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr(method_runs, "evaluate", lambda *a, **k: made.append(1) or evaluate(*a, **k))
+    monkeypatch.setattr(
+        method_runs, "evaluate", lambda *a, **k: made.append(1) or evaluate(*a, **k)
+    )
     _, first = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
     assert len(made) == 1
     _, second = reproduce("P4-table3", limit=2, data_dir=data_dir, keep=tmp_path)
     assert len(made) == 1
     assert second[0].evaluation == first[0].evaluation
-    reproduce("P4-table3", limit=3, data_dir=data_dir, keep=tmp_path)  # other texts are another part
+    reproduce(
+        "P4-table3", limit=3, data_dir=data_dir, keep=tmp_path
+    )  # other texts are another part
     assert len(made) == 2
     for file in tmp_path.iterdir():
         file.write_text(file.read_text()[:-40])  # torn
@@ -47,8 +51,17 @@ def tiny_suite():
     from raison.studies.reproduce.suite import Run, Suite
 
     run = Run("tiny", "tiny", "texts")
-    suite = Suite("tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None)
-    return suite, run, [Example("the film is lovely", id="a", label=0), Example("nobody saw the end", id="b", label=1)]
+    suite = Suite(
+        "tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None
+    )
+    return (
+        suite,
+        run,
+        [
+            Example("the film is lovely", id="a", label=0),
+            Example("nobody saw the end", id="b", label=1),
+        ],
+    )
 
 
 def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
@@ -76,7 +89,9 @@ def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
     assert len(found.cell("one", "aopc").each) == 2
 
 
-@pytest.mark.parametrize("torn", [b"", b'{"model": "x"', b'{"model": 3}', b"\xff\xfe\x00", b"[]", b"null"])
+@pytest.mark.parametrize(
+    "torn", [b"", b'{"model": "x"', b'{"model": 3}', b"\xff\xfe\x00", b"[]", b"null"]
+)
 def test_a_torn_part_is_made_again(tmp_path, torn):
     from raison.testing import tiny_model
 

@@ -30,5 +30,7 @@ def test_a_suite_runs_and_is_written_once(sentiment, data_dir, tmp_path):
 
 def test_a_misspelt_model_is_refused():
     """It was passed over, and the run that wanted it was reported as not run."""
-    with pytest.raises(InputError, match="no model that is called 'qpq': its models are sentiment, qqp"):
+    with pytest.raises(
+        InputError, match="no model that is called 'qpq': its models are sentiment, qqp"
+    ):
         reproduce("P4-table3", models={"qpq": "folder"}, limit=2)

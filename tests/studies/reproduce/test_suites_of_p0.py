@@ -9,8 +9,16 @@ from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, lambada
 from raison.studies.reproduce.suite import suites
 
-SUITES = {name: suite for name, suite in suites().items() if suite.experiment in ("agreement", "lambada", "cost")}
-SUITES |= {name: suite for name, suite in suites().items() if suite.experiment in ("distractors", "alignments")}
+SUITES = {
+    name: suite
+    for name, suite in suites().items()
+    if suite.experiment in ("agreement", "lambada", "cost")
+}
+SUITES |= {
+    name: suite
+    for name, suite in suites().items()
+    if suite.experiment in ("distractors", "alignments")
+}
 ROWS = {
     "agreement": agreement.AgreementRow,
     "lambada": lambada.LambadaRow,

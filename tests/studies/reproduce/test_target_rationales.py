@@ -16,11 +16,15 @@ def test_a_ranking_goes_on_behind_the_rationale():
     texts = ["the cat sat on the mat and the dog ran", "a film about the sea is a good film"]
     aims = []
     for encoding in model.encode([Example(text) for text in texts]):
-        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(
+            encoding, TargetSpec(target=None, output="log_prob")
+        )
         aims.append(TargetInText(longer, target))
     trial = trial_of(model)
     for title, spec in METHODS.items():
-        for aim, one in zip(aims, find_rationales(trial, title, spec, aims, ranked=8).rationales, strict=True):
+        for aim, one in zip(
+            aims, find_rationales(trial, title, spec, aims, ranked=8).rationales, strict=True
+        ):
             assert one.reached
             assert one.order[0] == len(aim.encoding) - 1 == aim.given[0]
             assert len(set(one.ranking)) == len(one.ranking)

@@ -26,7 +26,12 @@ def address(browser, tmp_path_factory):
     place = tmp_path_factory.mktemp("run")
     rows = [REVIEW, NASTY, "A warm and funny film.", "It is stale, long and very dull."]
     (place / "data.jsonl").write_text("\n".join(json.dumps({"text": row}) for row in rows))
-    spec = RunSpec("sentiment", str(place / "data.jsonl"), ("leave_one_out", "gradient_norm"), ("comprehensiveness",))
+    spec = RunSpec(
+        "sentiment",
+        str(place / "data.jsonl"),
+        ("leave_one_out", "gradient_norm"),
+        ("comprehensiveness",),
+    )
     run(place / "reviews<b>", spec)
     with served(models, RunFolders({"reviews<b>": str(place / "reviews<b>")})) as client:
         yield str(client.base_url)
@@ -50,15 +55,21 @@ def opening(browser):
     contexts = []
 
     def complain(text: str) -> None:
-        if "the server responded with a status of 400" not in text:  # a sentence that the page shows
+        if (
+            "the server responded with a status of 400" not in text
+        ):  # a sentence that the page shows
             complaints.append(text)
 
     def opened_at(width: int, **more):
-        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **more)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, reduced_motion="reduce", **more
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
-        page.on("console", lambda message: complain(message.text) if message.type == "error" else None)
+        page.on(
+            "console", lambda message: complain(message.text) if message.type == "error" else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return page
 

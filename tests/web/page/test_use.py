@@ -54,8 +54,15 @@ def test_links_files_and_python(address, opening, tmp_path):
     other.goto(link)
     other.wait_for_selector("article.raison")
     read = "all => all.map((each) => each.getAttribute('aria-label'))"
-    assert other.eval_on_selector_all("article .unit", read) == page.eval_on_selector_all("article .unit", read)
-    for name, start in (("JSON", b"["), ("HTML", b"<!doctype"), ("SVG", b"<?xml"), ("PNG", b"\x89PNG")):
+    assert other.eval_on_selector_all("article .unit", read) == page.eval_on_selector_all(
+        "article .unit", read
+    )
+    for name, start in (
+        ("JSON", b"["),
+        ("HTML", b"<!doctype"),
+        ("SVG", b"<?xml"),
+        ("PNG", b"\x89PNG"),
+    ):
         with page.expect_download() as waiting:
             page.click(f".share-bar >> text={name}")
         path = tmp_path / f"file.{name}"
@@ -86,7 +93,12 @@ def test_what_is_asked_later_is_about_what_is_shown(address, opening):
     page.fill("textarea[data-name=text]", "Awful.")
     page.wait_for_selector("article.compare")
     asked = []
-    page.on("request", lambda request: asked.append(request.post_data or "") if "/api/trust" in request.url else None)
+    page.on(
+        "request",
+        lambda request: (
+            asked.append(request.post_data or "") if "/api/trust" in request.url else None
+        ),
+    )
     page.click("text=Can I trust leave_one_out?")
     page.wait_for_selector(".trust")
     assert "warm and funny" in asked[0] and "Awful" not in asked[0]
@@ -104,10 +116,14 @@ def test_what_is_asked_later_is_about_what_is_shown(address, opening):
     code = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
     page.goto(f"{address}/#{code}")
     page.wait_for_selector("article.raison >> text=rather than")
-    code = base64.urlsafe_b64encode(json.dumps({"text": "A fine film.", "model": "sentiment", "search": None}).encode())
+    code = base64.urlsafe_b64encode(
+        json.dumps({"text": "A fine film.", "model": "sentiment", "search": None}).encode()
+    )
     page.goto(f"{address}/#{code.decode().rstrip('=')}")
     page.wait_for_selector("article.raison >> text=fine")
-    assert "rather than" not in page.inner_text("article.raison") and "zero" not in page.inner_text("article.raison")
+    assert "rather than" not in page.inner_text("article.raison") and "zero" not in page.inner_text(
+        "article.raison"
+    )
 
 
 def test_keyboard_alone(address, opening):
@@ -121,7 +137,10 @@ def test_keyboard_alone(address, opening):
     page.wait_for_selector("article .unit")
     page.locator("article .unit").first.focus()
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.dataset.units") == "1" and page.locator(".tip.shown").count() == 1
+    assert (
+        page.evaluate("document.activeElement.dataset.units") == "1"
+        and page.locator(".tip.shown").count() == 1
+    )
 
 
 def test_the_page_is_light(address, opening):
@@ -134,7 +153,9 @@ def test_the_page_is_light(address, opening):
         sizes.append(page.evaluate(f"{files}.reduce((sum, e) => sum + e.decodedBodySize, 0)"))
     assert 60_000 < max(sizes) < 150_000
     page.fill("textarea[data-name=text]", "It is a long film and a very dull one . " * 30)
-    page.select_option("[data-name=units]", "token") if page.is_visible("[data-name=units]") else None
+    page.select_option("[data-name=units]", "token") if page.is_visible(
+        "[data-name=units]"
+    ) else None
     page.locator(".away").click()
     page.select_option(".chooser select", "gradient_norm")
     page.click("button.go")
@@ -173,7 +194,10 @@ def test_an_exported_page_opens_from_disk_without_a_network(opening, tmp_path, w
     assert first.locator(":scope > .passages .kept").count() == 0
     page.keyboard.press("End")
     assert first.locator(":scope > .passages .kept").count() == int(slider.get_attribute("max")) > 1
-    assert page.locator("article.compare .row").count() == 2 and page.locator(".cells tbody tr").count() == 19
+    assert (
+        page.locator("article.compare .row").count() == 2
+        and page.locator(".cells tbody tr").count() == 19
+    )
     page.locator(".cells tbody tr").nth(7).locator("button").click()
     assert page.locator(".above .target").inner_text().strip() == "little"
     page.locator("article.compare .unit").first.hover()

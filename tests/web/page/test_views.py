@@ -38,9 +38,14 @@ def test_scores_and_trust(address, opening, width):
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("article.raison")
     expected = raison.explain(raison.load("sentiment"), REVIEW)
-    labels = page.eval_on_selector_all("article .unit", "all => all.map((each) => each.getAttribute('aria-label'))")
+    labels = page.eval_on_selector_all(
+        "article .unit", "all => all.map((each) => each.getAttribute('aria-label'))"
+    )
     assert len(labels) == len(expected.units)
-    told = {label.split(":")[0]: float(label.split(": ")[1].split(",")[0].replace("−", "-")) for label in labels}
+    told = {
+        label.split(":")[0]: float(label.split(": ")[1].split(",")[0].replace("−", "-"))
+        for label in labels
+    }
     for name, score in zip(expected.units.names, expected.scores, strict=True):
         if expected.units.names.count(name) == 1:
             assert told[name] == pytest.approx(score, rel=1e-5)
@@ -94,7 +99,9 @@ def test_a_rationale_step_by_step_and_what_if(address, opening, width):
     page.keyboard.press("Home")
     assert page.locator("article > .passages .kept").count() == 0
     page.keyboard.press("ArrowRight")
-    assert page.locator("article > .passages .kept").count() == 1 and "step 1 of" in page.inner_text(".stepper output")
+    assert page.locator(
+        "article > .passages .kept"
+    ).count() == 1 and "step 1 of" in page.inner_text(".stepper output")
     page.keyboard.press("End")
     assert "sufficient" in page.inner_text(".verdict")
     page.check(".whatif input")
@@ -139,7 +146,9 @@ def test_heads_can_be_switched_off(address, opening, width):
     page.wait_for_selector("article.compare")
     assert page.locator("[data-head='3.0']").get_attribute("aria-pressed") == "true"
     assert "With this head off" in page.inner_text(".statement")
-    before, after = (float(part) for part in page.inner_text(".box > .statement").split(": ")[1].split(" → "))
+    before, after = (
+        float(part) for part in page.inner_text(".box > .statement").split(": ")[1].split(" → ")
+    )
     assert before != after
     whole(page)
     looks_as_before(page, "heads")
@@ -156,7 +165,9 @@ def test_an_answer_over_passages(address, opening, width):
     page.fill("[data-passage='1']", "The sea is blue.")
     page.click("button.go")
     page.wait_for_selector("article .asked")
-    assert page.locator("article .passage").count() == 2 and "passage 1" in page.inner_text("article")
+    assert page.locator("article .passage").count() == 2 and "passage 1" in page.inner_text(
+        "article"
+    )
     whole(page)
     axe(page)
 
@@ -176,7 +187,10 @@ def test_runs(address, opening, width):
     playwright.expect(page.locator(".runs tbody tr")).to_have_count(1)
     page.click(".runs .link")
     page.wait_for_selector("article.compare")
-    assert "<script>window.hacked" in page.inner_text("article.compare") and page.evaluate("window.hacked") is None
+    assert (
+        "<script>window.hacked" in page.inner_text("article.compare")
+        and page.evaluate("window.hacked") is None
+    )
     whole(page)
     looks_as_before(page, "runs")
     axe(page)
@@ -184,9 +198,13 @@ def test_runs(address, opening, width):
 
 def test_a_run_of_every_token_is_a_matrix(opening, tmp_path):
     (tmp_path / "data.jsonl").write_text(json.dumps({"text": "Once upon a time"}))
-    spec = RunSpec("stories15m", str(tmp_path / "data.jsonl"), ("greedy",), target="all", units="token")
+    spec = RunSpec(
+        "stories15m", str(tmp_path / "data.jsonl"), ("greedy",), target="all", units="token"
+    )
     run(tmp_path / "run", spec)
-    with served({"stories15m": load_or_skip("stories15m")}, RunFolders({"tokens": str(tmp_path / "run")})) as client:
+    with served(
+        {"stories15m": load_or_skip("stories15m")}, RunFolders({"tokens": str(tmp_path / "run")})
+    ) as client:
         page = at_home(opening(WIDE), str(client.base_url))
         page.click("#tab-runs")
         page.click(".runs .link")
@@ -194,6 +212,8 @@ def test_a_run_of_every_token_is_a_matrix(opening, tmp_path):
         with page.expect_download() as saved:
             page.click(".share-bar >> text=HTML")
         assert "matrix" in Path(saved.value.path()).read_text(encoding="utf-8")
-        code = base64.urlsafe_b64encode(json.dumps({"view": "toString", "text": "Once"}).encode()).decode()
+        code = base64.urlsafe_b64encode(
+            json.dumps({"view": "toString", "text": "Once"}).encode()
+        ).decode()
         page.goto(f"{client.base_url}/#{code.rstrip('=')}")
         page.wait_for_selector("#tab-scores[aria-selected=true]")

@@ -29,7 +29,9 @@ class AlignDeEn(Dataset):
     paper = "Bicici 2011, The Regression Model of Machine Translation"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        archive = find_file(place, "German-English_WordAlignment.zip", "German-English_WordAlignment")
+        archive = find_file(
+            place, "German-English_WordAlignment.zip", "German-English_WordAlignment"
+        )
         files = [read_archive_lines(archive, name) for name in ("test.de", "test.en", "de-en.wa")]
 
         rows = zip_rows(*files)

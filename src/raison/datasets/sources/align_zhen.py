@@ -28,7 +28,9 @@ class AlignZhEn(Dataset):
     paper = "Liu and Sun 2015, Contrastive Unsupervised Word Alignment; collected by Dou and Neubig 2021"
 
     spaces: bool = True  # False: Chinese without spaces between its words, as it is printed
-    skip: int = 0  # sentences at the start to leave out: they test a model that was trained on the rest
+    skip: int = (
+        0  # sentences at the start to leave out: they test a model that was trained on the rest
+    )
 
     def __post_init__(self) -> None:
         whole("skip", self.skip, 0)

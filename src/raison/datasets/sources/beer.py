@@ -94,7 +94,9 @@ class Beer(Dataset):
         count = len(scores)
         number = self.number
         if count <= number:
-            raise InputError(f"it has {count} scores, and that of {self.aspect} is the {number + 1}th.")
+            raise InputError(
+                f"it has {count} scores, and that of {self.aspect} is the {number + 1}th."
+            )
         return label_of_score(scores[number], self.labels)
 
 

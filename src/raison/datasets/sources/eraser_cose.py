@@ -54,11 +54,15 @@ def question_example(row: Row[dict[str, str]]) -> Example:
         raise InputError(f"the rationale is no list of 0 and 1 ({error}).") from None
     choices = [choice.strip() for choice in query.split("[SEP]")]
     if len(choices) != len(LETTERS) or not isinstance(marks, list):
-        raise InputError(f"there are {len(choices)} choices, not {len(LETTERS)}, or the rationale is no list.")
+        raise InputError(
+            f"there are {len(choices)} choices, not {len(LETTERS)}, or the rationale is no list."
+        )
 
     pairs = zip(LETTERS, choices, strict=True)
     lettered = [f"{letter}) {choice}" for letter, choice in pairs]
-    question = Document(id, segment=0, start=0, end=len(text))  # in ERASER's CoS-E the question is the document
+    question = Document(
+        id, segment=0, start=0, end=len(text)
+    )  # in ERASER's CoS-E the question is the document
     return Example(
         text,
         " ".join(lettered),

@@ -31,7 +31,9 @@ class Imdb(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         archive = find_file(place, "aclImdb_subset10000.tar.gz", "aclImdb_v1.tar.gz", "aclImdb")
         pattern = re.compile(rf"(?:^|/){split}/(neg|pos)/[0-9]+_[0-9]+\.txt$")
-        files = filter_rows(read_archive_texts(archive), lambda file: pattern.search(file[0]) is not None)
+        files = filter_rows(
+            read_archive_texts(archive), lambda file: pattern.search(file[0]) is not None
+        )
         return map_rows(files, starred_review)
 
 

@@ -45,7 +45,9 @@ class ImdbCounterfactual(Dataset):
                 continue
 
             original, edited = pair
-            gold_of_original, gold_of_edited = changed_words(original.value["Text"], edited.value["Text"])
+            gold_of_original, gold_of_edited = changed_words(
+                original.value["Text"], edited.value["Text"]
+            )
             yield example_row(
                 original,
                 "original",

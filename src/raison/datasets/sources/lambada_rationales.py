@@ -30,7 +30,9 @@ class LambadaRationales(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_json_lines(find_file(place, "annotated_lambada.json")), annotated_passage)
+        return map_rows(
+            read_json_lines(find_file(place, "annotated_lambada.json")), annotated_passage
+        )
 
 
 def annotated_passage(row: Row[Json]) -> Example:

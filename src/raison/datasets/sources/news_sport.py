@@ -39,10 +39,13 @@ class NewsSport(Dataset):
         one_of("part", self.part, ("post", "body"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        archive = find_file(place, "20news-bydate-sport.tar.gz", "20news-bydate.tar.gz", "20news-bydate")
+        archive = find_file(
+            place, "20news-bydate-sport.tar.gz", "20news-bydate.tar.gz", "20news-bydate"
+        )
         folder = f"20news-bydate-{split}/"
         posts = filter_rows(
-            read_archive_texts(archive, other="latin-1"), lambda file: folder in f"{file[0]}/" and is_of_group(file[0])
+            read_archive_texts(archive, other="latin-1"),
+            lambda file: folder in f"{file[0]}/" and is_of_group(file[0]),
         )
         return map_rows(posts, self.post_example)
 

@@ -40,7 +40,9 @@ class NltkReviews(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if self.corpus == "reviews":
             archive = find_file(place, "movie_reviews.zip", "movie_reviews")
-            reviews = filter_rows(read_archive_texts(archive), lambda file: file[0].endswith(".txt"))
+            reviews = filter_rows(
+                read_archive_texts(archive), lambda file: file[0].endswith(".txt")
+            )
             return map_rows(reviews, review_example)
 
         archive = find_file(place, "sentence_polarity.zip", "sentence_polarity")
@@ -59,4 +61,6 @@ def review_example(row: Row[tuple[str, str]]) -> Example:
 def sentences_of_class(archive: Path, short: str) -> Rows[Example]:
     """The sentences of the file of a class."""
     rows = read_archive_lines(archive, f"rt-polarity.{short}")
-    return map_rows(rows, lambda row: Example(row.value.strip(), id=f"{short}/{row.line}", label=LABELS[short]))
+    return map_rows(
+        rows, lambda row: Example(row.value.strip(), id=f"{short}/{row.line}", label=LABELS[short])
+    )

@@ -31,7 +31,9 @@ class Qqp(Dataset):
     labels = LABELS
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), pair_example)
+        return map_rows(
+            read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), pair_example
+        )
 
 
 def pair_example(row: Row[list[str]]) -> Example:

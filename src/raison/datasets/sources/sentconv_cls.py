@@ -26,7 +26,8 @@ class Corpus:
 
 CORPORA = {
     "sst2": Corpus(
-        {"train": "stsa.binary.train", "dev": "stsa.binary.dev", "test": "stsa.binary.test"}, negative_positive
+        {"train": "stsa.binary.train", "dev": "stsa.binary.dev", "test": "stsa.binary.test"},
+        negative_positive,
     ),
     "mr": Corpus({"all": "rt-polarity.all"}, negative_positive),
     "subj": Corpus({"all": "subj.all"}, ("subjective", "objective")),

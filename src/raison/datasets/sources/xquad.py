@@ -22,7 +22,9 @@ class Xquad(Dataset):
     splits = ("test",)
     folder = "xquad_en"
     source = "https://github.com/google-deepmind/xquad"
-    paper = "Artetxe et al. 2020, On the Cross-lingual Transferability of Monolingual Representations"
+    paper = (
+        "Artetxe et al. 2020, On the Cross-lingual Transferability of Monolingual Representations"
+    )
     gold = True
 
     language: str = "en"  # en or de

@@ -36,4 +36,6 @@ class YelpSentences(Dataset):
         label = self.labels[number]
         path = find_file(place, f"sentiment.{split}.{number}")
         rows = read_lines(path)
-        return map_rows(rows, lambda row: Example(row.value, id=f"{number}/{row.line}", label=label))
+        return map_rows(
+            rows, lambda row: Example(row.value, id=f"{number}/{row.line}", label=label)
+        )

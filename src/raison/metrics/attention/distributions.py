@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike
 from raison.core.errors import InputError
 from raison.core.spec import whole
 
-__all__ = ["jensen_shannon", "normalised_entropy", "permuted_attention", "total_variation", "uniform_attention"]
+__all__ = [
+    "jensen_shannon",
+    "normalised_entropy",
+    "permuted_attention",
+    "total_variation",
+    "uniform_attention",
+]
 
 Values = float | np.ndarray  # a number for one text, an array for many
 
@@ -40,7 +46,9 @@ def jensen_shannon(
     q, _ = normalise_weights(second, mask)
     p_tokens, q_tokens = p.shape[-1], q.shape[-1]
     if p_tokens != q_tokens:
-        raise InputError(f"Two attentions must be over the same tokens, not {p_tokens} and {q_tokens}.")
+        raise InputError(
+            f"Two attentions must be over the same tokens, not {p_tokens} and {q_tokens}."
+        )
 
     middle = (p + q) / 2
     of_p = half_divergence(p, middle)
@@ -58,7 +66,9 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> Values:
     q = probabilities(second)
     p_classes, q_classes = p.shape[-1], q.shape[-1]
     if p_classes != q_classes:
-        raise InputError(f"Two predictions must be over the same classes, not {p_classes} and {q_classes}.")
+        raise InputError(
+            f"Two predictions must be over the same classes, not {p_classes} and {q_classes}."
+        )
 
     differences = np.abs(p - q)
     return number_or_array(differences.sum(-1) / 2)
@@ -86,7 +96,9 @@ def permuted_attention(
     real = real_tokens(attention, mask)
     outside = attention[~real]
     if attention.ndim < 1 or outside.any():
-        raise InputError("Attention outside the mask would be lost: it must be 0 on what is no real token.")
+        raise InputError(
+            "Attention outside the mask would be lost: it must be 0 on what is no real token."
+        )
     if not attention.size:
         return attention
 
@@ -132,7 +144,9 @@ def real_tokens(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
     try:
         return np.broadcast_to(real, weights.shape)
     except ValueError:
-        raise InputError(f"A mask of the shape {real.shape} does not fit weights of {weights.shape}.") from None
+        raise InputError(
+            f"A mask of the shape {real.shape} does not fit weights of {weights.shape}."
+        ) from None
 
 
 def probabilities(prediction: ArrayLike) -> np.ndarray:
@@ -141,7 +155,9 @@ def probabilities(prediction: ArrayLike) -> np.ndarray:
     adds_up = p.ndim > 0 and np.allclose(p.sum(-1), 1, atol=1e-3)
     negative = (p < 0).any()
     if negative or not adds_up:
-        raise InputError("A prediction must give the probability of every class, which add up to 1.")
+        raise InputError(
+            "A prediction must give the probability of every class, which add up to 1."
+        )
     return p
 
 

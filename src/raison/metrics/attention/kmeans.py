@@ -142,7 +142,9 @@ def nearest_centres(data: np.ndarray, centres: np.ndarray) -> np.ndarray:
     for start in range(0, len(data), step):
         some = data[start : start + step]
         products = some @ centres.T
-        distances = squares - 2 * products  # without the square of the point, which is the same for all centres
+        distances = (
+            squares - 2 * products
+        )  # without the square of the point, which is the same for all centres
         parts.append(distances.argmin(1))
     return np.concatenate(parts)
 
@@ -151,5 +153,7 @@ def finite_vectors(vectors: ArrayLike) -> np.ndarray:
     """[n, d] vectors as an array of finite numbers."""
     data = np.asarray(vectors, np.float64)
     if data.ndim != 2 or not np.isfinite(data).all():
-        raise InputError(f"Vectors to cluster are a table [n, d] of finite numbers, not {data.shape}.")
+        raise InputError(
+            f"Vectors to cluster are a table [n, d] of finite numbers, not {data.shape}."
+        )
     return data

@@ -23,7 +23,9 @@ class Information:
     bias: float  # the same after the pairs were shuffled: what independent vectors would show
     pairs: int  # N
     k: int  # clusters on each side, asked for
-    used: tuple[int, int]  # clusters that got a point: fewer, where vectors repeat or have no structure
+    used: tuple[
+        int, int
+    ]  # clusters that got a point: fewer, where vectors repeat or have no structure
 
 
 def mutual_information(first: ArrayLike, second: ArrayLike) -> float:
@@ -97,7 +99,9 @@ def information_of_states(
     h = finite_vectors(states)
     pairs = len(x)
     if pairs != len(h):
-        raise InputError(f"Embeddings and hidden states must come in pairs, not {pairs} and {len(h)}.")
+        raise InputError(
+            f"Embeddings and hidden states must come in pairs, not {pairs} and {len(h)}."
+        )
     if k is None:
         most = 1 + isqrt(pairs // 5)
         k = min(1000, most)

@@ -35,7 +35,9 @@ def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
     of_tokens = np.asarray(logits, np.float64)
     totals = alpha.sum(-1)
     if not np.allclose(totals, 1, atol=1e-3):
-        raise InputError("Attention must add up to 1, or the logits of tokens do not make those of the text.")
+        raise InputError(
+            "Attention must add up to 1, or the logits of tokens do not make those of the text."
+        )
     pooled: np.ndarray
     if of_tokens.ndim == alpha.ndim:
         pooled = (alpha * of_tokens).sum(-1)
@@ -57,12 +59,16 @@ def token_probability(
     """
     of_tokens = np.asarray(logits, np.float64)
     if of_tokens.ndim not in (1, 2):
-        raise InputError(f"Logits are [token] or [token, class] of one text, not {of_tokens.shape}.")
+        raise InputError(
+            f"Logits are [token] or [token, class] of one text, not {of_tokens.shape}."
+        )
     binary = of_tokens.ndim == 1
     classes = 2 if binary else of_tokens.shape[1]
     is_class = predicted in range(classes) and not isinstance(predicted, bool)
     if not is_class:
-        raise InputError(f"The predicted class is a number from 0 to {classes - 1}, not {predicted}.")
+        raise InputError(
+            f"The predicted class is a number from 0 to {classes - 1}, not {predicted}."
+        )
 
     if binary:
         log_p = binary_log_probability(of_tokens, predicted)

@@ -13,7 +13,12 @@ from raison.metrics.base import AveragedF1, Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, pooled_agreement_key
 from raison.metrics.plausibility.rationale import Length, check_length, rationale_units
 from raison.metrics.plausibility.span_metrics import check_threshold
-from raison.metrics.plausibility.spans import matching_spans, maximal_runs, sum_of_precisions, sum_of_recalls
+from raison.metrics.plausibility.spans import (
+    matching_spans,
+    maximal_runs,
+    sum_of_precisions,
+    sum_of_recalls,
+)
 from raison.metrics.plausibility.unit_sets import Overlap
 
 __all__ = ["EraserIouF1Macro"]
@@ -32,7 +37,9 @@ class EraserIouF1Macro(Plausibility):
     """
 
     threshold: float = 0.5  # smallest IOU of a match, from 0.5 to 1
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "DeYoung et al. 2020 (ERASER), IOU F1, macro"
     keys = (
@@ -46,7 +53,9 @@ class EraserIouF1Macro(Plausibility):
         check_threshold(self.threshold)
 
     def numbers(self, subject: Subject) -> Numbers:
-        gold = subject.gold  # refuses a text without gold where no other has some; cut-off gold is not in it
+        gold = (
+            subject.gold
+        )  # refuses a text without gold where no other has some; cut-off gold is not in it
         example = subject.example
         counts: list[Overlap] = []
         if example is not None and (example.gold or gold.any()):

@@ -73,7 +73,9 @@ def finite_scores(scores: ArrayLike, gold: ArrayLike) -> tuple[np.ndarray, np.nd
     scores = np.asarray(scores, np.float64)
     gold = np.asarray(gold, bool)
     if scores.shape != gold.shape or scores.ndim != 1:
-        raise InputError(f"Scores of {scores.shape} units do not fit a rationale of {gold.shape}: use the same units.")
+        raise InputError(
+            f"Scores of {scores.shape} units do not fit a rationale of {gold.shape}: use the same units."
+        )
     if not np.isfinite(scores).all():
         raise InputError("Scores can't be NaN or infinite: leave such a text out.")
     return scores, gold

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from raison.core.spec import one_of, whole
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
-from raison.metrics.plausibility.gold_ranking import AREAS, SIGNS, area_under_precision_recall, mass_on_gold
+from raison.metrics.plausibility.gold_ranking import (
+    AREAS,
+    SIGNS,
+    area_under_precision_recall,
+    mass_on_gold,
+)
 from raison.metrics.plausibility.rationale import check_length, most_important_units
 from raison.metrics.plausibility.unit_sets import overlap, pooled_recall, precision
 

@@ -11,7 +11,9 @@ from raison.metrics.base import Subject
 
 __all__ = ["Length", "check_length", "most_important_units", "rationale_length", "rationale_units"]
 
-Length = int | float | None  # units: a whole number, a share of the text (1.0: all), None: as many as people mark
+Length = (
+    int | float | None
+)  # units: a whole number, a share of the text (1.0: all), None: as many as people mark
 
 
 def check_length(k: Length) -> None:

@@ -27,7 +27,9 @@ def check_threshold(threshold: float) -> None:
     """Refuse a threshold on the IOU at which two spans could match the same gold span."""
     between("threshold", threshold, 0, 1)
     if threshold < 0.5:
-        raise InputError(f"threshold is at least 0.5, or a gold span could be found twice, not {threshold}.")
+        raise InputError(
+            f"threshold is at least 0.5, or a gold span could be found twice, not {threshold}."
+        )
 
 
 @metric("span_f1_micro")
@@ -41,7 +43,9 @@ class SpanF1Micro(Plausibility):
     """
 
     threshold: float = 0.5  # smallest IOU of a match, from 0.5 to 1
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "DeYoung et al. 2020 (ERASER), IOU F1, micro"
     keys = (
@@ -73,7 +77,9 @@ class SpanF1Macro(Plausibility):
     """
 
     threshold: float = 0.5  # smallest IOU of a match, from 0.5 to 1
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "DeYoung et al. 2020 (ERASER), IOU F1"
     keys = (

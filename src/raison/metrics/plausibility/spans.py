@@ -81,7 +81,9 @@ def iou_of_spans(first: frozenset[int], second: frozenset[int]) -> float:
     return ratio_or_zero(len(both), len(union))
 
 
-def eraser_span_scores(texts: Iterable[tuple[Spans, Spans]], threshold: float = 0.5) -> dict[str, float]:
+def eraser_span_scores(
+    texts: Iterable[tuple[Spans, Spans]], threshold: float = 0.5
+) -> dict[str, float]:
     """ERASER's corpus figures from (predicted, gold) spans of each text.
 
     micro: matches of all texts by all predicted (gold) spans. macro: precision is averaged over the texts that predict

@@ -32,7 +32,9 @@ class TokenF1Micro(Plausibility):
     explanation selects, or its k highest scores.
     """
 
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "DeYoung et al. 2020 (ERASER), token F1, micro"
     keys = (
@@ -62,7 +64,9 @@ class TokenF1Macro(Plausibility):
     has precision 0, as in ERASER.
     """
 
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "DeYoung et al. 2020 (ERASER), token F1, macro"
     keys = (
@@ -91,7 +95,9 @@ class TokenIou(Plausibility):
     IOU = |A∩G| / |A∪G|.
     """
 
-    k: int | float | None = None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = (
+        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    )
 
     paper = "Vafa et al. 2021, Table 2 (mean over texts)"
     keys = (agreement_key("token_iou_macro"), pooled_agreement_key("token_iou_micro"))

@@ -106,7 +106,9 @@ def bias_correction(resampled: np.ndarray, estimate: float) -> float:
     not_above = (resampled <= estimate + tolerance).mean()
     share = float((below + not_above) / 2)
 
-    edge = 0.5 / len(resampled)  # an estimate outside all resamples has no finite z₀: half a resample beyond them
+    edge = 0.5 / len(
+        resampled
+    )  # an estimate outside all resamples has no finite z₀: half a resample beyond them
     share = max(share, edge)
     share = min(share, 1 - edge)
     return NORMAL.inv_cdf(share)

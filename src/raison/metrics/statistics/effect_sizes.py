@@ -7,7 +7,12 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raison.metrics.statistics.samples import ROUNDING, numbers_or_nan, paired_differences, without_nan
+from raison.metrics.statistics.samples import (
+    ROUNDING,
+    numbers_or_nan,
+    paired_differences,
+    without_nan,
+)
 
 __all__ = ["cliffs_delta", "cohens_d", "superiority"]
 

@@ -199,7 +199,9 @@ def averaged_f1_interval(
     Examples without a precision and a recall add nothing; they are left out and counted.
     """
     table, excluded = sums_of(values)
-    return interval_of_sums(table, f1_of_sums, excluded=excluded, bootstrap=Bootstrap(level, seed=seed))
+    return interval_of_sums(
+        table, f1_of_sums, excluded=excluded, bootstrap=Bootstrap(level, seed=seed)
+    )
 
 
 def averaged_f1_gap_interval(
@@ -211,7 +213,9 @@ def averaged_f1_gap_interval(
 ) -> Interval:
     """BCa interval of the difference of two such F1 on the same examples, which are resampled together."""
     table, excluded = paired_sums(first, second)
-    return interval_of_sums(table, f1_gap_of_sums, excluded=excluded, bootstrap=Bootstrap(level, seed=seed))
+    return interval_of_sums(
+        table, f1_gap_of_sums, excluded=excluded, bootstrap=Bootstrap(level, seed=seed)
+    )
 
 
 Statistic = Callable[[np.ndarray], np.ndarray]  # [.. c] sums over examples -> [..]

@@ -32,7 +32,9 @@ def numbers_or_nan(values: ArrayLike) -> np.ndarray:
     """[n] the numbers of examples; NaN is allowed."""
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1:
-        raise InputError(f"Numbers of examples come in one list, not in a table of {numbers.shape}.")
+        raise InputError(
+            f"Numbers of examples come in one list, not in a table of {numbers.shape}."
+        )
     if np.isinf(numbers).any():
         raise InputError("A statistic of infinite numbers does not exist: leave them out.")
     return numbers
@@ -132,7 +134,9 @@ def sums_of(values: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
     return with_counts(table_of_sums(values))
 
 
-def paired_sums(first: Sequence[AveragedF1], second: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
+def paired_sums(
+    first: Sequence[AveragedF1], second: Sequence[AveragedF1]
+) -> tuple[np.ndarray, int]:
     """[n 8] the sums of each side; and how many examples without any of them are left out."""
     check_paired(len(first), len(second))
     tables = [table_of_sums(first), table_of_sums(second)]

@@ -30,10 +30,14 @@ __all__ = [
     "running",
 ]
 
-Attended = tuple[torch.Tensor, torch.Tensor | None]  # output [b s h d] and weights [b h s t]; a fused kernel has none
+Attended = tuple[
+    torch.Tensor, torch.Tensor | None
+]  # output [b s h d] and weights [b h s t]; a fused kernel has none
 Attention = Callable[..., Attended]
 EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
-MaskRule = Callable[..., torch.Tensor]  # (example, head, query, key) -> whether the query may see the key
+MaskRule = Callable[
+    ..., torch.Tensor
+]  # (example, head, query, key) -> whether the query may see the key
 
 
 class PackedNodes(Protocol):
@@ -83,17 +87,29 @@ class Block:
 class Call:
     """What one forward pass should record or change; lives in a context variable while it runs."""
 
-    positions: list[torch.Tensor] | None = None  # per stream [b t]: original positions of the tokens
-    record: frozenset[str] = frozenset()  # of {"attention", "softmaxes", "embeddings", "crossing", "blocks"}
-    replace: list[torch.Tensor | None] | None = None  # per stream [b t d]: word embeddings to use instead
-    present: list[torch.Tensor | None] | None = None  # per stream [b t]: False makes the word embedding zero
+    positions: list[torch.Tensor] | None = (
+        None  # per stream [b t]: original positions of the tokens
+    )
+    record: frozenset[str] = (
+        frozenset()
+    )  # of {"attention", "softmaxes", "embeddings", "crossing", "blocks"}
+    replace: list[torch.Tensor | None] | None = (
+        None  # per stream [b t d]: word embeddings to use instead
+    )
+    present: list[torch.Tensor | None] | None = (
+        None  # per stream [b t]: False makes the word embedding zero
+    )
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
     packed: PackedNodes | None = None  # what runs is nodes of a trie
-    tail: torch.Tensor | None = None  # [n 1 d]: hidden states from which the model goes on behind its blocks
+    tail: torch.Tensor | None = (
+        None  # [n 1 d]: hidden states from which the model goes on behind its blocks
+    )
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
     view: Any = None  # the model that runs, whatever its class
     maps: list[Seen] = field(default_factory=list)
-    crossing: list[list[torch.Tensor]] = field(default_factory=list)  # keys and values of each cross-attention
+    crossing: list[list[torch.Tensor]] = field(
+        default_factory=list
+    )  # keys and values of each cross-attention
     blocks: list[Block] = field(default_factory=list)
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
     blocked: bool = False  # some attention row may see nothing

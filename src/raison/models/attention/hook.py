@@ -45,14 +45,19 @@ def attention(
     if call is None:
         return eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
     if call.packed is not None:
-        return call.packed.attend(eager_of(type(module)), module, query, key, value, attention_mask, **kwargs)
+        return call.packed.attend(
+            eager_of(type(module)), module, query, key, value, attention_mask, **kwargs
+        )
 
     index = call.layer
     call.layer += 1
     if is_fusible(module, call, key):
         return fused_attention()(module, query, key, value, attention_mask, **kwargs)
     if "crossing" in call.record and getattr(module, "raison_kind", "") == "cross":
-        key, value = key.view_as(key), value.view_as(value)  # tensors of their own, met by all that crosses here
+        key, value = (
+            key.view_as(key),
+            value.view_as(value),
+        )  # tensors of their own, met by all that crosses here
         call.crossing.append([key, value])
 
     eager = eager_of(type(module))
@@ -91,7 +96,9 @@ class Reweighted(Products):
         self.nothing = nothing  # [b 1 s 1]
         self.weights: torch.Tensor | None = None  # [b h s t] as they were multiplied
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function) -> torch.Tensor:
+    def product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
+    ) -> torch.Tensor:
         if self.nothing is not None:
             weights = weights.masked_fill(self.nothing, 0.0)
         if self.factors is not None:

@@ -44,13 +44,19 @@ def attention_mask(
             query = key = positions.to(device)
         examples = torch.arange(batch_size, device=device)[:, None, None, None]
         heads = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
-        allowed = allowed & mask_function(examples, heads, query[:, None, :, None], key[:, None, None, :])
+        allowed = allowed & mask_function(
+            examples, heads, query[:, None, :, None], key[:, None, None, :]
+        )
     if attention_mask is not None:
-        visible = attention_mask.to(device=device, dtype=torch.bool)[:, kv_offset : kv_offset + kv_length]
+        visible = attention_mask.to(device=device, dtype=torch.bool)[
+            :, kv_offset : kv_offset + kv_length
+        ]
         allowed = allowed & visible[:, None, None, :]
 
     if call is not None and not call.blocked:
-        call.blocked = not bool(allowed.any(-1).all())  # some row sees nothing: attention must not average it
+        call.blocked = not bool(
+            allowed.any(-1).all()
+        )  # some row sees nothing: attention must not average it
     zero = torch.zeros((), dtype=dtype, device=device)
     return torch.where(allowed, zero, torch.finfo(dtype).min)
 

@@ -37,7 +37,9 @@ SHAPES = frozenset(
     "float double half bfloat16 to type type_as view_as dropout".split()
 )
 
-CHANGES = frozenset({"masked_fill", "getitem", "mul"})  # what the tap may do to weights before it multiplies again
+CHANGES = frozenset(
+    {"masked_fill", "getitem", "mul"}
+)  # what the tap may do to weights before it multiplies again
 
 
 @dataclass
@@ -114,7 +116,9 @@ class Products(TorchFunctionMode):
             self._marks[id(result)] = Mark(result, mark.number, mark.heads)
         return result
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function) -> torch.Tensor:
+    def product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
+    ) -> torch.Tensor:
         """weights @ values of one attention."""
         result: torch.Tensor = self.other(name_of(multiply), multiply, (weights, values), {})
         return result

@@ -37,7 +37,11 @@ def eager_of(kind: type) -> EagerAttention:
     """The eager attention function of the file that defines an attention class."""
     for parent in kind.__mro__:
         module = sys.modules.get(parent.__module__)
-        function: EagerAttention | None = vars(module).get("eager_attention_forward") if module else None
+        function: EagerAttention | None = (
+            vars(module).get("eager_attention_forward") if module else None
+        )
         if function is not None:
             return function
-    raise Unsupported(f"{kind.__name__} has no eager attention, so raison can't look inside this model.")
+    raise Unsupported(
+        f"{kind.__name__} has no eager attention, so raison can't look inside this model."
+    )

@@ -63,7 +63,12 @@ class Write:
 
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
-        if self.projection is None or self.rest is None or self.total is None or self.output is None:
+        if (
+            self.projection is None
+            or self.rest is None
+            or self.total is None
+            or self.output is None
+        ):
             raise ValueError("an attention that was not followed into the residual stream")
         values = self.values[row, :, cols]  # [h t e]
         weight = self.projection.reshape(len(values), values.shape[-1], -1)
@@ -111,7 +116,9 @@ class Writes(Products):
         super().__init__()
         self.writes: dict[int, Write] = {}
         self._places: dict[int, Place] = {}
-        self._behind: dict[int, tuple[torch.Tensor, set[int]]] = {}  # by id: the sums that a tensor was made from
+        self._behind: dict[
+            int, tuple[torch.Tensor, set[int]]
+        ] = {}  # by id: the sums that a tensor was made from
 
     @property
     def in_order(self) -> list[Write]:
@@ -123,7 +130,9 @@ class Writes(Products):
         """Every attention was followed into the residual stream."""
         return bool(self.writes) and all(write.complete for write in self.writes.values())
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any) -> torch.Tensor:
+    def product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any
+    ) -> torch.Tensor:
         result = super().product(mark, weights, values, multiply)
         shape = (*mark.heads, *weights.shape[-2:])
         own = mark.per_head(values.detach())
@@ -137,7 +146,9 @@ class Writes(Products):
         given = list(tensors_in((*args, *kwargs.values())))
         places = [self._places.get(id(tensor)) for tensor in given]
         behind = set().union(*(self._behind[id(t)][1] for t in given if id(t) in self._behind))
-        behind |= {id(place.write) for place in places if place is not None and place.stage == "sum"}
+        behind |= {
+            id(place.write) for place in places if place is not None and place.stage == "sum"
+        }
         if behind:
             for made in tensors_in([result]):
                 self._behind[id(made)] = (made, behind)
@@ -165,9 +176,15 @@ class Writes(Products):
         elif stage == "heads" and name in ("linear", "addmm"):
             write.projection = args[2] if name == "addmm" else args[1].mT
             stage = "branch"
-        elif stage == "branch" and name == "mul" and (factors := [a for a in args if a is not place.tensor]):
+        elif (
+            stage == "branch"
+            and name == "mul"
+            and (factors := [a for a in args if a is not place.tensor])
+        ):
             factor = factors[0].detach() if others else factors[0]  # a tensor, or a number
-            write.steps.append(Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device)))
+            write.steps.append(
+                Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device))
+            )
         elif stage == "branch" and name == "layer_norm":
             write.steps.append(normed(args, kwargs))
         elif stage == "sum" and name == "layer_norm":
@@ -177,7 +194,9 @@ class Writes(Products):
             return
         self._places[id(result)] = Place(result, write, stage)
 
-    def meet(self, given: list[torch.Tensor], places: list[Place | None], result: torch.Tensor) -> None:
+    def meet(
+        self, given: list[torch.Tensor], places: list[Place | None], result: torch.Tensor
+    ) -> None:
         """An addition: a branch joins the residual stream, or what was joined meets something more."""
         for place, other in zip(places, reversed(given), strict=True):
             if place is None or place.stage == "heads":

@@ -39,7 +39,9 @@ class ZeroedValues(Products):
         self.which = which  # attention of the block: 0 its own words, 1 the source
         self.tokens = tokens  # [n] column whose value is zero
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Multiply) -> torch.Tensor:
+    def product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Multiply
+    ) -> torch.Tensor:
         if mark.number == self.which:
             folded = mark.per_head(values).clone()
             folded[torch.arange(len(self.tokens)), :, self.tokens] = 0.0
@@ -76,7 +78,9 @@ def value_zeroing_trace(runner: Runner, prepared: Prepared, target: Target) -> T
     output = runner.forward(prepared, graph=True, hidden=True)
     columns = runner.columns(output, chunk)
     last_states = runner.task.hidden_states(output)[-1][-1]
-    shares = readout_shares(runner, columns, chunk, last_states=last_states, active=torch.ones(1, dtype=torch.bool))
+    shares = readout_shares(
+        runner, columns, chunk, last_states=last_states, active=torch.ones(1, dtype=torch.bool)
+    )
 
     row = RowOfChunk(chunk, 0)
     trace = Trace(row.part.encoding, target, 0.0)
@@ -105,7 +109,9 @@ def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
         source = ran.places[int(kind == "decoder")]
         columns.append(source)
         for start in range(0, len(source), step):
-            tokens = torch.arange(start, min(len(source), start + step), device=ran.block.output.device)
+            tokens = torch.arange(
+                start, min(len(source), start + step), device=ran.block.output.device
+            )
             after = normalize(precise(run_again(ran, ZeroedValues(which, tokens))), dim=-1)
             parts.append(1 - (after * before).sum(-1).T)  # [s n]
     return Map(
@@ -123,7 +129,13 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     block = ran.block
     args = copies(block.args, count)
     kwargs = {name: copies(value, count) for name, value in block.kwargs.items()}
-    call = replace(ran.call, record=frozenset(), maps=[], blocks=[], positions=copies(ran.call.positions, count))
+    call = replace(
+        ran.call,
+        record=frozenset(),
+        maps=[],
+        blocks=[],
+        positions=copies(ran.call.positions, count),
+    )
     with torch.inference_mode(), running(call), watch:
         output = block.module(*args, **kwargs)
     first: torch.Tensor = output if isinstance(output, torch.Tensor) else output[0]
@@ -133,7 +145,11 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
 def copies(value: Any, count: int) -> Any:
     """The same with `count` rows in all tensors of one row, however deep they lie."""
     if isinstance(value, torch.Tensor):
-        return value.detach().expand(count, *value.shape[1:]) if value.dim() > 1 and len(value) == 1 else value
+        return (
+            value.detach().expand(count, *value.shape[1:])
+            if value.dim() > 1 and len(value) == 1
+            else value
+        )
     if isinstance(value, (tuple, list)):
         return type(value)(copies(each, count) for each in value)
     return value

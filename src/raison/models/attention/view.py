@@ -17,12 +17,19 @@ from torch import nn
 
 from raison.core.errors import ModelError
 from raison.models.attention import hook
-from raison.models.attention.view_hooks import begin_block, end_block, keep_asked_rows, replace_embeddings
+from raison.models.attention.view_hooks import (
+    begin_block,
+    end_block,
+    keep_asked_rows,
+    replace_embeddings,
+)
 from raison.models.relevance.mode import activation
 
 __all__ = ["attention_kind", "bare", "clone", "configs_of", "view_of", "word_tables"]
 
-CROSS_ATTENTION = frozenset({"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"})  # names of modules
+CROSS_ATTENTION = frozenset(
+    {"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"}
+)  # names of modules
 
 
 @torch.inference_mode(False)  # else the aliases could never be differentiated
@@ -41,7 +48,9 @@ def clone(model: nn.Module) -> Any:
         raise ModelError(
             f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model."
         ) from error
-    if hasattr(copied, "_hf_hook"):  # accelerate would put copies of hidden states, without gradients, in their place
+    if hasattr(
+        copied, "_hf_hook"
+    ):  # accelerate would put copies of hidden states, without gradients, in their place
         vars(copied).pop("forward", None)
     return copied.eval()
 
@@ -51,14 +60,18 @@ def alias(tensor: torch.Tensor) -> torch.Tensor:
     if not tensor.is_inference():
         return tensor.detach()
     empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-    return empty.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
+    return empty.set_(
+        tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
 
 
 def computed_weights(model: nn.Module) -> Iterator[torch.Tensor]:
     """Weights that a hook computes before each pass, as pruning does: plain attributes, which can't be copied."""
     for module in model.modules():
         for value in vars(module).values():
-            if isinstance(value, torch.Tensor) and (value.grad_fn is not None or value.is_inference()):
+            if isinstance(value, torch.Tensor) and (
+                value.grad_fn is not None or value.is_inference()
+            ):
                 yield value
 
 
@@ -72,7 +85,9 @@ def configure(model: Any, implementation: str | None) -> None:
 
 def configs_of(model: nn.Module) -> list[Any]:
     """The configs that the modules of a model hold, each once."""
-    configs = {id(module.config): module.config for module in model.modules() if hasattr(module, "config")}
+    configs = {
+        id(module.config): module.config for module in model.modules() if hasattr(module, "config")
+    }
     return list(configs.values())
 
 
@@ -93,7 +108,9 @@ def view_of(model: nn.Module, prepare: Callable[[Any], None] | None = None) -> A
     for name, module in copied.named_modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             module.register_forward_hook(replace_embeddings)
-        if type(module).__module__ == "transformers.activations":  # some are several functions; rules want one
+        if (
+            type(module).__module__ == "transformers.activations"
+        ):  # some are several functions; rules want one
             module.forward = partial(activation, module.forward)
         if is_block(name, copied):
             module.register_forward_pre_hook(begin_block, with_kwargs=True)
@@ -112,8 +129,14 @@ def word_tables(model: Any) -> set[int]:
     """Addresses of the word embeddings: one table, or the encoder's and the decoder's own."""
     parts = [model]
     if is_encoder_decoder(model):
-        parts += [getattr(model, name)() for name in ("get_encoder", "get_decoder") if hasattr(model, name)]
-    tables = [part.get_input_embeddings() for part in parts if hasattr(part, "get_input_embeddings")]
+        parts += [
+            getattr(model, name)()
+            for name in ("get_encoder", "get_decoder")
+            if hasattr(model, name)
+        ]
+    tables = [
+        part.get_input_embeddings() for part in parts if hasattr(part, "get_input_embeddings")
+    ]
     return {table.weight.data_ptr() for table in tables if isinstance(table, nn.Embedding)}
 
 

@@ -23,9 +23,13 @@ def view_fingerprint(model: nn.Module) -> tuple[Hashable, ...]:
     tensors = [*model.parameters(), *model.buffers()]
     places = tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)
     modules = list(model.modules())
-    settings = tuple((id(module), hook_ids(module), plain_settings(vars(module))) for module in modules)
+    settings = tuple(
+        (id(module), hook_ids(module), plain_settings(vars(module))) for module in modules
+    )
     configs = {id(module.config): module.config for module in modules if hasattr(module, "config")}
-    config_settings = tuple((key, tuple(sorted(plain_settings(vars(config))))) for key, config in configs.items())
+    config_settings = tuple(
+        (key, tuple(sorted(plain_settings(vars(config))))) for key, config in configs.items()
+    )
     return places, settings, config_settings
 
 

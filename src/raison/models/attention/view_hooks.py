@@ -32,7 +32,9 @@ def end_block(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
     block.maps = len(call.maps) - block.before
 
 
-def replace_embeddings(module: nn.Module, args: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
+def replace_embeddings(
+    module: nn.Module, args: tuple[Any, ...], output: torch.Tensor
+) -> torch.Tensor | None:
     """Behind the word table: replace, blank or record the embeddings."""
     call = current()
     if call is None:

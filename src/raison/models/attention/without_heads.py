@@ -24,7 +24,9 @@ class Muted:
         mask = np.ones((maps, heads))
         for row, head in off:
             if not (0 <= row < maps and 0 <= head < heads):
-                raise InputError(f"There is no head {head} in layer {row}: {model.name} has {maps} by {heads} of them.")
+                raise InputError(
+                    f"There is no head {head} in layer {row}: {model.name} has {maps} by {heads} of them."
+                )
             mask[row, head] = 0.0
         self._model, self._mask = model, mask
 
@@ -53,4 +55,6 @@ class Muted:
         rules: Rules | None = None,
     ) -> Iterator[tuple[int, Trace]]:
         """The model's traces without the heads."""
-        return self._model.trace(encodings, targets, want=want, embeddings=embeddings, heads=self._mask, rules=rules)
+        return self._model.trace(
+            encodings, targets, want=want, embeddings=embeddings, heads=self._mask, rules=rules
+        )

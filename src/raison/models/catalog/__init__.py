@@ -18,7 +18,9 @@ from raison.core.errors import ModelError
 
 __all__ = ["Entry", "ModelAndTokenizer", "entries", "register", "register_folder"]
 
-ModelAndTokenizer = tuple[Any, Any]  # of transformers, of whatever class; the model is in evaluation mode
+ModelAndTokenizer = tuple[
+    Any, Any
+]  # of transformers, of whatever class; the model is in evaluation mode
 Opener = Callable[[], ModelAndTokenizer]
 
 
@@ -32,7 +34,9 @@ class Entry:
     size: int
     opener: Opener
     hidden: bool = False  # a model for tests or a part of another one: not listed to users
-    folder: Path | None = None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
+    folder: Path | None = (
+        None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
+    )
 
     def open(self) -> ModelAndTokenizer:
         """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""
@@ -44,7 +48,9 @@ _scanned = False
 _lock = threading.Lock()
 
 
-def register(name: str, description: str, licence: str, size: int, hidden: bool = False) -> Callable[[Opener], Opener]:
+def register(
+    name: str, description: str, licence: str, size: int, hidden: bool = False
+) -> Callable[[Opener], Opener]:
     """Decorator: the function opens the model called `name`."""
 
     def add(opener: Opener) -> Opener:
@@ -60,7 +66,9 @@ def register_folder(name: str, description: str, licence: str, size: int, folder
     """A model that explains itself, in a folder that comes with raison."""
 
     def refused() -> ModelAndTokenizer:
-        raise ModelError(f"{name!r} is a model that explains itself and no plain one: name another model here.")
+        raise ModelError(
+            f"{name!r} is a model that explains itself and no plain one: name another model here."
+        )
 
     _entries[name] = Entry(name, description, licence, size, refused, folder=folder)
 

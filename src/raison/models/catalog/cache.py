@@ -22,7 +22,9 @@ from raison.models.catalog.lock import held
 __all__ = ["Origin", "build", "root", "source"]
 
 MANIFEST = "manifest.json"
-SMALL = 16 << 20  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
+SMALL = (
+    16 << 20
+)  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
 log = logging.getLogger("raison")
 
 Origin = dict[str, str]  # where a model came from: a registry or the hub, and which version
@@ -37,7 +39,11 @@ def root() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "raison"
     if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "raison" / "cache"
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+            / "raison"
+            / "cache"
+        )
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "raison"
 
 
@@ -51,10 +57,15 @@ def build(name: str, version: str, maker: Maker, room: int = 0) -> Path:
     home = root() / "models"
     folder = home / f"{name}-{version}"
     with troubles(name):
-        if damage(folder) is None:  # looked at without the lock, so that a read-only cache can serve
+        if (
+            damage(folder) is None
+        ):  # looked at without the lock, so that a read-only cache can serve
             return folder
         home.mkdir(parents=True, exist_ok=True)
-        with held(home / f".{name}-{version}.lock", lambda: report(0, 1, f"{name}, which another process is making")):
+        with held(
+            home / f".{name}-{version}.lock",
+            lambda: report(0, 1, f"{name}, which another process is making"),
+        ):
             broken = damage(folder)
             if broken is None:  # another process made it while we waited
                 return folder
@@ -75,10 +86,18 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
         made.mkdir(parents=True)
         scratch.mkdir()
         origin = maker(made, scratch)
-        files = {path.relative_to(made).as_posix(): facts(path) for path in sorted(made.rglob("*")) if path.is_file()}
-        (made / MANIFEST).write_text(json.dumps({"source": origin, "files": files}, indent=1), encoding="utf-8")
+        files = {
+            path.relative_to(made).as_posix(): facts(path)
+            for path in sorted(made.rglob("*"))
+            if path.is_file()
+        }
+        (made / MANIFEST).write_text(
+            json.dumps({"source": origin, "files": files}, indent=1), encoding="utf-8"
+        )
         usual = (made / MANIFEST).stat().st_mode
-        for name in files:  # some writers make files that only their owner may read, which a shared cache can't use
+        for name in (
+            files
+        ):  # some writers make files that only their owner may read, which a shared cache can't use
             os.chmod(made / name, usual)
         if folder.exists():
             os.rename(folder, workshop / "damaged")
@@ -139,7 +158,9 @@ def troubles(name: str) -> Iterator[None]:
             f"{name!r} can't be put into the cache {root()} ({error.strerror or error}): set RAISON_CACHE to a folder "
             "that you can write to."
         ) from error
-    except Exception as error:  # safetensors and the download clients say it with exceptions of their own
+    except (
+        Exception
+    ) as error:  # safetensors and the download clients say it with exceptions of their own
         if "No space left" in str(error):
             raise full(name) from error
         raise

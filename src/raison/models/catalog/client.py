@@ -19,7 +19,12 @@ class Failed(Exception):
 
 
 def run(
-    command: list[str], scratch: Path, size: int, name: str, patience: float, env: dict[str, str] | None = None
+    command: list[str],
+    scratch: Path,
+    size: int,
+    name: str,
+    patience: float,
+    env: dict[str, str] | None = None,
 ) -> None:
     """Run `command` in `scratch` and report how much of `size` bytes has arrived; raise `Failed` if it fails.
 
@@ -32,7 +37,12 @@ def run(
         settings = {**os.environ, **places, **(env or {})}
         try:
             child = subprocess.Popen(
-                command, cwd=scratch, env=settings, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                command,
+                cwd=scratch,
+                env=settings,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         except OSError as error:
             raise Failed(f"it can't be started: {error.strerror}") from error

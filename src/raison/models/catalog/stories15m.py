@@ -27,7 +27,13 @@ FIRST_PIECE = len(SPECIAL) + 256
 MARK = "\u2581"  # how sentencepiece writes a space
 
 
-@register("stories15m", "TinyStories 15M, a model of children's stories, for tests.", "MIT", 64_400_000, hidden=True)
+@register(
+    "stories15m",
+    "TinyStories 15M, a model of children's stories, for tests.",
+    "MIT",
+    64_400_000,
+    hidden=True,
+)
 def open_stories15m() -> ModelAndTokenizer:
     folder = build("stories15m", "1", make, ROOM)
     from transformers import LlamaForCausalLM
@@ -70,7 +76,9 @@ def convert_weights(path: Path, folder: Path) -> None:
     with np.load(path, allow_pickle=False) as arrays:
         for name in arrays.files:
             array = arrays[name]
-            if ".q_proj." in name or ".k_proj." in name:  # transformers wants all first halves, then all second ones
+            if (
+                ".q_proj." in name or ".k_proj." in name
+            ):  # transformers wants all first halves, then all second ones
                 array = array.reshape(HEADS, -1, 2, WIDTH).swapaxes(1, 2).reshape(WIDTH, WIDTH)
             state[name] = torch.from_numpy(np.ascontiguousarray(array))
     model = hf.LlamaForCausalLM(config)
@@ -96,9 +104,16 @@ def convert_words(path: Path, folder: Path) -> None:
         pairs = [(left, right) for left, right in halves if left in ids and right in ids]
         merges += sorted(pairs, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
     core = Tokenizer(models.BPE(ids, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    core.normalizer = normalizers.Sequence([normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)])
+    core.normalizer = normalizers.Sequence(
+        [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
+    )
     core.decoder = decoders.Sequence(
-        [decoders.Replace(MARK, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        [
+            decoders.Replace(MARK, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
     )
     core.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
@@ -106,6 +121,10 @@ def convert_words(path: Path, folder: Path) -> None:
     core.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in SPECIAL])
     hf: Any = transformers
     whole = hf.PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="</s>"
+        tokenizer_object=core,
+        unk_token="<unk>",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="</s>",
     )
     whole.save_pretrained(folder)

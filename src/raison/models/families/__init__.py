@@ -22,9 +22,13 @@ class Family:
 
     name: str
     model_types: tuple[str, ...]  # of transformers configs
-    positions: str = "argument"  # argument | module | relative | none: how original positions reach the model
+    positions: str = (
+        "argument"  # argument | module | relative | none: how original positions reach the model
+    )
     offset: Callable[[Any], int] = lambda config: 0  # what position 0 is called
-    reach: Callable[[Any], int] = lambda config: 0  # tokens from which it attends in another way, if not in the config
+    reach: Callable[[Any], int] = lambda config: (
+        0
+    )  # tokens from which it attends in another way, if not in the config
     prepare: Callable[[Any], None] | None = None  # instance-level hooks on a fresh view
     note: str = ""  # one sentence for the generated table
 
@@ -43,4 +47,9 @@ def family_of(model: Any) -> Family:
         if model_type in known.model_types:
             return known
     takes = "position_ids" in inspect.signature(model.forward).parameters
-    return Family(model_type, (model_type,), positions="argument" if takes else "none", note="not in the tables")
+    return Family(
+        model_type,
+        (model_type,),
+        positions="argument" if takes else "none",
+        note="not in the tables",
+    )

@@ -22,7 +22,9 @@ def place(table: Any, stream: int) -> None:
             return plain_positions(*args, **kwargs)
         # the table is not asked about indices first: a packed sequence is longer than the table
         positions = call.positions[min(stream, len(call.positions) - 1)]
-        looked_up: torch.Tensor = nn.functional.embedding(positions + getattr(table, "offset", 0), table.weight)
+        looked_up: torch.Tensor = nn.functional.embedding(
+            positions + getattr(table, "offset", 0), table.weight
+        )
         return looked_up
 
     table.forward = forward
@@ -36,5 +38,11 @@ def prepare(model: nn.Module) -> None:
 
 
 FAMILY = family(
-    Family("bart", ("bart", "mbart"), positions="module", prepare=prepare, note="learned positions inside the model")
+    Family(
+        "bart",
+        ("bart", "mbart"),
+        positions="module",
+        prepare=prepare,
+        note="learned positions inside the model",
+    )
 )

@@ -26,7 +26,12 @@ def relative_positions(encoder: Any, plain: Positions) -> Positions:
         hidden: torch.Tensor, query: torch.Tensor | None = None, relative: object = None
     ) -> torch.Tensor | None:
         call = current()
-        if call is None or call.positions is None or not encoder.relative_attention or relative is not None:
+        if (
+            call is None
+            or call.positions is None
+            or not encoder.relative_attention
+            or relative is not None
+        ):
             return plain(hidden, query, relative)
         positions = call.positions[0]
         distance = positions[:, :, None] - positions[:, None, :]  # [b s t]
@@ -49,5 +54,10 @@ def prepare(model: nn.Module) -> None:
 
 
 FAMILY = family(
-    Family("deberta", ("deberta-v2",), prepare=prepare, note="relative positions; attention read by a function mode")
+    Family(
+        "deberta",
+        ("deberta-v2",),
+        prepare=prepare,
+        note="relative positions; attention read by a function mode",
+    )
 )

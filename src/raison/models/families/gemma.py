@@ -3,5 +3,9 @@
 from raison.models.families import Family, family
 
 FAMILY = family(
-    Family("gemma", ("gemma", "gemma2", "gemma3_text"), note="rotary positions, windows in alternate layers, soft caps")
+    Family(
+        "gemma",
+        ("gemma", "gemma2", "gemma3_text"),
+        note="rotary positions, windows in alternate layers, soft caps",
+    )
 )

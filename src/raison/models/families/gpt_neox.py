@@ -2,4 +2,6 @@
 
 from raison.models.families import Family, family
 
-FAMILY = family(Family("gpt_neox", ("gpt_neox",), note="rotary positions, parallel attention and MLP"))
+FAMILY = family(
+    Family("gpt_neox", ("gpt_neox",), note="rotary positions, parallel attention and MLP")
+)

@@ -3,4 +3,10 @@
 from raison.models.families import Family, family
 
 FAMILY = family(Family("llama", ("llama", "smollm3"), note="rotary positions, RMSNorm"))
-QWEN = family(Family("qwen", ("qwen2", "qwen3"), note="rotary positions, RMSNorm; Qwen3 normalises queries and keys"))
+QWEN = family(
+    Family(
+        "qwen",
+        ("qwen2", "qwen3"),
+        note="rotary positions, RMSNorm; Qwen3 normalises queries and keys",
+    )
+)

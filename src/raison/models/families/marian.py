@@ -4,5 +4,11 @@ from raison.models.families import Family, family
 from raison.models.families.bart import prepare
 
 FAMILY = family(
-    Family("marian", ("marian",), positions="module", prepare=prepare, note="sinusoidal positions inside the model")
+    Family(
+        "marian",
+        ("marian",),
+        positions="module",
+        prepare=prepare,
+        note="sinusoidal positions inside the model",
+    )
 )

@@ -3,5 +3,9 @@
 from raison.models.families import Family, family
 
 FAMILY = family(
-    Family("mistral", ("mistral", "ministral"), note="rotary positions, sliding window in some checkpoints")
+    Family(
+        "mistral",
+        ("mistral", "ministral"),
+        note="rotary positions, sliding window in some checkpoints",
+    )
 )

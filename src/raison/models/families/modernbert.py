@@ -2,4 +2,6 @@
 
 from raison.models.families import Family, family
 
-FAMILY = family(Family("modernbert", ("modernbert",), note="rotary positions, local windows in most layers"))
+FAMILY = family(
+    Family("modernbert", ("modernbert",), note="rotary positions, local windows in most layers")
+)

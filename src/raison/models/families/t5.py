@@ -12,7 +12,9 @@ from raison.models.attention.call import current
 from raison.models.families import Family, family
 
 
-def relative_bias(module: Any, plain: Callable[..., torch.Tensor], stream: int) -> Callable[..., torch.Tensor]:
+def relative_bias(
+    module: Any, plain: Callable[..., torch.Tensor], stream: int
+) -> Callable[..., torch.Tensor]:
     """Replace `compute_bias` of one attention of the view: distances of original positions, per example."""
 
     def compute_bias(query_length: int, key_length: int, **kwargs: Any) -> torch.Tensor:
@@ -20,7 +22,9 @@ def relative_bias(module: Any, plain: Callable[..., torch.Tensor], stream: int) 
         if call is None or call.positions is None:
             return plain(query_length, key_length, **kwargs)
         if call.packed is not None and module.is_decoder:
-            distance = (call.packed.seen - call.packed.positions[:, None])[None]  # [1 q d], to the ancestors
+            distance = (call.packed.seen - call.packed.positions[:, None])[
+                None
+            ]  # [1 q d], to the ancestors
         else:
             positions = call.positions[min(stream, len(call.positions) - 1)]
             distance = positions[:, None, :] - positions[:, :, None]  # [b s t]
@@ -39,7 +43,17 @@ def relative_bias(module: Any, plain: Callable[..., torch.Tensor], stream: int) 
 def prepare(model: nn.Module) -> None:
     for name, module in model.named_modules():
         if getattr(module, "has_relative_attention_bias", False):
-            module.compute_bias = relative_bias(module, module.compute_bias, int("decoder" in name.split(".")))
+            module.compute_bias = relative_bias(
+                module, module.compute_bias, int("decoder" in name.split("."))
+            )
 
 
-FAMILY = family(Family("t5", ("t5", "mt5"), positions="relative", prepare=prepare, note="a learned bias per distance"))
+FAMILY = family(
+    Family(
+        "t5",
+        ("t5", "mt5"),
+        positions="relative",
+        prepare=prepare,
+        note="a learned bias per distance",
+    )
+)

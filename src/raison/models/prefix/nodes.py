@@ -36,7 +36,9 @@ class Source:
         """The source tokens with their positions, as a key."""
         if not self.encodes:
             return None
-        return self.encoding.ids[self.places].tobytes(), self.encoding.positions[self.places].tobytes()
+        return self.encoding.ids[self.places].tobytes(), self.encoding.positions[
+            self.places
+        ].tobytes()
 
 
 def source_of(encoding: Encoding, kept: np.ndarray) -> Source:
@@ -96,7 +98,9 @@ def compute_nodes(runner: Runner, trie: Trie, new: np.ndarray) -> None:
     first: dict[Hashable, int] = {}
     for slot in new.tolist():
         first.setdefault(trie.stems[slot], slot)
-    order = sorted(new.tolist(), key=lambda slot: first[trie.stems[slot]])  # sources together; parents come first
+    order = sorted(
+        new.tolist(), key=lambda slot: first[trie.stems[slot]]
+    )  # sources together; parents come first
     for start in range(0, len(order), NODES):
         slots = np.array(order[start : start + NODES])
         packed = packed_nodes(runner, trie, slots)
@@ -122,10 +126,16 @@ def packed_nodes(runner: Runner, trie: Trie, slots: np.ndarray) -> Packed:
     )
 
 
-def arguments_of_nodes(runner: Runner, trie: Trie, slots: np.ndarray, packed: Packed) -> ModelInputs:
+def arguments_of_nodes(
+    runner: Runner, trie: Trie, slots: np.ndarray, packed: Packed
+) -> ModelInputs:
     """What the blocks are called with for these nodes; where they stand on sources, `packed` gets these."""
     tokens = runner.put(trie.token[slots])[None]
-    inputs: ModelInputs = {"input_ids": tokens, "use_cache": False, "attention_mask": torch.ones_like(tokens)}
+    inputs: ModelInputs = {
+        "input_ids": tokens,
+        "use_cache": False,
+        "attention_mask": torch.ones_like(tokens),
+    }
     family = runner.loaded.family
     if family.positions == "argument":
         inputs["position_ids"] = packed.positions[None] + family.offset(runner.loaded.hf.config)
@@ -145,5 +155,7 @@ def arguments_of_nodes(runner: Runner, trie: Trie, slots: np.ndarray, packed: Pa
 
     joined = torch.cat(states) if sizes.any() else states[0].new_zeros(1, states[0].shape[1])
     inputs["encoder_hidden_states"] = joined[None]
-    inputs["encoder_attention_mask"] = torch.ones(1, len(joined), dtype=torch.long, device=joined.device)
+    inputs["encoder_attention_mask"] = torch.ones(
+        1, len(joined), dtype=torch.long, device=joined.device
+    )
     return inputs

@@ -33,8 +33,12 @@ class Packed:
     depth: torch.Tensor  # [q]
     positions: torch.Tensor  # [q]
     seen: torch.Tensor  # [q d] positions of the ancestors
-    chains: list[slice]  # runs of nodes that are each other's parents, long enough to be asked at once
-    source: torch.Tensor | None = None  # [q l] where each query's source stands among the packed encoder states
+    chains: list[
+        slice
+    ]  # runs of nodes that are each other's parents, long enough to be asked at once
+    source: torch.Tensor | None = (
+        None  # [q l] where each query's source stands among the packed encoder states
+    )
     there: torch.Tensor | None = None  # [q l] False behind the end of a source
     layer: int = 0  # self-attention calls so far
     plans: dict[bool, list[tuple[slice, bool, int]]] = field(
@@ -46,7 +50,9 @@ class Packed:
         zero = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=self.seen.device)
         allowed = torch.arange(self.seen.shape[1], device=self.seen.device) < self.depth[:, None]
         if rule is not None:
-            allowed = allowed & rule(zero, zero, self.positions[None, None, :, None], self.seen[None, None])
+            allowed = allowed & rule(
+                zero, zero, self.positions[None, None, :, None], self.seen[None, None]
+            )
         lowest = torch.finfo(dtype).min
         return (
             torch.zeros((), dtype=dtype, device=self.seen.device)
@@ -69,7 +75,13 @@ class Packed:
         cross = getattr(module, "raison_kind", "self") == "cross"
         if cross:
             assert self.source is not None and self.there is not None
-            keys, values, index, lengths, bias = key[0], value[0], self.source, self.there.sum(1), None
+            keys, values, index, lengths, bias = (
+                key[0],
+                value[0],
+                self.source,
+                self.there.sum(1),
+                None,
+            )
             absent = query.new_full((), torch.finfo(query.dtype).min)
             mask = query.new_zeros(()).where(self.there, absent)[None, None]
         else:
@@ -78,16 +90,26 @@ class Packed:
             index, lengths = self.ancestors, self.depth
             self.layer += 1
         if cross not in self.plans:
-            self.plans[cross] = list(blocks(lengths.cpu().numpy(), self.chains, keys.shape[0] * keys.shape[2]))
-        result = query.new_zeros(query.shape[2], query.shape[1], values.shape[-1])  # nothing seen, nothing taken
+            self.plans[cross] = list(
+                blocks(lengths.cpu().numpy(), self.chains, keys.shape[0] * keys.shape[2])
+            )
+        result = query.new_zeros(
+            query.shape[2], query.shape[1], values.shape[-1]
+        )  # nothing seen, nothing taken
         for rows, chain, width in self.plans[cross]:
             # a chain asks about the path to its end, all queries at once; others each about a path of their own
             part = slice(rows.stop - 1, rows.stop) if chain else rows
             flat = index[part, :width].reshape(-1)
             shape = (keys.shape[0], part.stop - part.start, width, -1)
-            gathered = [pool.index_select(1, flat).view(shape).transpose(0, 1) for pool in (keys, values)]
+            gathered = [
+                pool.index_select(1, flat).view(shape).transpose(0, 1) for pool in (keys, values)
+            ]
             asked, shown = query[0, :, rows], mask[0, 0, rows, :width]  # type: ignore[index]
-            asked, shown = (asked[None], shown[None, None]) if chain else (row_by_row(asked), shown[:, None, None])
+            asked, shown = (
+                (asked[None], shown[None, None])
+                if chain
+                else (row_by_row(asked), shown[:, None, None])
+            )
             extra = {}
             if bias is not None:
                 near = bias[0, :, rows, :width]
@@ -99,7 +121,9 @@ class Packed:
         return result[None], None
 
 
-def blocks(lengths: np.ndarray, chains: list[slice], width: int) -> Iterator[tuple[slice, bool, int]]:
+def blocks(
+    lengths: np.ndarray, chains: list[slice], width: int
+) -> Iterator[tuple[slice, bool, int]]:
     """Queries that run together, whether they are a chain, and how far back the longest of them looks.
 
     Long chains, in which each node is the next one's parent, run at once; the rest in blocks whose keys fit the cache.

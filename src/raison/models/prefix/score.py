@@ -55,11 +55,17 @@ class Entered:
     new_nodes: dict[int, int]  # by question
 
 
-def score_by_prefixes(runner: Runner, questions: Sequence[Question], memory: Memory) -> list[Scored]:
+def score_by_prefixes(
+    runner: Runner, questions: Sequence[Question], memory: Memory
+) -> list[Scored]:
     """Answers to all questions through the memory's trie, whose nodes stay below its room."""
     trie = trie_of(memory, runner)
     results = [blank_answers(question) for question in questions]
-    sets = [KeptSet(owner, row) for owner, question in enumerate(questions) for row in range(len(question.keep))]
+    sets = [
+        KeptSet(owner, row)
+        for owner, question in enumerate(questions)
+        for row in range(len(question.keep))
+    ]
     start = 0
     while start < len(sets):
         room = nodes_that_fit(trie, memory.room)
@@ -71,7 +77,9 @@ def score_by_prefixes(runner: Runner, questions: Sequence[Question], memory: Mem
         try:
             entered = enter_sets(questions, sets, start, trie, room)
             part = sets[start : entered.stop]
-            encoded = encode_sources(runner, trie, (source_of_set(questions, each) for each in part))
+            encoded = encode_sources(
+                runner, trie, (source_of_set(questions, each) for each in part)
+            )
             compute_nodes(runner, trie, np.arange(known, len(trie)))
         except BaseException:
             trie.forget(range(known))  # nodes without their numbers must not be believed
@@ -112,7 +120,9 @@ def source_of_set(questions: Sequence[Question], kept_set: KeptSet) -> Source:
     return source_of(question.encoding, np.flatnonzero(question.keep[kept_set.row]))
 
 
-def enter_sets(questions: Sequence[Question], sets: Sequence[KeptSet], start: int, trie: Trie, room: int) -> Entered:
+def enter_sets(
+    questions: Sequence[Question], sets: Sequence[KeptSet], start: int, trie: Trie, room: int
+) -> Entered:
     """Enter the nodes of as many sets as there is room for, beginning with `start`."""
     entered = Entered([], len(sets), {})
     for number in range(start, len(sets)):
@@ -126,7 +136,9 @@ def enter_sets(questions: Sequence[Question], sets: Sequence[KeptSet], start: in
             entered.stop = number
             return entered
 
-        path = trie.path(encoding.ids[kept].tolist(), encoding.positions[kept].tolist(), source.stem)
+        path = trie.path(
+            encoding.ids[kept].tolist(), encoding.positions[kept].tolist(), source.stem
+        )
         entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + len(trie) - before
         for column, place in enumerate(np.searchsorted(kept, target.rows)):
             reading = Reading(
@@ -147,7 +159,10 @@ def known_nodes(questions: Sequence[Question], sets: Sequence[KeptSet], trie: Tr
     for each in sets:
         encoding = questions[each.owner].encoding
         source = source_of_set(questions, each)
-        tokens, positions = encoding.ids[source.read].tolist(), encoding.positions[source.read].tolist()
+        tokens, positions = (
+            encoding.ids[source.read].tolist(),
+            encoding.positions[source.read].tolist(),
+        )
         needed.update(trie.known(tokens, positions, source.stem))
     return needed
 

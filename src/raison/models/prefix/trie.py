@@ -22,24 +22,34 @@ class Trie:
     """The nodes of one view, with what the model computed at each of them."""
 
     def __init__(self, view: Any):
-        self.view = view  # nodes belong to these weights, and an id is only valid while its object lives
-        self._slots: dict[tuple[int, Hashable, int, int], int] = {}  # (parent, stem, token, position) -> slot
+        self.view = (
+            view  # nodes belong to these weights, and an id is only valid while its object lives
+        )
+        self._slots: dict[
+            tuple[int, Hashable, int, int], int
+        ] = {}  # (parent, stem, token, position) -> slot
         self.parent = np.zeros(FIRST, np.int64)
         self.token = np.zeros(FIRST, np.int64)
         self.position = np.zeros(FIRST, np.int64)
         self.depth = np.zeros(FIRST, np.int64)
-        self.stems: list[Hashable] = []  # [slot] what the node stands on: a set of source tokens, or nothing
+        self.stems: list[
+            Hashable
+        ] = []  # [slot] what the node stands on: a set of source tokens, or nothing
         self.keys: list[torch.Tensor] = []  # per layer [kv slots d]
         self.values: list[torch.Tensor] = []
         self.hidden: torch.Tensor | None = None  # [slots d] last hidden state
-        self.sources: dict[Hashable, torch.Tensor] = {}  # encoder states [l d] of each set of source tokens
+        self.sources: dict[
+            Hashable, torch.Tensor
+        ] = {}  # encoder states [l d] of each set of source tokens
 
     def __len__(self) -> int:
         return len(self.stems)
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def path(self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None) -> list[int]:
+    def path(
+        self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None
+    ) -> list[int]:
         """Slots of the prefixes of one set, in order; those that were unknown are new."""
         parent, path = ROOT, []
         slots = self._slots
@@ -52,7 +62,9 @@ class Trie:
             parent = slot
         return path
 
-    def known(self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None) -> list[int]:
+    def known(
+        self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None
+    ) -> list[int]:
         """Slots of the prefixes of one set that were computed already."""
         parent, path = ROOT, []
         for token, position in zip(tokens, positions, strict=True):
@@ -91,7 +103,9 @@ class Trie:
 
     # -- what the model computed --------------------------------------------------------------------
 
-    def write(self, layer: int, slots: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+    def write(
+        self, layer: int, slots: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+    ) -> None:
         """Keep keys and values [kv q d] of one layer."""
         if layer == len(self.keys):
             self.keys.append(key.new_zeros(key.shape[0], len(self.parent), key.shape[2]))
@@ -123,7 +137,9 @@ class Trie:
             while slot != ROOT and slot not in alive:
                 alive.add(slot)
                 slot = int(self.parent[slot])
-        order = np.array(sorted(alive), np.int64)  # parents have lower slots than children, before and after
+        order = np.array(
+            sorted(alive), np.int64
+        )  # parents have lower slots than children, before and after
         new = {int(old): place for place, old in enumerate(order)} | {ROOT: ROOT}
         self._slots = {
             (new[parent], stem, token, position): new[slot]
@@ -133,7 +149,9 @@ class Trie:
         room = max(FIRST, 1 << max(0, int(len(order) - 1).bit_length()))
         index = torch.from_numpy(order)
         for pools in (self.keys, self.values):
-            pools[:] = [roomy(pool.index_select(1, index.to(pool.device)), room, 1) for pool in pools]
+            pools[:] = [
+                roomy(pool.index_select(1, index.to(pool.device)), room, 1) for pool in pools
+            ]
         if self.hidden is not None:
             self.hidden = roomy(self.hidden.index_select(0, index.to(self.hidden.device)), room, 0)
         for name in ("token", "position", "depth"):

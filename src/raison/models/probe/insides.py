@@ -39,12 +39,19 @@ def insides(model: TransformersModel, encoding: Encoding, target: Target) -> set
             return offers
         offers.add("gradients")
 
-        trace = one_trace(model, encoding, target, "gradients", "hidden", "hidden_gradients", "readout")
+        trace = one_trace(
+            model, encoding, target, "gradients", "hidden", "hidden_gradients", "readout"
+        )
         if trace.readout is not None and abs(trace.readout.sum() - 1) < 1e-3:
             offers.add("hidden")
-        if attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1) and "hidden" in offers:
+        if (
+            attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1)
+            and "hidden" in offers
+        ):
             offers.add("attention")
-    except Exception as error:  # the code of any model runs here, and what can't be recorded is not offered
+    except (
+        Exception
+    ) as error:  # the code of any model runs here, and what can't be recorded is not offered
         log.info("%s: not everything can be recorded (%s)", model.name, error_in_one_line(error))
     return offers
 
@@ -55,7 +62,9 @@ def one_trace(model: TransformersModel, encoding: Encoding, target: Target, *wan
     return trace
 
 
-def attention_is_seen(model: TransformersModel, encoding: Encoding, target: Target, *, depth: int) -> bool:
+def attention_is_seen(
+    model: TransformersModel, encoding: Encoding, target: Target, *, depth: int
+) -> bool:
     """Whether every block shows its own map, to the tap or else to a function mode; the runner notes which."""
     for bypass in (False, True):
         model.runner.bypasses_tap = bypass
@@ -88,7 +97,9 @@ class HeadsOff(TorchFunctionMode):
 
     def __init__(self, factors: np.ndarray):
         super().__init__()
-        self.factors = iter(torch.from_numpy(factors))  # [h] for each attention, in the order in which they run
+        self.factors = iter(
+            torch.from_numpy(factors)
+        )  # [h] for each attention, in the order in which they run
 
     def __torch_function__(
         self,

@@ -45,11 +45,15 @@ def probe(model: TransformersModel) -> TransformersModel:
     except RaisonError:
         raise
     except Exception as error:  # the code of any model runs here
-        raise ModelError(f"{model.name} can't run a plain sentence ({error_in_one_line(error)}).") from error
+        raise ModelError(
+            f"{model.name} can't run a plain sentence ({error_in_one_line(error)})."
+        ) from error
     check_answers(runner, plain.logits, viewed, users)
 
     if not batches_hold(runner, encoding, target, viewed):
-        log.info("%s: an answer depends on the texts beside it, so every text runs by itself", model.name)
+        log.info(
+            "%s: an answer depends on the texts beside it, so every text runs by itself", model.name
+        )
         runner.budget = replace(runner.budget, rows=1)
     value = values_of(plain, ["logit"] * chunk.rows).cpu().numpy()
     runner.removals = tuple(working_removals(model, encoding, target, value))
@@ -90,11 +94,15 @@ def longest_offset(config: Any) -> int:
     return padding + 1
 
 
-def check_answers(runner: Runner, plain: torch.Tensor, viewed: torch.Tensor, users: torch.Tensor) -> None:
+def check_answers(
+    runner: Runner, plain: torch.Tensor, viewed: torch.Tensor, users: torch.Tensor
+) -> None:
     """Raise unless the view gives the model's own answers, with either form of its attention."""
     name = runner.loaded.name
     if not torch.isfinite(plain).all():
-        raise ModelError(f"{name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype.")
+        raise ModelError(
+            f"{name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype."
+        )
     near = tolerance(runner.loaded.dtype)
     if relative_gap(plain, viewed) > near or relative_gap(users, viewed) > max(ROUNDED, near):
         raise ModelError(

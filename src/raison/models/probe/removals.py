@@ -21,7 +21,9 @@ log = logging.getLogger("raison")
 COUNTING = "one two three four five six seven eight nine ten"
 
 
-def working_removals(model: TransformersModel, encoding: Encoding, target: Target, plain: np.ndarray) -> list[str]:
+def working_removals(
+    model: TransformersModel, encoding: Encoding, target: Target, plain: np.ndarray
+) -> list[str]:
     """What absence may mean here: whatever runs and really hides; `delete` first, where it equals `mask`.
 
     `plain` [1 m] is the logit that the untapped model gives the whole text.
@@ -126,10 +128,14 @@ def border_holds(model: TransformersModel, span: int) -> bool:
     question.keep[2, ::2] = False
     (deleted,) = model.score([question], removal="delete")
     (masked,) = model.score([question], removal="mask")
-    return same(model, deleted.value, masked.value) and none_looks_across(model, encoding, target, span)
+    return same(model, deleted.value, masked.value) and none_looks_across(
+        model, encoding, target, span
+    )
 
 
-def none_looks_across(model: TransformersModel, encoding: Encoding, target: Target, span: int) -> bool:
+def none_looks_across(
+    model: TransformersModel, encoding: Encoding, target: Target, span: int
+) -> bool:
     """Whether layers with a window or chunk of `span` give no attention from behind the border to the first tokens."""
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention"}))
     kinds = model.runner.loaded.setting("layer_types") or ["sliding_attention"] * len(trace.maps)

@@ -46,7 +46,9 @@ def relative_gap(reference: torch.Tensor, other: torch.Tensor) -> float:
     return float((reference - other).abs().max() / size)
 
 
-def difference(model: InspectableModel, encoding: Encoding, target: Target, attention: str | None = "eager") -> float:
+def difference(
+    model: InspectableModel, encoding: Encoding, target: Target, attention: str | None = "eager"
+) -> float:
     """View, with masks and positions given, against an untapped clone with none given: largest gap of logits."""
     chunk = chunk_of_whole_texts([encoding], target)
     plain = outcomes_of_plain_model(model.runner, chunk, attention)
@@ -61,7 +63,11 @@ def chunk_of_whole_texts(encodings: Sequence[Encoding], target: Target) -> Chunk
 
 @torch.inference_mode()
 def outcomes_of_plain_model(
-    runner: Runner, chunk: Chunk, attention: str | None = "eager", *, watch: TorchFunctionMode | None = None
+    runner: Runner,
+    chunk: Chunk,
+    attention: str | None = "eager",
+    *,
+    watch: TorchFunctionMode | None = None,
 ) -> Columns:
     """What an untapped clone answers that is given tokens only."""
     inputs = runner.arguments(chunk, "mask").inputs

@@ -36,7 +36,9 @@ def with_zeros(multipliers: torch.Tensor) -> torch.Tensor:
     return torch.cat([multipliers, torch.zeros_like(multipliers)])
 
 
-def secant(y: torch.Tensor, x: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def secant(
+    y: torch.Tensor, x: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
     """Δy/Δx of an element-wise function; `slope` is its derivative, used in the middle where Δx vanishes."""
     here, there = halves(x)
     new, old = halves(y)
@@ -50,7 +52,9 @@ def secant(y: torch.Tensor, x: torch.Tensor, slope: Callable[[torch.Tensor], tor
 
 def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """An element-wise function: tanh, an activation, a power, a root."""
-    place = next(i for i, value in enumerate(args) if isinstance(value, torch.Tensor) and value.requires_grad)
+    place = next(
+        i for i, value in enumerate(args) if isinstance(value, torch.Tensor) and value.requires_grad
+    )
     x = args[place]
     result = without_backward(function, args, kwargs)
 
@@ -78,7 +82,9 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
         right = mean_of_halves(b)
         for_left = g @ right.mT if of_matrices else g * right
         for_right = left.mT @ g if of_matrices else g * left
-        return with_zeros(sum_to_shape(for_left, left.shape)), with_zeros(sum_to_shape(for_right, right.shape))
+        return with_zeros(sum_to_shape(for_left, left.shape)), with_zeros(
+            sum_to_shape(for_right, right.shape)
+        )
 
     return with_backward(result, pull, a, b)
 
@@ -100,7 +106,9 @@ def quotient(function: Function, args: Arguments, kwargs: Options) -> torch.Tens
 
 def shares_of_logsumexp(x: torch.Tensor, axis: int) -> torch.Tensor:
     """w with Σ_j w_j Δx_j = ΔL for L = ln Σ exp x: through exp, sum and logarithm, scaled so that nothing overflows."""
-    x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)  # a row that may see nothing has only the lowest number
+    x = x.detach().clamp(
+        min=torch.finfo(x.dtype).min / 4
+    )  # a row that may see nothing has only the lowest number
     total = x.logsumexp(axis, keepdim=True)
     top = torch.stack(halves(total)).amax(0)
     tops = torch.cat([top, top])

@@ -44,7 +44,9 @@ STATISTICS = frozenset("rsqrt sqrt pow var std norm".split())  # of a norm that 
 
 SUBTRACTED = {"add": None, "sub": 1, "rsub": 0}  # which argument of an addition is subtracted
 
-Fits = Callable[[str, int], bool]  # (name of the function, number of its signals) -> whether a rule is for it
+Fits = Callable[
+    [str, int], bool
+]  # (name of the function, number of its signals) -> whether a rule is for it
 
 
 def one(*names: str) -> Fits:
@@ -63,7 +65,9 @@ class Heads:
 
     syntactic: np.ndarray
     positional: np.ndarray
-    released: bool = False  # as the published code does it: no renormalisation, saved maps see no mask
+    released: bool = (
+        False  # as the published code does it: no renormalisation, saved maps see no mask
+    )
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,12 @@ class Rules:
     """An ordered table of rules, and what its backward pass carries."""
 
     table: tuple[tuple[Fits, Rule], ...]
-    gates_constant: bool = False  # of a product with an activation's result, that result is taken as given
-    gradients: bool = False  # it carries gradients: relevance is their product with the tensor they belong to
+    gates_constant: bool = (
+        False  # of a product with an activation's result, that result is taken as given
+    )
+    gradients: bool = (
+        False  # it carries gradients: relevance is their product with the tensor they belong to
+    )
     paired: bool = False  # it carries multipliers between an input and its reference, the two halves of the batch
     heads: Heads | None = None
 
@@ -86,9 +94,15 @@ class Relevance(Products):
     def __init__(self, rules: Rules, rows: int = 0):
         super().__init__()
         self.rules = rules
-        self.constants = torch.zeros(rows, dtype=torch.float64)  # [b] relevance of added constants in a backward pass
-        self.maps: dict[int, torch.Tensor] = {}  # [b h s t] attention weights as they enter their product with values
-        self.strange: set[str] = set()  # functions without a rule: their gradient was taken, nothing is promised
+        self.constants = torch.zeros(
+            rows, dtype=torch.float64
+        )  # [b] relevance of added constants in a backward pass
+        self.maps: dict[
+            int, torch.Tensor
+        ] = {}  # [b h s t] attention weights as they enter their product with values
+        self.strange: set[str] = (
+            set()
+        )  # functions without a rule: their gradient was taken, nothing is promised
         self._gates: dict[int, torch.Tensor] = {}  # results of activations, by id
 
     def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
@@ -117,7 +131,9 @@ class Relevance(Products):
         totals = shares.reshape(len(self.constants), -1).sum(1)  # rows first, also if folded
         self.constants += totals.cpu().double()  # some devices have no float64
 
-    def by_rule(self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def by_rule(
+        self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options
+    ) -> Any:
         """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):
@@ -136,7 +152,9 @@ class Relevance(Products):
             return left.detach(), right
         return left, right.detach()
 
-    def product(self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function) -> torch.Tensor:
+    def product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
+    ) -> torch.Tensor:
         heads = self.rules.heads
         shape = weights.shape
         if heads is not None and heads.released:
@@ -150,7 +168,9 @@ class Relevance(Products):
         result = super().product(mark, self.maps[mark.number].reshape(shape), values, multiply)
         if heads is None or heads.released:
             return result
-        return through_heads(result, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number])
+        return through_heads(
+            result, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
+        )
 
 
 def constant_in(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | None:
@@ -216,7 +236,9 @@ def through_heads(
     if not (syntactic.any() or positional.any()):
         return result.detach()
     share = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
-    masks = [torch.from_numpy(kind * share).to(result) for kind in (syntactic, positional)]  # [h] each
+    masks = [
+        torch.from_numpy(kind * share).to(result) for kind in (syntactic, positional)
+    ]  # [h] each
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         folded = relevance.reshape(*heads, -1)  # [b h s·d]

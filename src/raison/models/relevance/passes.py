@@ -20,7 +20,14 @@ from raison.models.protocol import Map, Trace
 from raison.models.relevance.mode import Relevance, Rules
 from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
-from raison.models.runner.recorded_pass import by_stream, gradients, in_layout, plan_traces, prepare_traces, rounds
+from raison.models.runner.recorded_pass import (
+    by_stream,
+    gradients,
+    in_layout,
+    plan_traces,
+    prepare_traces,
+    rounds,
+)
 from raison.models.runner.runner import Prepared, Runner
 from raison.models.runner.trace_rows import RowOfChunk, streams_of_map
 
@@ -38,7 +45,9 @@ class RelevanceOfPass:
     leaves: list[torch.Tensor]  # per stream [b t d]
     maps: list[torch.Tensor] = field(default_factory=list)  # [b h s t]
     hidden: list[list[torch.Tensor]] = field(default_factory=list)  # per stream, per layer [b t d]
-    crossing: list[torch.Tensor] = field(default_factory=list)  # keys and values of each cross-attention, in turn
+    crossing: list[torch.Tensor] = field(
+        default_factory=list
+    )  # keys and values of each cross-attention, in turn
 
 
 # -- relevance of one text -----------------------------------------------------------------------------------
@@ -58,7 +67,9 @@ def relevance_traces(
     if unknown := want - RELATES:
         raise ValueError(f"a trace under rules has no {', '.join(sorted(unknown))}")
     plan = plan_traces(encodings, targets, moved=embeddings is not None)
-    for prepared in prepare_traces(runner, plan, EVERYTHING_KEPT, embeddings=embeddings, heads=heads):
+    for prepared in prepare_traces(
+        runner, plan, EVERYTHING_KEPT, embeddings=embeddings, heads=heads
+    ):
         pairs = plan.pairs_of(prepared.chunk)
         if max(map(len, pairs)) == 1:
             runner.read_only_target_rows(prepared)
@@ -142,7 +153,9 @@ def products(slopes: list[torch.Tensor], tensors: list[torch.Tensor]) -> list[to
     return [slope * tensor.detach() for slope, tensor in zip(slopes, tensors, strict=True)]
 
 
-def add(total: dict[str, list[torch.Tensor]], weight: float, found: dict[str, list[torch.Tensor]]) -> None:
+def add(
+    total: dict[str, list[torch.Tensor]], weight: float, found: dict[str, list[torch.Tensor]]
+) -> None:
     """Add what one backward pass brought to what the ones before did."""
     for name, tensors in found.items():
         before = total.get(name) or [torch.zeros_like(tensor) for tensor in tensors]
@@ -201,7 +214,9 @@ def cuts_of_row(row: int, found: RelevanceOfPass) -> list[float]:
         return own[::-1]
 
     crossed = [float(tensor[row].sum()) for tensor in found.crossing]
-    over = [keys + values for keys, values in zip(crossed[::2], crossed[1::2], strict=True)]  # per layer
+    over = [
+        keys + values for keys, values in zip(crossed[::2], crossed[1::2], strict=True)
+    ]  # per layer
     behind = [sum(over[layer:]) for layer in range(len(over) + 1)]
     decoder = [stayed + went for stayed, went in zip(own, behind, strict=True)]
     encoder = [own[0] + each for each in source[0]]
@@ -236,10 +251,14 @@ def rescale_traces(
         mode = Relevance(rules)
         output = runner.forward(both, graph=True, watch=mode)
         with torch.enable_grad(), mode:
-            values = values_of(runner.columns(output, both.chunk), both.chunk.target_outputs()).sum(-1)  # [2b]
+            values = values_of(runner.columns(output, both.chunk), both.chunk.target_outputs()).sum(
+                -1
+            )  # [2b]
 
         count = len(numbers)
-        slopes = gradients(values[:count].sum(), {"leaves": call.leaves}, keep_graph=False)["leaves"]
+        slopes = gradients(values[:count].sum(), {"leaves": call.leaves}, keep_graph=False)[
+            "leaves"
+        ]
         shares = []
         for leaf, slope in zip(call.leaves, slopes, strict=True):
             change = leaf.detach()[:count] - leaf.detach()[count:]

@@ -38,7 +38,9 @@ __all__ = [
 ]  # fmt: skip
 
 Rule = Callable[[Function, Arguments, Options], Any]
-Pull = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]  # of a result's relevance: what each signal gets
+Pull = Callable[
+    [torch.Tensor], tuple[torch.Tensor, ...]
+]  # of a result's relevance: what each signal gets
 SMALL = 1e-9  # denominators are kept at least this far from zero, as in the reference code of Chefer et al.
 UNSURE = 16  # units in the last place: a sum of positive parts below that may be rounding
 

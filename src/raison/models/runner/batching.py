@@ -15,9 +15,20 @@ import numpy as np
 from raison.core.records import Encoding, Target
 from raison.models.protocol import Budget
 
-__all__ = ["Chunk", "Piece", "RowBytes", "RowCost", "chunks", "pieces", "pieces_of_whole_texts", "streams_of"]
+__all__ = [
+    "Chunk",
+    "Piece",
+    "RowBytes",
+    "RowCost",
+    "chunks",
+    "pieces",
+    "pieces_of_whole_texts",
+    "streams_of",
+]
 
-RowBytes = Callable[[tuple[int, ...], int], int]  # (lengths of the streams, columns) -> bytes of one row
+RowBytes = Callable[
+    [tuple[int, ...], int], int
+]  # (lengths of the streams, columns) -> bytes of one row
 
 
 def streams_of(encoding: Encoding) -> list[np.ndarray]:
@@ -66,7 +77,12 @@ class Piece:
 
 
 def pieces(
-    owner: int, encoding: Encoding, target: Target | None, keep: np.ndarray, delete: bool, stride: int = 1
+    owner: int,
+    encoding: Encoding,
+    target: Target | None,
+    keep: np.ndarray,
+    delete: bool,
+    stride: int = 1,
 ) -> Iterator[Piece]:
     """Split the keep-masks [n t] of a question by the lengths that will run: multiples of `stride`, where it can be."""
     size = len(encoding)
@@ -88,7 +104,9 @@ def pieces(
         yield Piece(owner, which, encoding, target, index, shown)
 
 
-def pieces_of_whole_texts(encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()) -> list[Piece]:
+def pieces_of_whole_texts(
+    encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()
+) -> list[Piece]:
     """One row for each text, of which nothing is removed."""
     found: list[Piece] = []
     for number, encoding in enumerate(encodings):
@@ -213,7 +231,9 @@ def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> 
     groups: dict[tuple[int, ...], list[Piece]] = defaultdict(list)
     for piece in all_pieces:
         columns = 0 if piece.target is None else len(piece.target.ids)
-        contrasts = piece.target is not None and piece.target.contrast is not None  # read in another way
+        contrasts = (
+            piece.target is not None and piece.target.contrast is not None
+        )  # read in another way
         lengths = piece.lengths if budget.padding == "exact" else ()
         kind = (*lengths, int(contrasts), columns)
         groups[kind].append(piece)
@@ -223,7 +243,9 @@ def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> 
         yield from chunks_of_group(members, key[-1], budget, row_bytes)
 
 
-def chunks_of_group(members: list[Piece], columns: int, budget: Budget, row_bytes: RowBytes) -> Iterator[Chunk]:
+def chunks_of_group(
+    members: list[Piece], columns: int, budget: Budget, row_bytes: RowBytes
+) -> Iterator[Chunk]:
     """Fill one forward pass after the other with pieces that may run together."""
     batch: list[Piece] = []
     lengths: tuple[int, ...] = ()

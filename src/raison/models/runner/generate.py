@@ -18,7 +18,9 @@ __all__ = ["LONGEST", "generate"]
 LONGEST = 128  # tokens of a generated text
 
 
-def generate(runner: Runner, inputs: dict[str, torch.Tensor], begun: int, longest: int | None = None) -> list[int]:
+def generate(
+    runner: Runner, inputs: dict[str, torch.Tensor], begun: int, longest: int | None = None
+) -> list[int]:
     """Ids of the tokens that the model writes behind `begun` ones, without its end; at most `longest`.
 
     By default the model's own setting says how many. A text has at least one token, even if that is its end.
@@ -33,7 +35,9 @@ def generate(runner: Runner, inputs: dict[str, torch.Tensor], begun: int, longes
 
     ids = [int(token) for token in written[0][begun:]]
     if not ids:
-        raise InputError(f"{runner.loaded.name} writes nothing for this text: give another text, or a target.")
+        raise InputError(
+            f"{runner.loaded.name} writes nothing for this text: give another text, or a target."
+        )
     end = settings.eos_token_id
     ends = end if isinstance(end, (list, tuple)) else [end]
     for place, token in enumerate(ids):
@@ -48,7 +52,9 @@ def room_for_tokens(runner: Runner, begun: int, wanted: int) -> int:
     if limit is None:
         return wanted
     if limit - begun < 1:
-        raise TooLong(f"The text fills all {limit} tokens that {runner.loaded.name} can read: nothing can be written.")
+        raise TooLong(
+            f"The text fills all {limit} tokens that {runner.loaded.name} can read: nothing can be written."
+        )
     return min(wanted, limit - begun)
 
 

@@ -40,7 +40,9 @@ class PassCache:
         self.bytes += size
         self.passes.append(recorded)
 
-    def take(self, plan: Sequence[Piece], want: frozenset[str]) -> tuple[list[RecordedPass], list[Piece]]:
+    def take(
+        self, plan: Sequence[Piece], want: frozenset[str]
+    ) -> tuple[list[RecordedPass], list[Piece]]:
         """Cached passes all of whose rows are in the plan, now with its pieces, and what is left of it to run."""
         cached = self.passes
         self.passes, self.tokens, self.bytes = [], 0, 0  # a graph serves once

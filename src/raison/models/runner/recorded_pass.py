@@ -45,7 +45,9 @@ class TracePlan:
         return [self.pairs[part.owner] for part in chunk.parts]
 
 
-def plan_traces(encodings: Sequence[Encoding], targets: Sequence[Target], *, moved: bool = False) -> TracePlan:
+def plan_traces(
+    encodings: Sequence[Encoding], targets: Sequence[Target], *, moved: bool = False
+) -> TracePlan:
     """One row for each text; one for each pair where embeddings are `moved`, so that even equal texts differ."""
     members: dict[int, list[int]] = {}
     for number, encoding in enumerate(encodings):
@@ -56,7 +58,12 @@ def plan_traces(encodings: Sequence[Encoding], targets: Sequence[Target], *, mov
     widest: list[Target | None] = []
     for numbers in pairs:
         # the target that sees most decides how much of the text runs
-        widest.append(max((targets[number] for number in numbers), key=lambda target: max(target.positions, default=0)))
+        widest.append(
+            max(
+                (targets[number] for number in numbers),
+                key=lambda target: max(target.positions, default=0),
+            )
+        )
     texts = [encodings[numbers[0]] for numbers in pairs]
     return TracePlan(pairs, pieces_of_whole_texts(texts, widest))
 
@@ -70,7 +77,9 @@ def prepare_traces(
     heads: np.ndarray | None = None,
 ) -> Iterator[Prepared]:
     """Forward passes that cover all texts of a plan."""
-    for prepared in runner.prepare(plan.pieces, row_bytes=runner.cost_of_traced_row(want), heads=heads):
+    for prepared in runner.prepare(
+        plan.pieces, row_bytes=runner.cost_of_traced_row(want), heads=heads
+    ):
         if embeddings is not None:
             chunk = prepared.chunk
             given = [embeddings[numbers[0]] for numbers in plan.pairs_of(chunk)]
@@ -129,10 +138,17 @@ def record_pass(runner: Runner, prepared: Prepared, want: frozenset[str]) -> Rec
 def check_embeddings(chunk: Chunk, call: Call) -> None:
     """Raise where the recorded word embeddings are not those of the texts; the probe then offers no traces."""
     if len(call.leaves) != len(chunk.lengths):
-        raise RuntimeError(f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens")
+        raise RuntimeError(
+            f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens"
+        )
     for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
-        if leaf.shape[:2] != (len(chunk.parts), length):  # some embed [t b], and rows would be taken for texts
-            raise RuntimeError(f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]")
+        if leaf.shape[:2] != (
+            len(chunk.parts),
+            length,
+        ):  # some embed [t b], and rows would be taken for texts
+            raise RuntimeError(
+                f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]"
+            )
 
 
 # -- going back ----------------------------------------------------------------------------------------------
@@ -142,7 +158,9 @@ def check_embeddings(chunk: Chunk, call: Call) -> None:
 class Round:
     """One target for every row of a pass."""
 
-    pairs: list[int | None]  # [b] the pair that a row serves in this round; None where it has no more
+    pairs: list[
+        int | None
+    ]  # [b] the pair that a row serves in this round; None where it has no more
     chunk: Chunk  # the same rows with the targets of the round
 
     @property
@@ -174,7 +192,9 @@ def gradients(
     tensors = [tensor for group in sources.values() for tensor in group]
     if not tensors:
         return {}
-    asked = [tensor for tensor in tensors if tensor.requires_grad]  # rules may have made constants of some
+    asked = [
+        tensor for tensor in tensors if tensor.requires_grad
+    ]  # rules may have made constants of some
     if asked:
         meter.count(backwards=len(asked[0]))
     slopes = torch.autograd.grad(total, asked, retain_graph=keep_graph, allow_unused=True)
@@ -189,7 +209,9 @@ def gradients(
     return found
 
 
-def by_stream(tensors: list[torch.Tensor], hidden: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+def by_stream(
+    tensors: list[torch.Tensor], hidden: list[list[torch.Tensor]]
+) -> list[list[torch.Tensor]]:
     """A flat list of what belongs to hidden states, in their own order: per stream, per layer."""
     if not tensors:
         return []

@@ -69,8 +69,12 @@ class Runner:
         self.removals: tuple[str, ...] = ()
         self.shares_prefixes = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
-        self.switches_heads = False  # heads can be switched off: it changes what it would change in the plain model
-        self.restless = False  # a pass changes the model's settings, which are put back: one pass at a time
+        self.switches_heads = (
+            False  # heads can be switched off: it changes what it would change in the plain model
+        )
+        self.restless = (
+            False  # a pass changes the model's settings, which are put back: one pass at a time
+        )
 
         self._lock = threading.Lock()
         self._view: tuple[object, PreTrainedModel] | None = None
@@ -104,7 +108,9 @@ class Runner:
     def word_tables(self) -> list[nn.Embedding]:
         """The word table of each stream, as a module: what it returns for an id is the embedding that a trace shows."""
         view: Any = self.view
-        parts = [view.get_encoder(), view.get_decoder()] if view.config.is_encoder_decoder else [view]
+        parts = (
+            [view.get_encoder(), view.get_decoder()] if view.config.is_encoder_decoder else [view]
+        )
         return [part.get_input_embeddings() for part in parts]
 
     @property
@@ -160,7 +166,9 @@ class Runner:
     def cost_of_traced_row(self, want: frozenset[str]) -> RowCost:
         """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
         layers = self.loaded.setting("num_hidden_layers") or 12
-        return replace(self.row_cost, layers=2 * layers if "attention_gradients" in want else layers)
+        return replace(
+            self.row_cost, layers=2 * layers if "attention_gradients" in want else layers
+        )
 
     def prepare(
         self,
@@ -172,11 +180,15 @@ class Runner:
         layout: Budget | None = None,
     ) -> Iterator[Prepared]:
         """Forward passes that cover all rows of a plan, within the budget."""
-        view = self.view  # once for all: looking whether the weights have moved costs as much as a small batch
+        view = (
+            self.view
+        )  # once for all: looking whether the weights have moved costs as much as a small batch
         for chunk in chunks(plan, layout or self.layout, row_bytes or self.row_cost):
             prepared = self.arguments(chunk, removal)
             prepared.call.view = view
-            prepared.call.heads = None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
+            prepared.call.heads = (
+                None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
+            )
             yield prepared
 
     def arguments(self, chunk: Chunk, removal: str) -> Prepared:
@@ -195,7 +207,11 @@ class Runner:
         if family.positions == "argument" and "position_ids" in self._accepts:
             inputs["position_ids"] = positions[0] + family.offset(self.loaded.hf.config)
         if "token_type_ids" in self._accepts:
-            types = [part.encoding.types[part.index[0]] for part in chunk.parts if part.encoding.types is not None]
+            types = [
+                part.encoding.types[part.index[0]]
+                for part in chunk.parts
+                if part.encoding.types is not None
+            ]
             if types:
                 inputs["token_type_ids"] = self.put(chunk.fill(0, types, 0))
         if "use_cache" in self._accepts:
@@ -214,7 +230,9 @@ class Runner:
         if chunk.lengths[stream] == 0:  # nothing kept: one token that nobody may see
             one = np.ones((chunk.rows, 1), np.int64)
             nothing = self.put(one * 0)
-            return StreamTensors(ids=self.put(one * codec.pad_id), attended=nothing, positions=nothing)
+            return StreamTensors(
+                ids=self.put(one * codec.pad_id), attended=nothing, positions=nothing
+            )
 
         ids = [part.encoding.ids[part.index[stream]] for part in chunk.parts]
         positions = [part.encoding.positions[part.index[stream]] for part in chunk.parts]
@@ -251,7 +269,12 @@ class Runner:
     # -- passes -----------------------------------------------------------------------------------------
 
     def forward(
-        self, prepared: Prepared, *, graph: bool = False, hidden: bool = False, watch: TorchFunctionMode | None = None
+        self,
+        prepared: Prepared,
+        *,
+        graph: bool = False,
+        hidden: bool = False,
+        watch: TorchFunctionMode | None = None,
     ) -> Output:
         """The output of a forward pass, with its graph and hidden states if they are wanted; its call has the rest."""
         call = prepared.call

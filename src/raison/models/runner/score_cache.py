@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory", "Recall"]
 
-Row = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # value, rank, margin, predicted [m] of one set
-Place = tuple[int, Target, str, bytes]  # which encoding, target, removal and heads answers are about
+Row = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray
+]  # value, rank, margin, predicted [m] of one set
+Place = tuple[
+    int, Target, str, bytes
+]  # which encoding, target, removal and heads answers are about
 OVERHEAD = 700  # bytes of Python objects per remembered row, roughly
 
 
@@ -41,7 +45,9 @@ class Recall:
             return scored
         fresh = self.fresh(scored)
         answers = [fresh[key] if key in fresh else self.known[key] for key in self.sets]
-        value, rank, margin, predicted = (np.stack(column)[self.rows] for column in zip(*answers, strict=True))
+        value, rank, margin, predicted = (
+            np.stack(column)[self.rows] for column in zip(*answers, strict=True)
+        )
         return Scored(value, rank, margin, predicted, scored.forwards, scored.tokens)
 
     def fresh(self, scored: Scored) -> dict[bytes, Row]:
@@ -55,11 +61,15 @@ class Memory:
     """Answers by encoding, target, removal and set of visible tokens, up to `limit` bytes."""
 
     limit: int = 64 * 2**20
-    room: int = 512 * 2**20  # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    room: int = (
+        512 * 2**20
+    )  # bytes for what a causal model computed at prefixes; 0: nothing is shared
     used: int = 0
     trie: Trie | None = None  # what a causal model computed at prefixes
     _answers: dict[Place, dict[bytes, Row]] = field(default_factory=dict)
-    _alive: dict[int, Encoding] = field(default_factory=dict)  # an id is only valid while its encoding lives
+    _alive: dict[int, Encoding] = field(
+        default_factory=dict
+    )  # an id is only valid while its encoding lives
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""
@@ -73,7 +83,14 @@ class Memory:
         known = self._answers.get(place, {})
         unknown = [index for index, key in zip(first, sets, strict=True) if key not in known]
         asked = [key for key in sets if key not in known]
-        return Recall(place, sets, known, rows.reshape(-1), Question(encoding, target, visible[unknown]), asked)
+        return Recall(
+            place,
+            sets,
+            known,
+            rows.reshape(-1),
+            Question(encoding, target, visible[unknown]),
+            asked,
+        )
 
     def store(self, recall: Recall, scored: Scored) -> None:
         """Remember the answers to the sets that were run, as long as there is room."""

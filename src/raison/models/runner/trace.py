@@ -27,7 +27,17 @@ from raison.models.runner.trace_rows import RecordedRound, RowOfChunk
 
 __all__ = ["WANTS", "readout_shares", "record_traces"]
 
-WANTS = frozenset({"gradients", "attention", "attention_gradients", "hidden", "hidden_gradients", "readout", "writes"})
+WANTS = frozenset(
+    {
+        "gradients",
+        "attention",
+        "attention_gradients",
+        "hidden",
+        "hidden_gradients",
+        "readout",
+        "writes",
+    }
+)
 
 
 def record_traces(
@@ -52,13 +62,19 @@ def record_traces(
             yield from traces_of_pass(runner, passes.pop(0), plan, targets, want)
 
     for prepared in prepare_traces(runner, plan, want, embeddings=embeddings, heads=heads):
-        if all(len(pairs) == 1 for pairs in plan.pairs_of(prepared.chunk)):  # else every target has rows of its own
+        if all(
+            len(pairs) == 1 for pairs in plan.pairs_of(prepared.chunk)
+        ):  # else every target has rows of its own
             runner.read_only_target_rows(prepared)
         yield from traces_of_pass(runner, record_pass(runner, prepared, want), plan, targets, want)
 
 
 def traces_of_pass(
-    runner: Runner, recorded: RecordedPass, plan: TracePlan, targets: Sequence[Target], want: frozenset[str]
+    runner: Runner,
+    recorded: RecordedPass,
+    plan: TracePlan,
+    targets: Sequence[Target],
+    want: frozenset[str],
 ) -> Iterator[tuple[int, Trace]]:
     """The traces of a pass, round by round."""
     call, hidden = recorded.call, recorded.hidden
@@ -76,10 +92,14 @@ def traces_of_pass(
         columns = runner.columns(recorded.output, each.chunk)
         value = values_of(columns, each.chunk.target_outputs())
         active = each.active(value.device)
-        slopes = gradients(value[active].sum(), sources, keep_graph=number < last or "readout" in want)
+        slopes = gradients(
+            value[active].sum(), sources, keep_graph=number < last or "readout" in want
+        )
         shares = None
         if "readout" in want:
-            shares = readout_shares(runner, columns, each.chunk, last_states=hidden[-1][-1], active=active)
+            shares = readout_shares(
+                runner, columns, each.chunk, last_states=hidden[-1][-1], active=active
+            )
         found = RecordedRound(
             value=value,
             leaves=call.leaves,
@@ -92,11 +112,19 @@ def traces_of_pass(
             writes=recorded.writes,
         )
         for row, pair in each.rows:
-            yield pair, RowOfChunk(each.chunk, row).trace(found, want, written=runner.task.generates)
+            yield (
+                pair,
+                RowOfChunk(each.chunk, row).trace(found, want, written=runner.task.generates),
+            )
 
 
 def readout_shares(
-    runner: Runner, columns: Columns, chunk: Chunk, *, last_states: torch.Tensor, active: torch.Tensor
+    runner: Runner,
+    columns: Columns,
+    chunk: Chunk,
+    *,
+    last_states: torch.Tensor,
+    active: torch.Tensor,
 ) -> torch.Tensor:
     """[b L] shares of the rows from which the answer is read, of the last hidden states [b L d].
 
@@ -107,7 +135,9 @@ def readout_shares(
     if rows is not None:
         each = 1.0 / rows.shape[1]
         shares = torch.full(rows.shape, each, dtype=last_states.dtype, device=last_states.device)
-        nothing = torch.zeros(last_states.shape[:2], dtype=last_states.dtype, device=last_states.device)
+        nothing = torch.zeros(
+            last_states.shape[:2], dtype=last_states.dtype, device=last_states.device
+        )
         return nothing.scatter_add(1, rows.to(last_states.device), shares)
 
     logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()

@@ -63,7 +63,9 @@ class RowOfChunk:
     def on_axis(self, streams: Sequence[torch.Tensor]) -> torch.Tensor:
         """[t d] of per stream [b L d]."""
         first = streams[0]
-        result = torch.zeros(len(self.part.encoding), first.shape[-1], dtype=first.dtype, device=first.device)
+        result = torch.zeros(
+            len(self.part.encoding), first.shape[-1], dtype=first.dtype, device=first.device
+        )
         for stream, tensor in enumerate(streams):
             place = torch.from_numpy(self.places[stream]).to(result.device)
             result[place] = tensor[self.row, self.spans[stream]].detach().to(result.device)

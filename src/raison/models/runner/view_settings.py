@@ -28,11 +28,17 @@ class Settings:
     def __init__(self, model: nn.Module):
         self.changes = 0  # how often something had to be put back
         self._tables = [(table, len(table), dict(public(table))) for table in tables_of(model)]
-        self._entries = [(table, name, value) for table, _, saved in self._tables for name, value in saved.items()]
+        self._entries = [
+            (table, name, value)
+            for table, _, saved in self._tables
+            for name, value in saved.items()
+        ]
 
     def changed(self) -> list[str]:
         """Names of what is no longer as it was."""
-        names = [name for table, name, value in self._entries if table.get(name, ABSENT) is not value]
+        names = [
+            name for table, name, value in self._entries if table.get(name, ABSENT) is not value
+        ]
         for table, size, saved in self._tables:
             if len(table) != size:
                 names += [name for name, _ in public(table) if name not in saved]

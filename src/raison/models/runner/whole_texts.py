@@ -35,7 +35,9 @@ def outcomes_of(
 
 @torch.inference_mode(False)
 @torch.enable_grad()
-def columns_of_whole_texts(runner: Runner, plan: Sequence[Piece]) -> Iterator[tuple[Chunk, Columns]]:
+def columns_of_whole_texts(
+    runner: Runner, plan: Sequence[Piece]
+) -> Iterator[tuple[Chunk, Columns]]:
     """Where the outcomes stand after forward passes, which are cached where a trace will want the same ones."""
     cache = current_cache()
     cost = runner.row_cost if cache is None else runner.cost_of_traced_row(cache.want)

@@ -64,7 +64,9 @@ class Task(OutputFormat):
     ) -> list[tuple[Encoding, Target]]:
         """The targets that are asked for, each with the encoding it belongs to."""
 
-    def predicted_target(self, runner: Runner, encoding: Encoding, target_spec: TargetSpec) -> Target:
+    def predicted_target(
+        self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
+    ) -> Target:
         """What the model predicts, asked only if it has not been."""
         prediction = target_spec.prediction or self.predict(runner, [encoding])[0]
         return prediction.target

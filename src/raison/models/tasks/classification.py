@@ -78,7 +78,9 @@ class ClassificationTask(Task):
         padding = self.loaded.setting("pad_token_id")
         real = np.flatnonzero(encoding.ids != padding)
         fixed = encoding.fixed.copy()
-        fixed[real[-1] if len(real) else -1] = True  # the row it is read from: the last that is not padding
+        fixed[real[-1] if len(real) else -1] = (
+            True  # the row it is read from: the last that is not padding
+        )
         return replace(encoding, fixed=fixed)
 
     def label_id(self, wanted: object) -> int:
@@ -88,7 +90,9 @@ class ClassificationTask(Task):
         if number is not None:
             if 0 <= number < len(labels):
                 return number
-            raise InputError(f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {len(labels) - 1}.")
+            raise InputError(
+                f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {len(labels) - 1}."
+            )
 
         name = str(wanted)
         exact = [number for number, label in enumerate(labels) if label == name]
@@ -104,10 +108,14 @@ class ClassificationTask(Task):
             )
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
-            raise InputError(f"{self.loaded.name} has several classes called {name!r}: name one by number, {numbers}.")
+            raise InputError(
+                f"{self.loaded.name} has several classes called {name!r}: name one by number, {numbers}."
+            )
         return found[0]
 
-    def target_of(self, label: int, contrast: int | None = None, output: str | None = None) -> Target:
+    def target_of(
+        self, label: int, contrast: int | None = None, output: str | None = None
+    ) -> Target:
         """A class as a target, as its logit unless an output is named."""
         return Target(
             kind="label",
@@ -134,7 +142,9 @@ class ClassificationTask(Task):
         else:
             chosen = [self.label_id(target_spec.target)]
         if chosen == [rival]:
-            raise InputError(f"The target and the contrast are both {self.labels[chosen[0]]!r}: name two classes.")
+            raise InputError(
+                f"The target and the contrast are both {self.labels[chosen[0]]!r}: name two classes."
+            )
         return [(encoding, self.target_of(label, rival, target_spec.output)) for label in chosen]
 
     # -- outcomes ---------------------------------------------------------------------------------------
@@ -169,7 +179,9 @@ class ClassificationTask(Task):
         if self.problem == "single_label":
             return self.columns_of_targets(logits[:, None, :], chunk)
         ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
-        if self.problem == "multi_label":  # each label is a choice of its own: no (logit 0) or yes (its logit)
+        if (
+            self.problem == "multi_label"
+        ):  # each label is a choice of its own: no (logit 0) or yes (its logit)
             yes = logits.gather(1, ids)
             return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
         return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))

@@ -28,7 +28,12 @@ BEST = 5  # outputs that a prediction shows
 class Function(OwnModel):
     """A black box `list[str] -> scores [n classes]` (or [n]); its tokens are words, absence is deletion."""
 
-    def __init__(self, function: Callable[[list[str]], ArrayLike], name: str, labels: Sequence[str] | None = None):
+    def __init__(
+        self,
+        function: Callable[[list[str]], ArrayLike],
+        name: str,
+        labels: Sequence[str] | None = None,
+    ):
         self.function = function
         self.name = name
         self.labels = tuple(labels or ())
@@ -40,7 +45,9 @@ class Function(OwnModel):
         try:
             scores = np.asarray(self.function(texts), dtype=np.float64)
         except Exception as error:
-            raise ModelError(f"The function {self.name} failed on a list of texts ({error}).") from error
+            raise ModelError(
+                f"The function {self.name} failed on a list of texts ({error})."
+            ) from error
 
         if scores.ndim == 1:
             scores = scores[:, None]
@@ -79,7 +86,9 @@ class Function(OwnModel):
     def encode_one(self, example: Example) -> Encoding:
         """The words of one example."""
         if example.pair is not None:
-            raise InputError("A wrapped function takes single texts, not pairs: join them in one text.")
+            raise InputError(
+                "A wrapped function takes single texts, not pairs: join them in one text."
+            )
         return axis_of_words(example)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -99,9 +108,13 @@ class Function(OwnModel):
             probable=False,
         )
 
-    def resolve_targets(self, encoding: Encoding, target_spec: TargetSpec = PREDICTED) -> list[tuple[Encoding, Target]]:
+    def resolve_targets(
+        self, encoding: Encoding, target_spec: TargetSpec = PREDICTED
+    ) -> list[tuple[Encoding, Target]]:
         if target_spec.output not in (None, "logit"):
-            raise InputError("The value of a wrapped function is what it returns: leave the output away.")
+            raise InputError(
+                "The value of a wrapped function is what it returns: leave the output away."
+            )
         prediction = target_spec.prediction or self.predict([encoding])[0]
         if target_spec.target is None and target_spec.contrast is None:
             return [(encoding, prediction.target)]
@@ -114,13 +127,23 @@ class Function(OwnModel):
         else:
             outputs = [self.output_number(target_spec.target, names)]
         if target_spec.contrast is None:
-            return [(encoding, Target("label", (output,), text=names[output])) for output in outputs]
+            return [
+                (encoding, Target("label", (output,), text=names[output])) for output in outputs
+            ]
 
         rival = self.output_number(target_spec.contrast, names)
         if outputs == [rival]:
-            raise InputError(f"The target and the contrast are both {names[rival]!r}: name two outputs.")
+            raise InputError(
+                f"The target and the contrast are both {names[rival]!r}: name two outputs."
+            )
         targets = [
-            Target("label", (output,), text=names[output], contrast=(rival,), contrast_text=names[rival])
+            Target(
+                "label",
+                (output,),
+                text=names[output],
+                contrast=(rival,),
+                contrast_text=names[rival],
+            )
             for output in outputs
             if output != rival
         ]
@@ -132,7 +155,9 @@ class Function(OwnModel):
             return names.index(str(wanted))
         place = place_of(str(wanted), len(names))
         if place is None:
-            raise InputError(f"{self.name} has no output {str(wanted)!r}: it has {', '.join(names)}.")
+            raise InputError(
+                f"{self.name} has no output {str(wanted)!r}: it has {', '.join(names)}."
+            )
         return place
 
     # -- scores -------------------------------------------------------------------------------------

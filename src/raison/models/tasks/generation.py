@@ -53,9 +53,14 @@ class GenerationTask(Task):
         return generate(runner, self.generation_inputs(encoding), begun, longest)
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        any_token = [self.next_target(encoding, 0) for encoding in encodings]  # it says which row is read
+        any_token = [
+            self.next_target(encoding, 0) for encoding in encodings
+        ]  # it says which row is read
         outcomes = outcomes_of(runner, encodings, any_token)
-        return [self.prediction_from(encoding, logits[0]) for encoding, logits in zip(encodings, outcomes, strict=True)]
+        return [
+            self.prediction_from(encoding, logits[0])
+            for encoding, logits in zip(encodings, outcomes, strict=True)
+        ]
 
     def prediction_from(self, encoding: Encoding, logits: torch.Tensor) -> Prediction:
         """The likeliest next token by the logits of all [v]."""
@@ -119,18 +124,31 @@ class GenerationTask(Task):
     def text_target(self, ids: Sequence[int], positions: Sequence[int]) -> Target:
         """Tokens at some positions as one target."""
         kind = "token" if len(ids) == 1 else "text"
-        return Target(kind=kind, ids=tuple(ids), positions=tuple(positions), text=self.text_of(ids), output="log_prob")
+        return Target(
+            kind=kind,
+            ids=tuple(ids),
+            positions=tuple(positions),
+            text=self.text_of(ids),
+            output="log_prob",
+        )
 
     def written_target(self, encoding: Encoding, positions: Sequence[int]) -> Target:
         """Tokens that stand in the text as one target."""
         return self.text_target([int(encoding.ids[place]) for place in positions], positions)
 
-    def targets_in_text(self, encoding: Encoding, target_spec: TargetSpec) -> list[tuple[Encoding, Target]]:
+    def targets_in_text(
+        self, encoding: Encoding, target_spec: TargetSpec
+    ) -> list[tuple[Encoding, Target]]:
         """Targets within what is already written ("all", a number, a slice) or behind it (a text)."""
         wanted = target_spec.target
         if isinstance(wanted, slice):
             positions = self.positions_in_slice(encoding, wanted)
-            return [(encoding, self.finished(encoding, self.written_target(encoding, positions), target_spec))]
+            return [
+                (
+                    encoding,
+                    self.finished(encoding, self.written_target(encoding, positions), target_spec),
+                )
+            ]
         if wanted != "all" and target_spec.number is None:
             longer, target = self.continued(encoding, wanted)
             return [(longer, self.finished(longer, target, target_spec))]
@@ -145,7 +163,9 @@ class GenerationTask(Task):
         """The position of one token by its number, which may count from the end; of all of them where it is None."""
         first, size = self.first_position(encoding), len(encoding)
         if size <= first:
-            raise InputError("The text has a single token, so nothing in it is predicted: give a longer text.")
+            raise InputError(
+                "The text has a single token, so nothing in it is predicted: give a longer text."
+            )
         if number is None:
             return list(range(first, size))
         position = number if number >= 0 else size + number
@@ -188,7 +208,9 @@ class GenerationTask(Task):
         if len(target.ids) == 1:
             ids = ids[:1]  # one token is contrasted with the start of the other
         if tuple(ids) == target.ids:
-            raise InputError(f"The target and the contrast are both {target.text!r}: name two outcomes.")
+            raise InputError(
+                f"The target and the contrast are both {target.text!r}: name two outcomes."
+            )
         return replace(target, contrast=tuple(ids), contrast_text=self.text_of(ids))
 
 

@@ -34,17 +34,25 @@ class QATask(Task):
 
     def encode(self, example: Example, *, truncate: bool) -> Encoding:
         if example.pair is None:
-            raise InputError("A question needs a context: pass (question, context), or --question and --context.")
+            raise InputError(
+                "A question needs a context: pass (question, context), or --question and --context."
+            )
         encoding = axis_of(self.loaded, example, ("question", "context"), truncate=truncate)
-        if not len(context_of(encoding)):  # dropped by the tokenizer, or a question that took all the room
-            raise InputError("The model reads no word of the context, so it can't answer: give a context with words.")
+        if not len(
+            context_of(encoding)
+        ):  # dropped by the tokenizer, or a question that took all the room
+            raise InputError(
+                "The model reads no word of the context, so it can't answer: give a context with words."
+            )
         return encoding
 
     def resolve_targets(
         self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
     ) -> list[tuple[Encoding, Target]]:
         if target_spec.contrast is not None:
-            raise InputError("A contrast of answer spans is not defined: explain each span by itself.")
+            raise InputError(
+                "A contrast of answer spans is not defined: explain each span by itself."
+            )
         if target_spec.target is None:
             start, end = self.predicted_target(runner, encoding, target_spec).positions
         else:
@@ -55,14 +63,19 @@ class QATask(Task):
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
         outcomes = outcomes_of(runner, encodings)
-        return [prediction_from(encoding, logits) for encoding, logits in zip(encodings, outcomes, strict=True)]
+        return [
+            prediction_from(encoding, logits)
+            for encoding, logits in zip(encodings, outcomes, strict=True)
+        ]
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
         if not chunk.has_targets:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
 
-        there = chunk.fill(0, [part.visible[0] & answers_can_stand(part) for part in chunk.parts], False)
+        there = chunk.fill(
+            0, [part.visible[0] & answers_can_stand(part) for part in chunk.parts], False
+        )
         absent = ~torch.from_numpy(there).to(logits.device)
         logits = logits.masked_fill(absent[:, None, :], torch.finfo(logits.dtype).min)
         places = torch.from_numpy(chunk.target_columns()).to(logits.device)
@@ -82,18 +95,24 @@ def answers_can_stand(part: Piece) -> np.ndarray:
 def span_target(encoding: Encoding, start: int, end: int, output: str | None = None) -> Target:
     """The span between two tokens of the context as a target."""
     text = encoding.texts[1][encoding.start[start] : encoding.end[end]]
-    return Target(kind="span", ids=(start, end), positions=(start, end), text=text, output=output or "logit")
+    return Target(
+        kind="span", ids=(start, end), positions=(start, end), text=text, output=output or "logit"
+    )
 
 
 def place_of_answer(encoding: Encoding, text: str) -> tuple[int, int]:
     """The first and the last token of an answer that stands in the context."""
     place = encoding.texts[1].find(text)
     if place < 0 or not text:
-        raise InputError(f"The answer {text!r} does not stand in the context: give a part of it, letter by letter.")
+        raise InputError(
+            f"The answer {text!r} does not stand in the context: give a part of it, letter by letter."
+        )
     inside = context_of(encoding)
     touched = inside[(encoding.end[inside] > place) & (encoding.start[inside] < place + len(text))]
     if len(touched) == 0:
-        raise InputError(f"The answer {text!r} was cut off with the end of the context: shorten the context.")
+        raise InputError(
+            f"The answer {text!r} was cut off with the end of the context: shorten the context."
+        )
     return int(touched[0]), int(touched[-1])
 
 
@@ -115,6 +134,8 @@ def prediction_from(encoding: Encoding, logits: torch.Tensor) -> Prediction:
     return Prediction(
         target=targets[0],
         value=probabilities[0],
-        top=tuple((target.text, share) for target, share in zip(targets, probabilities, strict=True)),
+        top=tuple(
+            (target.text, share) for target, share in zip(targets, probabilities, strict=True)
+        ),
         outcomes=tuple(target.ids for target in targets),
     )

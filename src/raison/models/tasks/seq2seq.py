@@ -34,7 +34,11 @@ class Seq2SeqTask(GenerationTask):
         source, begun = streams_of(encoding)
         ids = torch.from_numpy(encoding.ids[source]).to(self.loaded.device)[None]
         prefix = torch.from_numpy(encoding.ids[begun]).to(self.loaded.device)[None]
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": prefix}
+        return {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            "decoder_input_ids": prefix,
+        }
 
     @property
     def start_id(self) -> int:
@@ -68,7 +72,13 @@ class Seq2SeqTask(GenerationTask):
         # P0's rule: the source's end and the start of the target are ordinary tokens that a search may drop (in a
         # prompt with slots only these may be)
         fixed = source.fixed if example.slots else source.fixed & (source.start >= 0)
-        source = replace(source, segments=("source", "prefix"), texts=(*source.texts, ""), fixed=fixed, types=None)
+        source = replace(
+            source,
+            segments=("source", "prefix"),
+            texts=(*source.texts, ""),
+            fixed=fixed,
+            types=None,
+        )
         ids = self.prefix_ids
         prefix = AddedTokens(
             ids=ids,

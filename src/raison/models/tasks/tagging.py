@@ -80,7 +80,9 @@ class TaggingTask(Task):
         by_text = [word for word in words if word.word.lower() == text.lower()]
         found = by_number or by_tag or by_text
         if not found:
-            raise InputError(f"{text!r} is neither a word of the text nor a tag that {self.loaded.name} gives it.")
+            raise InputError(
+                f"{text!r} is neither a word of the text nor a tag that {self.loaded.name} gives it."
+            )
         return found
 
     def contrasted(self, target: Target, contrast: object) -> Target:
@@ -89,7 +91,9 @@ class TaggingTask(Task):
             return target
         name = str(contrast)
         if name not in self.labels:
-            raise InputError(f"{self.loaded.name} has no tag {name!r}: its tags are {', '.join(self.labels)}.")
+            raise InputError(
+                f"{self.loaded.name} has no tag {name!r}: its tags are {', '.join(self.labels)}."
+            )
         rival = self.labels.index(name)
         if (rival,) == target.ids:
             raise InputError(f"The target and the contrast are both {name!r}: name two tags.")
@@ -117,7 +121,9 @@ class TaggingTask(Task):
         """The tagged word that the model is surest of; of all words where it tags none."""
         words = self.tagged_words(runner, encoding)
         if not words:
-            raise InputError(f"There is no word to tag in {encoding.texts[0][:40]!r}: give a longer text.")
+            raise InputError(
+                f"There is no word to tag in {encoding.texts[0][:40]!r}: give a longer text."
+            )
         tagged = [word for word in words if not word.is_outside] or words
         best = max(tagged, key=lambda word: word.probability)
         return Prediction(

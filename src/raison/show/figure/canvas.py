@@ -35,7 +35,9 @@ INK, QUIET, FAINT = "#1b1c1f", "#64666d", "#c9cacf"
 KEPT, HATCH, ALARM = scale.hexadecimal(scale.FOR), "#a4520a", "#8a4b00"
 
 
-def empty_figure(width: float, height: float, *, dpi: float | None = None, layout: str | None = None) -> Figure:
+def empty_figure(
+    width: float, height: float, *, dpi: float | None = None, layout: str | None = None
+) -> Figure:
     """A matplotlib figure in inches that needs no window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -55,7 +55,9 @@ def draw_subsets(axes: Axes, report: CompatibilityReport) -> None:
     end = (places[-1], report.guess)
     axes.annotate("frequencies alone", end, ha="right", va="bottom", color=QUIET, fontsize="small")
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")  # powers would be typeset as formulas
+    axes.yaxis.set_major_formatter(
+        lambda value, _: f"{value:,.0f}"
+    )  # powers would be typeset as formulas
     axes.set_xticks(places, [size_in_words(subset) for subset in subsets])
     axes.set_xlabel("kept tokens")
     axes.set_title("perplexity", loc="left", fontsize="medium")
@@ -65,7 +67,9 @@ def draw_repetition(axes: Axes, report: CompatibilityReport) -> None:
     """How likely the model finds a word after itself, alone and beside another, by its position."""
     positions = [repeated.position for repeated in report.repetition]
     alone = [repeated.alone for repeated in report.repetition]
-    beside = [repeated.beside_another or 0.0 for repeated in report.repetition[1:]]  # at the first there is no other
+    beside = [
+        repeated.beside_another or 0.0 for repeated in report.repetition[1:]
+    ]  # at the first there is no other
 
     axes.plot(positions, alone, color=HUES[0], label="alone", linewidth=1.4)
     axes.plot(positions[1:], beside, color=HUES[1], label="beside another word", linewidth=1.4)

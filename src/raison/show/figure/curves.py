@@ -73,7 +73,9 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
     width = panel_width * len(keys)
     figure = empty_figure(width + KEY if has_curves else width, HIGH, layout="constrained")
 
-    first_of_kind: dict[str, Axes] = {}  # what is of one kind (tau_words, tau_states) is seen on one scale
+    first_of_kind: dict[
+        str, Axes
+    ] = {}  # what is of one kind (tau_words, tau_states) is seen on one scale
     panels: list[Axes] = []
     for number, key in enumerate(keys, 1):
         kind = key.partition("_")[0]
@@ -123,14 +125,24 @@ def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
             across = np.arange(1, len(curve) + 1)
         else:
             across = 100 * shares_of(key, len(curve))
-        panel.plot(across, curve, style, color=HUES[number % len(HUES)], label=method, linewidth=1.4, markersize=3)
+        panel.plot(
+            across,
+            curve,
+            style,
+            color=HUES[number % len(HUES)],
+            label=method,
+            linewidth=1.4,
+            markersize=3,
+        )
 
     if key == "calibration_curve":
         panel.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
     panel.set_xlabel(ACROSS.get(key, usual))
     if words:
-        panel.set_xticks(range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor")
+        panel.set_xticks(
+            range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor"
+        )
         panel.set_xlabel("")
         panel.set_ylabel("from each word alone")
 
@@ -138,7 +150,9 @@ def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
 # -- a number along the methods ------------------------------------------------------------------------------------
 
 
-def draw_along_methods(panel: Axes, evaluation: Evaluation, key: str, axis: MethodAxis | None) -> None:
+def draw_along_methods(
+    panel: Axes, evaluation: Evaluation, key: str, axis: MethodAxis | None
+) -> None:
     """A number of every method that has a position, with its interval; the others as levels."""
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
     side_by_side = axis is None or not set(axis.positions) & set(cells)
@@ -156,18 +170,24 @@ def draw_along_methods(panel: Axes, evaluation: Evaluation, key: str, axis: Meth
     else:
         panel.fill_between(places, lows, highs, color=HUES[0], alpha=0.15, linewidth=0)
     values = [level.value for level in levels]
-    panel.plot(places, values, "o" if side_by_side else "o-", color=HUES[0], markersize=3, linewidth=1.4)
+    panel.plot(
+        places, values, "o" if side_by_side else "o-", color=HUES[0], markersize=3, linewidth=1.4
+    )
 
     for method, cell in cells.items():
         if method not in axis.positions and cell.value is not None:
             draw_level_line(panel, method, cell.value, levels)
     if axis.even:
-        names = positioned if side_by_side else [f"{axis.positions[method]:g}" for method in positioned]
+        names = (
+            positioned if side_by_side else [f"{axis.positions[method]:g}" for method in positioned]
+        )
         name_ticks(panel, names, slanted=axis.slanted)
     panel.set_xlabel(axis.label)
 
 
-def levels_along(axis: MethodAxis, positioned: Sequence[str], cells: Mapping[str, Cell]) -> list[Level]:
+def levels_along(
+    axis: MethodAxis, positioned: Sequence[str], cells: Mapping[str, Cell]
+) -> list[Level]:
     """The numbers of the methods that have a position, where they are defined."""
     levels = []
     for rank, method in enumerate(positioned):
@@ -198,6 +218,13 @@ def name_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
     """Names below a panel, one for each place from 0 on."""
     labels = [name.replace("-", "−") for name in names]
     if slanted:
-        panel.set_xticks(range(len(labels)), labels, fontsize="small", rotation=45, ha="right", rotation_mode="anchor")
+        panel.set_xticks(
+            range(len(labels)),
+            labels,
+            fontsize="small",
+            rotation=45,
+            ha="right",
+            rotation_mode="anchor",
+        )
     else:
         panel.set_xticks(range(len(labels)), labels, fontsize="small")

@@ -43,7 +43,9 @@ def to_figure(
             "one text: write a file for each."
         )
     if difference and not has_methods:
-        raise InputError("A difference needs two methods that explain the same: give both explanations.")
+        raise InputError(
+            "A difference needs two methods that explain the same: give both explanations."
+        )
 
     if has_methods:
         marked = checked_spans(gold)
@@ -69,17 +71,25 @@ def checked_spans(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> 
     given = list(gold)
     spans = [span for span in given if isinstance(span, Span)]
     if len(spans) < len(given):
-        raise InputError("The gold words of a text are spans of characters, such as Span(4, 9): give a list of these.")
+        raise InputError(
+            "The gold words of a text are spans of characters, such as Span(4, 9): give a list of these."
+        )
     return spans
 
 
-def checked_links(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> list[tuple[Span, Span]] | None:
+def checked_links(
+    gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None,
+) -> list[tuple[Span, Span]] | None:
     """Words that people linked to each other."""
     if gold is None:
         return None
     links = []
     for link in gold:
-        if not isinstance(link, (tuple, list)) or len(link) != 2 or not all(isinstance(span, Span) for span in link):
+        if (
+            not isinstance(link, (tuple, list))
+            or len(link) != 2
+            or not all(isinstance(span, Span) for span in link)
+        ):
             raise InputError(
                 "The gold links of a matrix are pairs of spans, what is read and what is written, such as "
                 "(Span(0, 3), Span(4, 9)): give a list of these."

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ExplanationSheet", "explanation_figure"]
 
-LONGEST = 4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
+LONGEST = (
+    4000  # characters of a text with a rationale; of a longer one, what is far from it is left out
+)
 STYLES = {
     "given": "given",
     "outcome": "bold",
@@ -88,7 +90,11 @@ class ExplanationSheet(Sheet):
         self.skip(0.08)
         words = [Word("bold", "plain", heavy=True), Word("  marked by people", "quiet")]
         if filled:
-            words = [Word("filled", "plain", scale.FOR, 0), Word("  in the rationale      ", "quiet"), *words]
+            words = [
+                Word("filled", "plain", scale.FOR, 0),
+                Word("  in the rationale      ", "quiet"),
+                *words,
+            ]
         self.write(words, SMALL)
 
     def add_texts(self, explanation: Explanation, difference: Difference | None = None) -> None:
@@ -101,7 +107,9 @@ class ExplanationSheet(Sheet):
         for passage in passages:
             if len(passages) > 1:
                 self.write([Word(clean(passage.name), "quiet")], SMALL)
-            pieces = shortened(passage.pieces, explanation, tail=True) if shorten else passage.pieces
+            pieces = (
+                shortened(passage.pieces, explanation, tail=True) if shorten else passage.pieces
+            )
             self.write(self.words_of(pieces, explanation, difference))
 
     def add_answer(self, explanation: Explanation) -> None:
@@ -116,10 +124,18 @@ class ExplanationSheet(Sheet):
         long = is_long(passages)
         for finding, passage in zip(grounding.passages, passages, strict=True):
             self.skip(0.12)
-            self.write([Word(f"{clean(passage.name)}   ", "bold"), Word(proof.role_in_answer(finding), "quiet")], SMALL)
+            self.write(
+                [
+                    Word(f"{clean(passage.name)}   ", "bold"),
+                    Word(proof.role_in_answer(finding), "quiet"),
+                ],
+                SMALL,
+            )
             needed = finding.selected or finding.necessary
             shorten = long or not needed
-            pieces = shortened(passage.pieces, explanation, tail=needed) if shorten else passage.pieces
+            pieces = (
+                shortened(passage.pieces, explanation, tail=needed) if shorten else passage.pieces
+            )
             words = self.words_of(pieces, explanation)
             if needed:
                 self.write(words)
@@ -127,12 +143,20 @@ class ExplanationSheet(Sheet):
                 self.write([replace(word, style="quiet") for word in words], 10.0)
 
     def words_of(
-        self, pieces: Sequence[Piece], explanation: Explanation, difference: Difference | None = None
+        self,
+        pieces: Sequence[Piece],
+        explanation: Explanation,
+        difference: Difference | None = None,
     ) -> list[Word]:
         """Pieces as they look."""
-        return [self.word_of(piece, number, explanation, difference) for number, piece in enumerate(pieces)]
+        return [
+            self.word_of(piece, number, explanation, difference)
+            for number, piece in enumerate(pieces)
+        ]
 
-    def word_of(self, piece: Piece, number: int, explanation: Explanation, difference: Difference | None) -> Word:
+    def word_of(
+        self, piece: Piece, number: int, explanation: Explanation, difference: Difference | None
+    ) -> Word:
         """A piece as it looks."""
         style = STYLES.get(piece.kind, "plain")
         colour, line = None, 0

@@ -50,7 +50,9 @@ def positions_figure(selection: HeadSelection) -> Figure:
     statistics = selection.statistics
     relations = statistics.counted
     if not relations:
-        raise InputError("This file of heads has no pairs of words: there are no positions to draw.")
+        raise InputError(
+            "This file of heads has no pairs of words: there are no positions to draw."
+        )
     across = min(2, len(relations))
     down = math.ceil(len(relations) / across)
 
@@ -86,7 +88,9 @@ def positions_figure(selection: HeadSelection) -> Figure:
         style_panel(panel, tallest)
         best = statistics.best_head(relation)
         about = f"{relation.pairs} pairs · max λ {relation.max_lambda:.2f} · {best}"
-        axes.text(x, y - 0.24, clean(relation.name), fontsize=SMALL + 1, fontweight="bold", color=INK)
+        axes.text(
+            x, y - 0.24, clean(relation.name), fontsize=SMALL + 1, fontweight="bold", color=INK
+        )
         axes.text(x, y - 0.07, about, fontsize=NOTE, color=QUIET)
     for number, (sign, line) in enumerate(legend):
         middle = bottom + 0.2 * number
@@ -101,7 +105,11 @@ def draw_sign(axes: Axes, sign: str, left: float, middle: float) -> None:
 
     line = [left, left + 0.25]
     if sign == "square":
-        axes.add_patch(Rectangle((left + 0.06, middle - 0.06), 0.12, 0.12, facecolor=BEST_BAR, edgecolor="none"))
+        axes.add_patch(
+            Rectangle(
+                (left + 0.06, middle - 0.06), 0.12, 0.12, facecolor=BEST_BAR, edgecolor="none"
+            )
+        )
     elif sign == "dashes":
         axes.plot(line, [middle, middle], color=INK, linewidth=0.9, linestyle=DASHES)
     else:
@@ -111,7 +119,9 @@ def draw_sign(axes: Axes, sign: str, left: float, middle: float) -> None:
 
 def top_of_panel(selection: HeadSelection, relation: Relation) -> float:
     """The share up to which a panel reaches: a little above all that is drawn in it."""
-    highest = max(level_to_exceed(selection, relation), selection.statistics.best_head(relation).alpha)
+    highest = max(
+        level_to_exceed(selection, relation), selection.statistics.best_head(relation).alpha
+    )
     return min(1.02, highest * 1.12)
 
 
@@ -129,7 +139,9 @@ def draw_distribution(panel: Axes, selection: HeadSelection, relation: Relation)
     best_bars = best_positions(relation, both_sides=selection.statistics.both_sides)
     for place, share in bars.items():
         colour = FAINT if abs(place) == BEYOND else BAR
-        panel.bar(place, share, width=0.78, color=BEST_BAR if place in best_bars else colour, linewidth=0)
+        panel.bar(
+            place, share, width=0.78, color=BEST_BAR if place in best_bars else colour, linewidth=0
+        )
 
     best = selection.statistics.best_head(relation).alpha
     panel.axhline(level_to_exceed(selection, relation), color=INK, linewidth=0.9, linestyle=DASHES)
@@ -146,7 +158,10 @@ def best_positions(relation: Relation, *, both_sides: bool) -> set[int]:
     """The bars that a look at the best fixed position reaches; of equal ones the nearest."""
     reached = dict(relation.shares)
     if both_sides:
-        reached = {distance: share + relation.shares.get(-distance, 0.0) for distance, share in reached.items()}
+        reached = {
+            distance: share + relation.shares.get(-distance, 0.0)
+            for distance, share in reached.items()
+        }
     best = max(reached, key=lambda distance: (reached[distance], -abs(distance), distance))
     place = place_of_bar(best)
     return {place, -place} if both_sides else {place}

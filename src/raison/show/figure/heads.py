@@ -108,7 +108,9 @@ def heads_figure(selection: HeadSelection) -> Figure:
 
     write_header(axes, title, notes)
     write_axes(axes, grid, ruler)
-    every = max(1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height))  # names that would overlap are left out
+    every = max(
+        1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height)
+    )  # names that would overlap are left out
     for row in range(rows):
         if row % every == 0:
             write_block_name(axes, grid, row, statistics.blocks[row], counts[row])
@@ -125,7 +127,10 @@ def heads_figure(selection: HeadSelection) -> Figure:
 
 def count_of_block(selection: HeadSelection, row: int) -> str:
     """How many heads of each kind a block has."""
-    syntactic, positional = int(selection.syntactic[row].sum()), int(selection.positional[row].sum())
+    syntactic, positional = (
+        int(selection.syntactic[row].sum()),
+        int(selection.positional[row].sum()),
+    )
     parts = []
     if syntactic:
         parts.append(f"{syntactic} syntactic")
@@ -142,14 +147,31 @@ def write_axes(axes: Axes, grid: Grid, ruler: Ruler) -> None:
         axes.text(across, grid.top - 0.06, str(head), fontsize=SMALL, ha="center", color=INK)
     axes.text(grid.left, grid.top - 0.24, "head", fontsize=NOTE, color=QUIET)
     middle = (grid.top + grid.bottom) / 2
-    axes.text(MARGIN + 0.08, middle, "block", fontsize=NOTE, color=QUIET, rotation=90, va="center", ha="center")
+    axes.text(
+        MARGIN + 0.08,
+        middle,
+        "block",
+        fontsize=NOTE,
+        color=QUIET,
+        rotation=90,
+        va="center",
+        ha="center",
+    )
 
 
 def write_block_name(axes: Axes, grid: Grid, row: int, block: str, count: str) -> None:
     """The name of a block on the left, and how many heads it has on the right."""
     middle = grid.top + grid.cell_height * (row + 0.5)
     colour = ALARM if count == "none" else INK
-    axes.text(grid.left - 0.1, middle, block, fontsize=SMALL, ha="right", va="center_baseline", color=colour)
+    axes.text(
+        grid.left - 0.1,
+        middle,
+        block,
+        fontsize=SMALL,
+        ha="right",
+        va="center_baseline",
+        color=colour,
+    )
     axes.text(grid.right + 0.1, middle, count, fontsize=NOTE, va="center_baseline", color=QUIET)
 
 
@@ -185,7 +207,9 @@ def cell_of(selection: HeadSelection, row: int, head: int, *, named: bool) -> He
     return HeadCell(relation, offset)
 
 
-def draw_cell(axes: Axes, cell: HeadCell, *, left: float, top: float, width: float, height: float) -> None:
+def draw_cell(
+    axes: Axes, cell: HeadCell, *, left: float, top: float, width: float, height: float
+) -> None:
     """One head: the relation on orange, the relative position on blue, both beside each other."""
     from matplotlib.patches import Rectangle
 
@@ -201,7 +225,9 @@ def draw_cell(axes: Axes, cell: HeadCell, *, left: float, top: float, width: flo
     for word, colour, share in parts:
         part = (width - 2 * gap) * share
         paint = scale.hexadecimal(colour)
-        axes.add_patch(Rectangle((start, top + gap), part, height - 2 * gap, facecolor=paint, edgecolor="none"))
+        axes.add_patch(
+            Rectangle((start, top + gap), part, height - 2 * gap, facecolor=paint, edgecolor="none")
+        )
         axes.text(
             start + part / 2,
             top + height / 2,

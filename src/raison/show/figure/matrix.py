@@ -96,7 +96,9 @@ def matrix_figure(matrix: Matrix) -> Figure:
     write_column_names(axes, grid, column_names)
     for row, name in enumerate(row_names):
         if row % grid.named_every == 0:
-            write_row_name(axes, grid, row, name, warned=INSUFFICIENT in alarms_of(matrix.rows[row]))
+            write_row_name(
+                axes, grid, row, name, warned=INSUFFICIENT in alarms_of(matrix.rows[row])
+            )
         draw_row(axes, grid, matrix, row)
     draw_spared_cells(axes, grid, matrix)
     draw_legend(axes, matrix, legend_top, ruler)
@@ -105,7 +107,9 @@ def matrix_figure(matrix: Matrix) -> Figure:
     return figure
 
 
-def grid_of(matrix: Matrix, row_names: Sequence[str], column_names: Sequence[str], ruler: Ruler) -> Grid:
+def grid_of(
+    matrix: Matrix, row_names: Sequence[str], column_names: Sequence[str], ruler: Ruler
+) -> Grid:
     """The place of the cells: as large as usual, or as many as there are fit into the largest picture."""
     cell = min(CELL, LARGEST / max(1, len(matrix.columns), len(matrix.rows)))
     font_size = min(SMALL, max(4.0, cell * 72 * 0.6))
@@ -162,7 +166,9 @@ def write_row_name(axes: Axes, grid: Grid, row: int, name: str, *, warned: bool)
 def draw_row(axes: Axes, grid: Grid, matrix: Matrix, row: int) -> None:
     """The cells of a row that are kept, and frames around what people linked to it."""
     for column in np.flatnonzero(matrix.cells[row] >= GIVEN).tolist():
-        draw_cell(axes, int(matrix.cells[row, column]), grid.across(column), grid.down(row), grid.cell)
+        draw_cell(
+            axes, int(matrix.cells[row, column]), grid.across(column), grid.down(row), grid.cell
+        )
     if matrix.gold is not None:
         for column in np.flatnonzero(matrix.gold[row]).tolist():
             draw_frame(axes, grid.across(column), grid.down(row), grid.cell)
@@ -198,7 +204,11 @@ def draw_cell(axes: Axes, state: int, left: float, top: float, cell: float) -> N
     gap = cell * 0.06
     corner, size = (left + gap, top + gap), cell - 2 * gap
     if state == GIVEN:
-        axes.add_patch(Rectangle(corner, size, size, lw=0.6, facecolor="white", edgecolor=HATCH, hatch="//////"))
+        axes.add_patch(
+            Rectangle(
+                corner, size, size, lw=0.6, facecolor="white", edgecolor=HATCH, hatch="//////"
+            )
+        )
     else:
         axes.add_patch(Rectangle(corner, size, size, lw=0.6, facecolor=KEPT, edgecolor="none"))
 
@@ -213,4 +223,6 @@ def draw_frame(axes: Axes, left: float, top: float, cell: float) -> None:
 
 def draw_dots(axes: Axes, across: Sequence[float], down: Sequence[float], cell: float) -> None:
     """Cells that are not needed."""
-    axes.plot(across, down, "o", markersize=cell * 0.14 * 72, markerfacecolor=FAINT, markeredgewidth=0)
+    axes.plot(
+        across, down, "o", markersize=cell * 0.14 * 72, markerfacecolor=FAINT, markeredgewidth=0
+    )

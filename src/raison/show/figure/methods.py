@@ -25,7 +25,10 @@ SPACE = 0.16  # inches between methods
 
 
 def methods_figure(
-    explanations: Sequence[Explanation], *, difference: bool = False, gold: Sequence[Span] | None = None
+    explanations: Sequence[Explanation],
+    *,
+    difference: bool = False,
+    gold: Sequence[Span] | None = None,
 ) -> Figure:
     """Methods under each other; with `difference`, the first one and where it gives more or less than each other.
 
@@ -43,13 +46,17 @@ def methods_figure(
         add_method(page, name, explanation)
     for each in compared:
         page.skip(SPACE)
-        page.write([Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL)
+        page.write(
+            [Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL
+        )
         page.add_texts(each.explanation, each)
 
     page.skip(SPACE)
     if any(scale.has_negative(explanation.scores) for explanation in shown):
         more, less = scale.SCORES
-        add_key(page, Word("for the target", "plain", more, 0), Word("against it", "plain", less, 1))
+        add_key(
+            page, Word("for the target", "plain", more, 0), Word("against it", "plain", less, 1)
+        )
     if compared:
         more, less = scale.DIFFERENCES
         first_more = Word(f"{names[0]} gives more", "plain", more, 0, 1)

@@ -76,7 +76,9 @@ def save_figure(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> Non
             with replacing(path) as half:
                 figure.savefig(half, dpi=DPI, metadata=METADATA[ending], facecolor="white")
         except OSError as error:
-            raise InputError(f"{str(path)!r} can't be written ({error.strerror}): choose another place.") from None
+            raise InputError(
+                f"{str(path)!r} can't be written ({error.strerror}): choose another place."
+            ) from None
 
 
 def drawing_settings() -> dict[Any, Any]:  # the stubs name every setting

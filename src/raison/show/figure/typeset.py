@@ -99,7 +99,13 @@ class Bar:
         from matplotlib.patches import Rectangle
 
         axes.add_patch(
-            Rectangle((self.left, self.top), self.width, self.height, facecolor=self.colour, edgecolor="none")
+            Rectangle(
+                (self.left, self.top),
+                self.width,
+                self.height,
+                facecolor=self.colour,
+                edgecolor="none",
+            )
         )
 
 
@@ -130,7 +136,14 @@ class Box:
         axes.add_patch(patch)
         if self.line:
             down = self.top + self.height * (0.97 if self.line > 0 else 0.03)
-            axes.plot([self.left, self.right], [down, down], color=INK, lw=1.1, solid_capstyle="butt", zorder=2)
+            axes.plot(
+                [self.left, self.right],
+                [down, down],
+                color=INK,
+                lw=1.1,
+                solid_capstyle="butt",
+                zorder=2,
+            )
 
     def edges(self, neighbours: Sequence[Box]) -> tuple[float, float]:
         """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
@@ -199,7 +212,9 @@ class Sheet:
         if word.colour and pen.piece == word.piece:
             self.boxes[-1].right = end
         elif word.colour:
-            self.boxes.append(Box(word.colour, start, end, pen.top + 0.09 * line, 0.86 * line, word.line))
+            self.boxes.append(
+                Box(word.colour, start, end, pen.top + 0.09 * line, 0.86 * line, word.line)
+            )
         pen.piece = word.piece
 
     def put(self, word: Word, start: float, end: float, top: float, size: float) -> None:
@@ -235,6 +250,11 @@ def split_at_spaces(text: str) -> Iterator[str]:
     start = 0
     for end in range(1, len(text) + 1):
         last, following = text[end - 1], text[end : end + 1]
-        if last == "\n" or following in ("", "\n") or last.isspace() != following.isspace() or following > "\u2e7f":
+        if (
+            last == "\n"
+            or following in ("", "\n")
+            or last.isspace() != following.isspace()
+            or following > "\u2e7f"
+        ):
             yield text[start:end]
             start = end

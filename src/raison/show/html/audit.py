@@ -39,9 +39,15 @@ def audit_page(audit: AuditReport) -> str:
         *other_attention_section(audit.instance),
     ]
     if audit.adversaries:
-        body += ["<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>", adversaries_plot(audit.adversaries)]
+        body += [
+            "<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>",
+            adversaries_plot(audit.adversaries),
+        ]
     body += texts_section(audit.texts)
-    body += [f'<p class="note">{safe_text(note)}</p>' for note in [*audit.notes, *warning_of_few(audit.count)]]
+    body += [
+        f'<p class="note">{safe_text(note)}</p>'
+        for note in [*audit.notes, *warning_of_few(audit.count)]
+    ]
 
     return page_without_script(title, STYLE + colour_rules(HUES) + PLOT_STYLE, body)
 
@@ -65,7 +71,9 @@ def table_section(audit: AuditReport) -> Iterator[str]:
     yield "</table></div>"
 
 
-def histograms_section(title: str, spreads: Mapping[str, SpreadOfTexts], *, low: float) -> Iterator[str]:
+def histograms_section(
+    title: str, spreads: Mapping[str, SpreadOfTexts], *, low: float
+) -> Iterator[str]:
     """How numbers from `low` to 1 are spread over the texts, a histogram for each."""
     yield f"<h2>{safe_text(title)}</h2>"
     yield '<div class="curves">'
@@ -89,7 +97,11 @@ def texts_section(texts: Sequence[AuditedText]) -> Iterator[str]:
     if not texts:
         return
     has_lines = any(len(text.probability) > 1 for text in texts)
-    line = " Line: the probability of the answer from each word alone, from 0 to 1." if has_lines else ""
+    line = (
+        " Line: the probability of the answer from each word alone, from 0 to 1."
+        if has_lines
+        else ""
+    )
     yield "<h2>Texts, word by word (P3 Figures 2 to 7)</h2>"
     yield f'<p class="note">Colour: attention.{line}</p>'
     for text in texts:
@@ -102,6 +114,8 @@ def coloured_text(text: AuditedText) -> str:
     most = max(flat, *text.attention) if text.attention else 1.0
     words = []
     for token, share in zip(text.tokens, text.attention, strict=True):
-        words.append(f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_text(token)}</b>')
+        words.append(
+            f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_text(token)}</b>'
+        )
     label = "" if text.predicted == text.label else f", labelled {safe_text(text.label)}"
     return f'<p class="label">{safe_text(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'

@@ -82,12 +82,16 @@ def adversaries_plot(adversaries: Sequence[AdversaryResult]) -> str:
     shown_tvd = most / 1.1
     parts.append(label_at("2", f"{scales.down(shown_tvd):.1f}", f"{shown_tvd:.2f}"))
 
-    key = "".join(f'<li><i class="m{hue}"></i>{safe_text(kind)}</li>' for hue, kind in enumerate(kinds))
+    key = "".join(
+        f'<li><i class="m{hue}"></i>{safe_text(kind)}</li>' for hue, kind in enumerate(kinds)
+    )
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
     return f'<ul class="key">{key}</ul>{figure(parts, caption, HIGH)}'
 
 
-def adversaries_of_kind(adversaries: Sequence[AdversaryResult], scales: Scales, hue: int) -> Iterator[str]:
+def adversaries_of_kind(
+    adversaries: Sequence[AdversaryResult], scales: Scales, hue: int
+) -> Iterator[str]:
     """A line through all λ of one kind, then dots, then their names."""
     yield scales.polyline([(adversary.jsd, adversary.tvd) for adversary in adversaries], hue)
     for adversary in adversaries:
@@ -104,7 +108,9 @@ def words_plot(text: AuditedText) -> str:
     if count < 2:
         return ""
     step = WIDE - 36
-    scales = Scales(across=lambda word: 12 + word / (count - 1) * step, down=lambda share: 8 + (1 - share) * 60)
+    scales = Scales(
+        across=lambda word: 12 + word / (count - 1) * step, down=lambda share: 8 + (1 - share) * 60
+    )
     parts = []
     for level in (0.0, 0.5, 1.0):
         parts.append(axis_line("8", f"{scales.down(level):.1f}", WIDE - 20))

@@ -44,7 +44,10 @@ class Frame:
 
     def points(self, shares: Iterable[float], values: Iterable[float]) -> str:
         """A line through these points."""
-        places = [f"{self.x(share):.1f},{self.y(value):.1f}" for share, value in zip(shares, values, strict=True)]
+        places = [
+            f"{self.x(share):.1f},{self.y(value):.1f}"
+            for share, value in zip(shares, values, strict=True)
+        ]
         return " ".join(places)
 
 
@@ -59,7 +62,9 @@ def curve_figure(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
     for place, (method, curve) in enumerate(by_method.items()):
         title = element("title", safe_text(method))
         line = frame.points(shares, curve)
-        parts.append(element("polyline", title, class_=line_class(place), stroke_width=2, points=line))
+        parts.append(
+            element("polyline", title, class_=line_class(place), stroke_width=2, points=line)
+        )
 
     title = safe_text(curve_title(key))
     picture = element(
@@ -81,7 +86,9 @@ def axes(frame: Frame) -> list[str]:
     lines, numbers = [], []
     for value in ends:
         y = frame.y(value)
-        lines.append(element("line", class_="axis", x1=EDGE, y1=f"{y:.1f}", x2=WIDTH - RIGHT, y2=f"{y:.1f}"))
+        lines.append(
+            element("line", class_="axis", x1=EDGE, y1=f"{y:.1f}", x2=WIDTH - RIGHT, y2=f"{y:.1f}")
+        )
         shown = f"{round(value, 2) + 0:.2f}".replace("-", "−")  # + 0: no minus before a zero
         numbers.append(element("text", shown, x=2, y=f"{y + 4:.1f}"))
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):

@@ -51,7 +51,9 @@ form-action 'none'">
 
 def page_without_script(title: str, style: str, body: Sequence[str]) -> str:
     """A page of its own: one style sheet, known by its hash, and no script."""
-    return PAGE.format(style_hash=content_hash(style), title=safe_text(title), style=style, body="\n".join(body))
+    return PAGE.format(
+        style_hash=content_hash(style), title=safe_text(title), style=style, body="\n".join(body)
+    )
 
 
 def safe_text(text: object) -> str:
@@ -86,5 +88,7 @@ def colour_rules(line_colours: Sequence[str]) -> str:
     for shade in range(SHADES + 1):
         opacity = DARKEST * shade / SHADES
         for name, (red, green, blue) in (("f", scale.FOR), ("a", scale.AGAINST)):
-            rules.append(f".{name}{shade} {{ background: rgba({red},{green},{blue},{opacity:.3f}); }}\n")
+            rules.append(
+                f".{name}{shade} {{ background: rgba({red},{green},{blue},{opacity:.3f}); }}\n"
+            )
     return "".join(rules)

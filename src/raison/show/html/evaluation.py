@@ -77,7 +77,9 @@ def best_and_worst_texts(evaluation: Evaluation) -> list[str]:
         return []
     column = evaluation.columns[0]
     best_methods = winners(evaluation, column)
-    leader = next((method for method in evaluation.methods if method in best_methods), evaluation.methods[0])
+    leader = next(
+        (method for method in evaluation.methods if method in best_methods), evaluation.methods[0]
+    )
 
     values = evaluation.cell(leader, column.key).each
     ascending = places_by_value(values)
@@ -106,7 +108,9 @@ def coloured_text(text: EvaluatedText, method: str, column: Column, value: float
     if text.id:
         facts.append(safe_text(text.id))
     words = coloured_words(text.units.get(method, []))
-    return element("p", " · ".join(facts), class_="label") + element("p", " ".join(words), class_="text")
+    return element("p", " · ".join(facts), class_="label") + element(
+        "p", " ".join(words), class_="text"
+    )
 
 
 def outcome_of(text: EvaluatedText) -> str:

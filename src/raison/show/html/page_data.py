@@ -42,7 +42,11 @@ def json_of_group(group: ExplanationGroup, places: dict[int, int]) -> dict[str, 
         words = asdict(words_of_methods(group.members))
     elif group.kind == "matrix":
         words = asdict(words_of_matrix(group.members))
-    return {"kind": group.kind, "members": [places[id(member)] for member in group.members], "words": words}
+    return {
+        "kind": group.kind,
+        "members": [places[id(member)] for member in group.members],
+        "words": words,
+    }
 
 
 def records_sharing_texts(explanations: Sequence[Explanation]) -> list[dict[str, Any]]:

@@ -48,7 +48,11 @@ __all__ = [
 DOT = " · "
 MINUS = "−"
 MOST_RUNNERS_UP = 2  # named in a step
-LONGEST_COLUMN, LONGEST_ROW, LONGEST_NAME = 24, 28, 48  # characters of names in a matrix, and in what is said of a cell
+LONGEST_COLUMN, LONGEST_ROW, LONGEST_NAME = (
+    24,
+    28,
+    48,
+)  # characters of names in a matrix, and in what is said of a cell
 STATES = {CHOSEN: "in the rationale", GIVEN: "given: read anyway", SPARED: "not needed"}
 
 
@@ -153,7 +157,9 @@ def words_of_path(explanation: Explanation) -> PathWords:
     places = {id(step): place for place, step in enumerate(steps)}
     shown: list[int | str] = []
     for step in excerpt(steps):
-        shown.append(f"⋮ {plural(step, 'step')} more" if isinstance(step, int) else places[id(step)])
+        shown.append(
+            f"⋮ {plural(step, 'step')} more" if isinstance(step, int) else places[id(step)]
+        )
     has_runners_up = any(step.rivals for step in steps)
     return PathWords(
         measure=measure(explanation),
@@ -237,7 +243,9 @@ def words_of_methods(explanations: Sequence[Explanation]) -> MethodsWords:
     return MethodsWords(
         names=names,
         facts=shared_facts(explanations[0]),
-        facts_of_methods=[own_facts(each, name) for each, name in zip(explanations, names, strict=True)],
+        facts_of_methods=[
+            own_facts(each, name) for each, name in zip(explanations, names, strict=True)
+        ],
         statement=statement_of_agreement(explanations, agreements),
         colours=meaning_of_colours(explanations),
         measures=measures,
@@ -271,7 +279,10 @@ def meaning_of_colours(explanations: Sequence[Explanation]) -> str:
 
 
 def words_of_pair(
-    explanations: Sequence[Explanation], names: Sequence[str], pair: tuple[int, int], agreement: Agreement
+    explanations: Sequence[Explanation],
+    names: Sequence[str],
+    pair: tuple[int, int],
+    agreement: Agreement,
 ) -> PairWords:
     size = len(explanations[0].units)
     one, other = pair
@@ -358,7 +369,9 @@ def words_of_matrix(explanations: Sequence[Explanation]) -> MatrixWords:
 def facts_of_matrix(found: Matrix) -> dict[str, str]:
     """How the rationales came about; their rules may differ."""
     facts = facts_of(found.rows[0])
-    shared = {name: facts[name] for name in ("model", "method", "units", "removal") if name in facts}
+    shared = {
+        name: facts[name] for name in ("model", "method", "units", "removal") if name in facts
+    }
     rules = list(dict.fromkeys(proof.certificate_of(row).rule for row in found.rows))
     name = "rule" if len(rules) == 1 else "rules"
     return shared | {name: clean(", ".join(rules))}

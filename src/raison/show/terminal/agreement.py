@@ -18,7 +18,13 @@ from raison.show.agreement import (
     count_of_strongest,
     least_tau_alike,
 )
-from raison.show.consensus import footnotes, measures_for, method_titles, signed_hundredths, statement_of_agreement
+from raison.show.consensus import (
+    footnotes,
+    measures_for,
+    method_titles,
+    signed_hundredths,
+    statement_of_agreement,
+)
 from raison.show.terminal.columns import GAP, bare_table, columns_side_by_side, widest
 from raison.show.terminal.style import TerminalStyle
 from raison.show.wording import short
@@ -45,17 +51,27 @@ class AgreementTables:
         """One measure of a pair, as it is printed."""
         agreement = self.agreements[pair]
         if measure == "shared":
-            return "-" if agreement.shared is None else f"{agreement.shared} of {count_of_strongest(self.size)}"
+            return (
+                "-"
+                if agreement.shared is None
+                else f"{agreement.shared} of {count_of_strongest(self.size)}"
+            )
         correlation = {"tau": agreement.tau, "rho": agreement.rho, "r": agreement.r}[measure]
         return "-" if correlation is None else signed_hundredths(correlation)
 
     def emphasis(self, pair: tuple[int, int]) -> Style:
         """Pairs that are alike stand out."""
         tau = self.agreements[pair].tau
-        return Style(bold=True) if tau is not None and tau >= least_tau_alike(self.size) else Style.null()
+        return (
+            Style(bold=True)
+            if tau is not None and tau >= least_tau_alike(self.size)
+            else Style.null()
+        )
 
 
-def agreement_report(explanations: Sequence[Explanation], style: TerminalStyle, width: int) -> Iterator[RenderableType]:
+def agreement_report(
+    explanations: Sequence[Explanation], style: TerminalStyle, width: int
+) -> Iterator[RenderableType]:
     """Who agrees with whom in a sentence, the numbers of all pairs, and what they mean."""
     agreements = agreement_of_pairs([explanation.scores for explanation in explanations])
     yield Text(statement_of_agreement(explanations, agreements), "bold", overflow="fold")
@@ -87,7 +103,9 @@ def agreement_report(explanations: Sequence[Explanation], style: TerminalStyle, 
 def list_of_pairs(tables: AgreementTables) -> Table:
     """One row for each pair, the most alike first; where room is scarce names stand above each other, and the measures
     are fewer."""
-    pairs = sorted(tables.agreements, key=lambda pair: tau_for_sorting(tables.agreements[pair]), reverse=True)
+    pairs = sorted(
+        tables.agreements, key=lambda pair: tau_for_sorting(tables.agreements[pair]), reverse=True
+    )
     widths = {}
     for measure, title in TITLES.items():
         widths[measure] = widest([title, *(tables.number(pair, measure) for pair in pairs)]) + GAP
@@ -136,7 +154,9 @@ def drop_measures(widths: dict[str, int], room: int) -> None:
 def squares(tables: AgreementTables, *, below: str, above: str) -> Iterator[RenderableType]:
     """Methods down and across: one measure below the diagonal, another above."""
     measures = measures_for(tables.size)
-    titles = f"{measures[below].ascii_title} below the diagonal, {measures[above].ascii_title} above"
+    titles = (
+        f"{measures[below].ascii_title} below the diagonal, {measures[above].ascii_title} above"
+    )
     yield Text(titles, "dim", overflow="fold")
 
     digits = len(str(len(tables.names)))

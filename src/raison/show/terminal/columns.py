@@ -12,7 +12,15 @@ from rich.text import Text
 from raison.show.spans import Passage
 from raison.show.wording import clean
 
-__all__ = ["GAP", "bare_table", "columns_side_by_side", "fold_titles", "folded_title", "passage_grid", "widest"]
+__all__ = [
+    "GAP",
+    "bare_table",
+    "columns_side_by_side",
+    "fold_titles",
+    "folded_title",
+    "passage_grid",
+    "widest",
+]
 
 GAP = 2  # cells between columns
 TITLE = 10  # cells of a column's title if it can be folded
@@ -22,7 +30,9 @@ def bare_table(*titles: str) -> Table:
     """A table without lines; the first column holds names, the others hold numbers."""
     table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
     for place, title in enumerate(titles):
-        table.add_column(title, justify="right" if place else "left", no_wrap=True, vertical="bottom")
+        table.add_column(
+            title, justify="right" if place else "left", no_wrap=True, vertical="bottom"
+        )
     return table
 
 

@@ -8,7 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.compatibility import CompatibilityReport, MarginalisedToken, RepeatedAtPosition, size_in_words
+from raison.show.compatibility import (
+    CompatibilityReport,
+    MarginalisedToken,
+    RepeatedAtPosition,
+    size_in_words,
+)
 from raison.show.wording import clean
 
 __all__ = ["render_compatibility"]
@@ -34,7 +39,9 @@ def table_of_subsets(report: CompatibilityReport) -> Table:
         table.add_column(name, justify="right")
     for subset in report.subsets:
         interval = f"{subset.low:,.1f} … {subset.high:,.1f}"
-        table.add_row(size_in_words(subset), f"{subset.perplexity:,.1f}", interval, str(subset.count))
+        table.add_row(
+            size_in_words(subset), f"{subset.perplexity:,.1f}", interval, str(subset.count)
+        )
     table.add_row("none", f"{report.guess:,.1f}", "frequencies alone", "")
     return table
 

@@ -26,16 +26,22 @@ LONGEST_BAR, SHORTEST_BAR = 12, 4  # cells of the longest bar, and of one that i
 CORNER = "largest"
 
 
-def difference_report(difference: Difference, style: TerminalStyle, width: int) -> Iterator[RenderableType]:
+def difference_report(
+    difference: Difference, style: TerminalStyle, width: int
+) -> Iterator[RenderableType]:
     """Which two methods, the text in green and red, what the colours mean, and the largest differences."""
     title = Text.assemble(
-        ("difference ", "dim"), (f"{difference.first} {style.minus} {difference.second}", "bold"), overflow="fold"
+        ("difference ", "dim"),
+        (f"{difference.first} {style.minus} {difference.second}", "bold"),
+        overflow="fold",
     )
     yield title.append(style.dot + difference.meaning(), "dim")
 
     marked = frozenset(difference.strongest(MARKED, side=1) + difference.strongest(MARKED, side=-1))
     passages = flow(difference.explanation)
-    yield passage_grid(passages, [style.difference_text(passage, difference, marked) for passage in passages])
+    yield passage_grid(
+        passages, [style.difference_text(passage, difference, marked) for passage in passages]
+    )
     yield Text(" ")
     yield colour_key(difference, style)
 
@@ -62,9 +68,13 @@ def colour_key(difference: Difference, style: TerminalStyle) -> Text:
     return text
 
 
-def table_of_differences(difference: Difference, units: Sequence[int], style: TerminalStyle, width: int) -> Table:
+def table_of_differences(
+    difference: Difference, units: Sequence[int], style: TerminalStyle, width: int
+) -> Table:
     """The largest differences with the scores behind them; where room is scarce, the differences alone."""
-    names = [short(difference.explanation.units.names[unit], LONGEST_NAME, style.dots) for unit in units]
+    names = [
+        short(difference.explanation.units.names[unit], LONGEST_NAME, style.dots) for unit in units
+    ]
     names_width = widest([*names, CORNER])
     room_for_titles = width - names_width - LONGEST_BAR - 2 * GAP
     titles = fold_titles([difference.first, difference.second, "difference"], room_for_titles)
@@ -83,7 +93,9 @@ def table_of_differences(difference: Difference, units: Sequence[int], style: Te
     for unit, name in zip(units, names, strict=True):
         cells: list[Text | str] = [Text(name), *(f"{column[unit]:+.3f}" for column in columns)]
         if bar_width:
-            cells.append(style.bar(float(difference.values[unit] / largest), bar_width, scale.DIFFERENCES))
+            cells.append(
+                style.bar(float(difference.values[unit] / largest), bar_width, scale.DIFFERENCES)
+            )
         table.add_row(*cells)
     return table
 

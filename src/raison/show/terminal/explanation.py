@@ -23,14 +23,20 @@ from raison.show.terminal.difference import difference_report
 from raison.show.terminal.matrix import draw
 from raison.show.terminal.methods_table import methods_tables
 from raison.show.terminal.search_path import search_path_table
-from raison.show.terminal.strongest import selected_units_line, strongest_on_side, tables_of_strongest
+from raison.show.terminal.strongest import (
+    selected_units_line,
+    strongest_on_side,
+    tables_of_strongest,
+)
 from raison.show.terminal.style import TerminalStyle, screen
 from raison.show.wording import clean, headline, notes, provenance, telling_diagnostics
 
 __all__ = ["render", "render_many"]
 
 
-def render(explanation: Explanation, console: Console | None = None, *, paper: str | None = None) -> None:
+def render(
+    explanation: Explanation, console: Console | None = None, *, paper: str | None = None
+) -> None:
     """Print one explanation; `paper` is dark or light where the terminal's background is known."""
     printer = Printer.on(console, paper)
     printer.print_explanation(explanation)
@@ -119,7 +125,9 @@ class Printer:
 
     def print_scores(self, explanation: Explanation, *, with_table: bool) -> None:
         """The text in the colours of its scores, what must be known about them, and the strongest in a table."""
-        marked = frozenset(strongest_on_side(explanation.scores, 1) + strongest_on_side(explanation.scores, -1))
+        marked = frozenset(
+            strongest_on_side(explanation.scores, 1) + strongest_on_side(explanation.scores, -1)
+        )
         passages = flow(explanation)
         texts = [self.style.scored_text(passage, explanation, marked) for passage in passages]
         self.print_part(passage_grid(passages, texts))
@@ -131,7 +139,9 @@ class Printer:
 
         if explanation.selected is not None:
             self.print_parts([selected_units_line(explanation, self.style)])
-        if with_table and explanation.scores.any() and not selection(explanation):  # in or out needs no table
+        if (
+            with_table and explanation.scores.any() and not selection(explanation)
+        ):  # in or out needs no table
             self.print_parts([tables_of_strongest(explanation, self.style, self.console.width)])
 
     def print_notes(self, explanation: Explanation) -> None:

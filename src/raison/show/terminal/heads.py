@@ -69,7 +69,14 @@ def empty_table(columns: Sequence[tuple[str, bool]]) -> Table:
 
 def relations_table(selection: HeadSelection, look: TerminalStyle) -> Table:
     """How often a fixed position finds each relation, and the head that finds it most often."""
-    table = empty_table((("relation", False), ("pairs", True), (for_stream("max λ", look), True), ("best head", False)))
+    table = empty_table(
+        (
+            ("relation", False),
+            ("pairs", True),
+            (for_stream("max λ", look), True),
+            ("best head", False),
+        )
+    )
     for relation in selection.statistics.relations:
         name = clean(relation.name)
         if not relation.pairs:
@@ -86,7 +93,9 @@ def blocks_table(selection: HeadSelection, look: TerminalStyle) -> Table:
     """The heads of every block: how many, what each looks at, and how often."""
     syntactic_title = for_stream("syntactic heads, with α", look)
     positional_title = for_stream("positional heads, with α", look)
-    table = empty_table((("block", True), ("heads", True), (syntactic_title, False), (positional_title, False)))
+    table = empty_table(
+        (("block", True), ("heads", True), (syntactic_title, False), (positional_title, False))
+    )
     nothing = look.either("–", "-")
     for row, block in enumerate(selection.statistics.blocks):
         number = int(selection.any_kind[row].sum())

@@ -50,7 +50,9 @@ def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[Renderable
     heads = []
     for explanation in matrix.rows:
         name = short(explanation.target.text, longest, look.either("…", "~"))
-        heads.append(RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation)))))
+        heads.append(
+            RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation))))
+        )
     widths = HeadWidths(
         name=max(cell_len(head.name) for head in heads),
         alarms=max(len(head.alarms) for head in heads),
@@ -60,7 +62,9 @@ def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[Renderable
         yield from column_names(matrix, block, look, widths.total)
         for row, head in enumerate(heads):
             is_first_block = block[0] == 0
-            if is_first_block or matrix.cells[row, block].any():  # else nothing in this block is visible to it
+            if (
+                is_first_block or matrix.cells[row, block].any()
+            ):  # else nothing in this block is visible to it
                 yield row_head(head, look, widths).append_text(row_cells(matrix, row, block, look))
         yield Text(" ")
     yield legend(matrix, look)
@@ -89,7 +93,9 @@ def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
 # -- names of columns ------------------------------------------------------------------------------------------
 
 
-def column_names(matrix: Matrix, block: Sequence[int], look: TerminalStyle, left: int) -> Iterator[Text]:
+def column_names(
+    matrix: Matrix, block: Sequence[int], look: TerminalStyle, left: int
+) -> Iterator[Text]:
     """The names of columns written downwards, ending just above their columns."""
     names = [letters_of(matrix.columns[column].name, look) for column in block]
     height = max(len(letters) for letters in names)
@@ -142,7 +148,9 @@ def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: TerminalStyl
 def styled_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix, and its style."""
     if state == CHOSEN:
-        return look.either("██", "# "), Style(color=look.kept.bgcolor) if look.coloured else Style.null()
+        return look.either("██", "# "), Style(
+            color=look.kept.bgcolor
+        ) if look.coloured else Style.null()
     if state == GIVEN:
         return look.either("░░", "o "), Style(color=look.given.color if look.coloured else None)
     if state == SPARED:
@@ -161,5 +169,7 @@ def legend(matrix: Matrix, look: TerminalStyle) -> Text:
         sign, style = styled_cell(state, look)
         text.append("   " if text else "").append(sign.strip(), style).append(f" {meaning}", "dim")
     for alarm in matrix.alarms():
-        text.append("   ").append(sign_of(alarm, look), look.warning).append(f" {alarm.meaning}", "dim")
+        text.append("   ").append(sign_of(alarm, look), look.warning).append(
+            f" {alarm.meaning}", "dim"
+        )
     return text

@@ -22,7 +22,9 @@ MOST_UNITS = 12  # shown
 LONGEST_NAME = 24  # cells of a unit's name
 
 
-def methods_tables(explanations: Sequence[Explanation], style: TerminalStyle, width: int) -> Iterator[RenderableType]:
+def methods_tables(
+    explanations: Sequence[Explanation], style: TerminalStyle, width: int
+) -> Iterator[RenderableType]:
     """Scores of explanations that share their units; the units that matter most to all methods, in reading order.
 
     As many methods stand beside each other as `width` has room for; the others follow below.
@@ -48,15 +50,23 @@ def methods_tables(explanations: Sequence[Explanation], style: TerminalStyle, wi
 
 def strongest_for_all(explanations: Sequence[Explanation]) -> list[int]:
     """The units of the highest mean |weight| over all methods, in reading order."""
-    weights = np.stack([scale.weights(explanation.scores) for explanation in explanations])  # [methods u]
+    weights = np.stack(
+        [scale.weights(explanation.scores) for explanation in explanations]
+    )  # [methods u]
     importance = np.abs(weights).mean(0)
     strongest = np.argsort(-importance, kind="stable")[:MOST_UNITS]
     return sorted(strongest.tolist())
 
 
-def column_of_scores(explanation: Explanation, units: Sequence[int], style: TerminalStyle) -> list[Text]:
+def column_of_scores(
+    explanation: Explanation, units: Sequence[int], style: TerminalStyle
+) -> list[Text]:
     """What one method says about each unit: its score, starred where it was selected, or only whether it was."""
-    selected = explanation.selected if explanation.selected is not None else np.zeros(len(explanation.units), bool)
+    selected = (
+        explanation.selected
+        if explanation.selected is not None
+        else np.zeros(len(explanation.units), bool)
+    )
     if selection(explanation):
         return [Text("selected" if selected[unit] else "") for unit in units]
 

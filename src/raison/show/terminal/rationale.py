@@ -24,19 +24,26 @@ __all__ = ["grounded_answer", "proof_lines", "rationale_line", "rationale_texts"
 def warning_lines(explanation: Explanation, style: TerminalStyle) -> list[Text]:
     """What a reader must know first, one line each."""
     sign = style.either("▲ ", "! ")
-    return [Text.assemble((sign, style.warning), (line, style.warning)) for line in proof.warnings(explanation)]
+    return [
+        Text.assemble((sign, style.warning), (line, style.warning))
+        for line in proof.warnings(explanation)
+    ]
 
 
 def rationale_texts(explanation: Explanation, style: TerminalStyle) -> Table:
     """The text itself, or each of its passages under its name."""
     passages = flow(explanation)
-    return passage_grid(passages, [style.rationale_text(passage.pieces, explanation) for passage in passages])
+    return passage_grid(
+        passages, [style.rationale_text(passage.pieces, explanation) for passage in passages]
+    )
 
 
 # -- grounded answers ---------------------------------------------------------------------------------------
 
 
-def grounded_answer(explanation: Explanation, grounding: Grounding, style: TerminalStyle) -> Iterator[RenderableType]:
+def grounded_answer(
+    explanation: Explanation, grounding: Grounding, style: TerminalStyle
+) -> Iterator[RenderableType]:
     """What was asked and answered, on what the answer rests, and the passages with their sentences."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -68,7 +75,9 @@ def name_of_passage(finding: PassageFinding, style: TerminalStyle) -> Text:
         sign_style = Style(dim=True)
     role = style.dot + proof.role_in_answer(finding)
     return Text.assemble(
-        (f"{sign} ", sign_style), (clean(finding.name), name_style), (role, Style(dim=not finding.selected))
+        (f"{sign} ", sign_style),
+        (clean(finding.name), name_style),
+        (role, Style(dim=not finding.selected)),
     )
 
 

@@ -39,7 +39,14 @@ class ColumnWidths:
 
     @classmethod
     def within(
-        cls, width: int, *, changes: Sequence[str], figure: int, tick: int, has_bars: bool, has_runners_up: bool
+        cls,
+        width: int,
+        *,
+        changes: Sequence[str],
+        figure: int,
+        tick: int,
+        has_bars: bool,
+        has_runners_up: bool,
     ) -> ColumnWidths:
         """What has room in `width` cells: first the change, then step and size, bars, and who was not chosen."""
         longest = max(map(cell_len, changes))
@@ -91,7 +98,9 @@ def search_path_table(explanation: Explanation, style: TerminalStyle, width: int
             table.add_row(*([""] if columns.count else []), shown, style="dim")
         else:
             whole_context = row.number is None
-            table.add_row(*cells_of_step(row, shown, columns, style), style="dim" if whole_context else "")
+            table.add_row(
+                *cells_of_step(row, shown, columns, style), style="dim" if whole_context else ""
+            )
     return table
 
 
@@ -111,7 +120,9 @@ def table_with_columns(columns: ColumnWidths, title: str, title_of_runners_up: s
     return table
 
 
-def cells_of_step(step: Step, change: Text, columns: ColumnWidths, style: TerminalStyle) -> list[RenderableType]:
+def cells_of_step(
+    step: Step, change: Text, columns: ColumnWidths, style: TerminalStyle
+) -> list[RenderableType]:
     """One row: only the columns that have room."""
     cells: list[RenderableType] = [change, step.figure]
     if columns.count:

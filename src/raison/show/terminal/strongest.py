@@ -26,7 +26,9 @@ def selected_units_line(explanation: Explanation, style: TerminalStyle) -> Text:
     """How many units were selected, and in which order they were chosen."""
     selected = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
     line = Text("rationale ", style="dim")
-    line.append(f"{int(selected.sum())} of {plural(len(selected), explanation.units.level)}", "bold")
+    line.append(
+        f"{int(selected.sum())} of {plural(len(selected), explanation.units.level)}", "bold"
+    )
 
     order = [] if explanation.order is None else explanation.order.tolist()
     names = [clean(explanation.units.names[unit]) for unit in order if selected[unit]]
@@ -55,7 +57,9 @@ def tables_of_strongest(explanation: Explanation, style: TerminalStyle, width: i
     sides = {title: units for title, units in units_by_title.items() if units}
     across = len(sides) if width >= WIDE else 1
     room = (width - 2 - GAP * (across - 1)) // across
-    tables = [table_of_side(explanation, units, title, style, room) for title, units in sides.items()]
+    tables = [
+        table_of_side(explanation, units, title, style, room) for title, units in sides.items()
+    ]
 
     grid = Table.grid(padding=(0, GAP))
     if across > 1:
@@ -66,7 +70,9 @@ def tables_of_strongest(explanation: Explanation, style: TerminalStyle, width: i
     return grid
 
 
-def table_of_side(explanation: Explanation, units: Sequence[int], title: str, style: TerminalStyle, room: int) -> Table:
+def table_of_side(
+    explanation: Explanation, units: Sequence[int], title: str, style: TerminalStyle, room: int
+) -> Table:
     """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
     weights = scale.weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())

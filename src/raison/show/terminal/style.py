@@ -19,11 +19,16 @@ from raison.show.wording import clean
 
 __all__ = ["TerminalStyle", "screen"]
 
-USUAL, NARROWEST = 80, 20  # cells of a line: where nobody says how many there are, and that anything needs
+USUAL, NARROWEST = (
+    80,
+    20,
+)  # cells of a line: where nobody says how many there are, and that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
 GREY: scale.RGB = (128, 128, 128)
 DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
-KEPT = Style(color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True)
+KEPT = Style(
+    color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True
+)
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
 
 StyledText = tuple[str, Style]
@@ -113,7 +118,9 @@ class TerminalStyle:
             return PLAIN
         return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
 
-    def bar(self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Text:
+    def bar(
+        self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES
+    ) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
         full, rest = divmod(eighths, 8)
@@ -124,7 +131,9 @@ class TerminalStyle:
 
     # -- flowing text -------------------------------------------------------------------------------------
 
-    def scored_text(self, passage: Passage, explanation: Explanation, marked: frozenset[int]) -> Text:
+    def scored_text(
+        self, passage: Passage, explanation: Explanation, marked: frozenset[int]
+    ) -> Text:
         """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
         weights = scale.weights(explanation.scores)
         if selection(explanation):
@@ -140,7 +149,9 @@ class TerminalStyle:
 
         return self.join_pieces(passage.pieces, tinted)
 
-    def difference_text(self, passage: Passage, difference: Difference, marked: frozenset[int]) -> Text:
+    def difference_text(
+        self, passage: Passage, difference: Difference, marked: frozenset[int]
+    ) -> Text:
         """The flowing text in green, underlined, where the first method gives more, and in red where the second does;
         without colours the `marked` units carry a sign."""
         weights = difference.weights
@@ -178,7 +189,9 @@ class TerminalStyle:
 
         return self.join_pieces(pieces, filled)
 
-    def join_pieces(self, pieces: Sequence[Piece], style_piece: Callable[[Piece], StyledText]) -> Text:
+    def join_pieces(
+        self, pieces: Sequence[Piece], style_piece: Callable[[Piece], StyledText]
+    ) -> Text:
         """Pieces behind each other; an outcome stands in quotes behind an arrow."""
         text = Text(overflow="fold")
         in_outcome = False
@@ -197,7 +210,9 @@ class TerminalStyle:
                 text.append(shown, style)
         return text.append('"', BOLD) if in_outcome else text
 
-    def piece_without_score(self, piece: Piece, explanation: Explanation | None = None) -> StyledText:
+    def piece_without_score(
+        self, piece: Piece, explanation: Explanation | None = None
+    ) -> StyledText:
         """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
         shown = clean(piece.text)
         if piece.kind in ("unseen", "unread"):
@@ -222,7 +237,9 @@ def strongest_weight(piece: Piece, weights: np.ndarray) -> float:
     return max(of_units, key=abs)
 
 
-def with_sign_of_score(shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]) -> str:
+def with_sign_of_score(
+    shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]
+) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
     if selected(piece, explanation):
         return surround(shown, left="*", right="*")

@@ -99,7 +99,9 @@ def train_adversary(
             fit(adversary, [{"params": moving, "peak": lr}], feed, mean_loss, course)
         except Stopped as error:
             if folder is None:
-                raise Stopped("Stopped; nothing of this audit is kept: with --keep FOLDER it could go on.") from error
+                raise Stopped(
+                    "Stopped; nothing of this audit is kept: with --keep FOLDER it could go on."
+                ) from error
             raise
 
     attention_divergence, answer_distance = mean_divergences(base, adversary, test)
@@ -121,7 +123,9 @@ def untrained_adversary(
 ) -> tuple[AttentionClassifier, list[torch.nn.Parameter]]:
     """An adversary before its first step, and the weights of it that move."""
     base: AttentionClassifier = model.hf
-    new = new_classifier(base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1)
+    new = new_classifier(
+        base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1
+    )
     new = placed(new, base.device)
     if kind == "frozen":
         adversary = copy.deepcopy(base)
@@ -171,7 +175,9 @@ def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
     return pad_sequence([row for row in rows if row is not None], batch_first=True)
 
 
-def reattended(model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def reattended(
+    model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits [b c] and attention [b t] of a model on states [b t d] that are already there."""
     weights = model.normalizer(model.scorer(read), real)
     return model.decoder((weights[:, None, :] @ read)[:, 0]), weights
@@ -202,7 +208,10 @@ def base_answers(
 
 @torch.inference_mode()
 def mean_divergences(
-    base: AttentionClassifier, adversary: AttentionClassifier, lines: Sequence[Line], batch: int = 256
+    base: AttentionClassifier,
+    adversary: AttentionClassifier,
+    lines: Sequence[Line],
+    batch: int = 256,
 ) -> tuple[float, float]:
     """Mean JSD of attentions and mean TVD of answers."""
     divergences, distances = [], []

@@ -13,20 +13,32 @@ from raison.studies.audit.agreement import Agreement, agreement_with_importance
 from raison.studies.audit.entropies import Entropies, normalised_entropies
 from raison.studies.audit.information import WordInformation, information_about_words
 from raison.studies.audit.instance import spread_of_largest_divergences
-from raison.studies.audit.replaced_attention import ReplacedAttention, scores_with_replaced_attention
+from raison.studies.audit.replaced_attention import (
+    ReplacedAttention,
+    scores_with_replaced_attention,
+)
 from raison.studies.audit.report import Audit
 from raison.studies.audit.result_cache import ResultCache
 from raison.studies.audit.settings import AuditSettings
 from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
-from raison.studies.audit.word_by_word import ShownText, probability_from_words, show_given_texts, show_texts
+from raison.studies.audit.word_by_word import (
+    ShownText,
+    probability_from_words,
+    show_given_texts,
+    show_texts,
+)
 from raison.training.class_data import lines_of
 
 __all__ = ["with_adversaries", "with_tests_of_any_attention", "with_tests_of_one_attention"]
 
 
 def with_tests_of_any_attention(
-    report: Audit, every: AuditedTexts, deeply: AuditedTexts, settings: AuditSettings, cache: ResultCache
+    report: Audit,
+    every: AuditedTexts,
+    deeply: AuditedTexts,
+    settings: AuditSettings,
+    cache: ResultCache,
 ) -> Audit:
     """The report with what is defined for every classifier with attention."""
     informative = every if isinstance(every, AttentiveTexts) else deeply
@@ -35,23 +47,36 @@ def with_tests_of_any_attention(
         report,
         agreement=cache.get("agreement", Agreement, lambda: agreement_with_importance(deeply)),
         entropy=cache.get("entropy", Entropies, lambda: normalised_entropies(deeply)),
-        information=cache.get("information", WordInformation, lambda: information_about_words(informative)),
+        information=cache.get(
+            "information", WordInformation, lambda: information_about_words(informative)
+        ),
         texts=cache.get_all(
             "texts",
             ShownText,
-            lambda: [*show_given_texts(model, settings.texts, seed), *show_texts(deeply, settings.show)],
+            lambda: [
+                *show_given_texts(model, settings.texts, seed),
+                *show_texts(deeply, settings.show),
+            ],
         ),
     )
 
 
 def with_tests_of_one_attention(
-    report: Audit, every: AttentiveTexts, deeply: AttentiveTexts, settings: AuditSettings, cache: ResultCache
+    report: Audit,
+    every: AttentiveTexts,
+    deeply: AttentiveTexts,
+    settings: AuditSettings,
+    cache: ResultCache,
 ) -> Audit:
     """The report with what needs one attention over words."""
     permutations = settings.permutations
     return replace(
         report,
-        replaced=cache.get("replaced", ReplacedAttention, lambda: scores_with_replaced_attention(every, permutations)),
+        replaced=cache.get(
+            "replaced",
+            ReplacedAttention,
+            lambda: scores_with_replaced_attention(every, permutations),
+        ),
         token_probability=cache.get("alone", Spread, lambda: probability_from_words(every)),
         instance=cache.get("instance", Spread, lambda: spread_of_largest_divergences(deeply)),
     )

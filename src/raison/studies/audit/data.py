@@ -47,7 +47,11 @@ class DataSource:
         broken = 0
         if isinstance(self.texts, str):
             loaded = open_dataset(
-                self.texts, self.split or self.default_split(), self.limit, self.folder, self.skip_broken
+                self.texts,
+                self.split or self.default_split(),
+                self.limit,
+                self.folder,
+                self.skip_broken,
             )
             examples, broken = loaded.examples, len(loaded.broken)
         else:
@@ -83,10 +87,14 @@ class DataSource:
                     "give them (--train)."
                 )
             split = "train" if has_train_part else None
-            examples = open_dataset(str(source), split, None, self.folder, self.skip_broken).examples
+            examples = open_dataset(
+                str(source), split, None, self.folder, self.skip_broken
+            ).examples
 
         if not examples or any(example.label is None for example in examples):
-            raise InputError("Adversaries learn from labelled texts, and there are none, or some without a label.")
+            raise InputError(
+                "Adversaries learn from labelled texts, and there are none, or some without a label."
+            )
         return with_names(model, examples)
 
 

@@ -34,7 +34,9 @@ class Entropies(AuditRecord):
     leaving_words_out: Spread | None = record("Spread", default=None)
     influence: Spread | None = record("Spread", default=None)
     influence_by_facet: Spread | None = record("Spread", default=None)
-    influence_same_texts: Spread | None = record("Spread", default=None)  # as the facets are measured on
+    influence_same_texts: Spread | None = record(
+        "Spread", default=None
+    )  # as the facets are measured on
 
     def by_title(self) -> dict[str, Spread]:
         """What was measured, by what people call it."""
@@ -64,7 +66,9 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     faceted: list[int] = []
     if isinstance(texts, AttentiveTexts):
         faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
-    by_facet = [mean_entropy(influence(model, texts.encodings[number], facets=True)) for number in faceted]
+    by_facet = [
+        mean_entropy(influence(model, texts.encodings[number], facets=True)) for number in faceted
+    ]
     same_texts = [influences[number] for number in faceted]
     return Entropies(
         attention=Spread.of(attention, texts.seed),
@@ -84,7 +88,9 @@ def in_float64(model: InspectableModel) -> InspectableModel:
         hf = hf.cpu()
     precise = load(hf.double(), model.tokenizer)
     if not isinstance(precise, InspectableModel):
-        raise TypeError(f"{model.name} was loaded as {type(precise).__name__}.")  # a copy is what the original is
+        raise TypeError(
+            f"{model.name} was loaded as {type(precise).__name__}."
+        )  # a copy is what the original is
     return precise
 
 

@@ -24,7 +24,14 @@ from raison.core.records import Encoding
 from raison.models.protocol import InspectableModel
 from raison.models.runner.batching import Chunk, pieces
 
-__all__ = ["as_shares", "influence", "real_tokens", "state_gradients", "state_removals", "states_of"]
+__all__ = [
+    "as_shares",
+    "influence",
+    "real_tokens",
+    "state_gradients",
+    "state_removals",
+    "states_of",
+]
 
 ROWS = 1 << 15  # tokens of a batched pass back, at most
 
@@ -103,9 +110,13 @@ def influence(model: InspectableModel, encoding: Encoding, *, facets: bool = Fal
     most = max(1, ROWS // max(1, len(encoding)))
     for start in range(0, len(positions), most):
         part = slice(start, start + most)
-        wanted = states.new_zeros(len(positions[part]), *states.shape)  # the slope of each row's number at all states
+        wanted = states.new_zeros(
+            len(positions[part]), *states.shape
+        )  # the slope of each row's number at all states
         wanted[torch.arange(len(wanted)), 0, positions[part]] = slopes[part].to(wanted)
-        (slope,) = torch.autograd.grad(states, leaf, wanted, retain_graph=True, is_grads_batched=True)
+        (slope,) = torch.autograd.grad(
+            states, leaf, wanted, retain_graph=True, is_grads_batched=True
+        )
         sizes[part] = to_numpy(slope[:, 0, real].norm(dim=-1))
     if facets:
         by_facet = np.square(sizes).reshape(len(real), width, len(real))

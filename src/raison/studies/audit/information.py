@@ -39,7 +39,9 @@ class WordInformation(AuditRecord):
     def by_title(self) -> dict[str, StateInformation]:
         """What was measured, by what people call it."""
         named = {"frequent words": self.frequent_words, "drawn words": self.drawn_words}
-        return {title: information for title, information in named.items() if information is not None}
+        return {
+            title: information for title, information in named.items() if information is not None
+        }
 
 
 def information_about_words(texts: AuditedTexts) -> WordInformation:

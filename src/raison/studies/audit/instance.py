@@ -33,10 +33,21 @@ from raison.core.records import Encoding
 from raison.studies.audit.divergence import entropy, jsd, tvd
 from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts
-from raison.studies.audit.word_pairs import CLOSE, divergences_of_one_word, farthest_corner, farthest_on_grid
+from raison.studies.audit.word_pairs import (
+    CLOSE,
+    divergences_of_one_word,
+    farthest_corner,
+    farthest_on_grid,
+)
 from raison.training.seeds import generator
 
-__all__ = ["FAR", "TextLogits", "largest_divergences", "search_divergences", "spread_of_largest_divergences"]
+__all__ = [
+    "FAR",
+    "TextLogits",
+    "largest_divergences",
+    "search_divergences",
+    "spread_of_largest_divergences",
+]
 
 FAR = 0.4  # JSD from which an attention is very different
 STARTS = 5  # attentions that are searched for at once
@@ -60,7 +71,9 @@ class TextLogits:
 def spread_of_largest_divergences(texts: AttentiveTexts) -> Spread:
     """The largest JSD of an attention that leaves the answer as it is; of texts whose attention can move far at
     all, which that of one word can't, nor flat attention over three."""
-    same_answer, any_answer = largest_divergences(texts.model, texts.encodings, texts.real, seed=texts.seed)
+    same_answer, any_answer = largest_divergences(
+        texts.model, texts.encodings, texts.real, seed=texts.seed
+    )
     can_move = np.where(any_answer > FAR, same_answer, np.nan)
     return Spread.of(can_move.tolist(), texts.seed)
 
@@ -85,11 +98,15 @@ def largest_divergences(
         else:
             starts = [first_logits(encodings[number], len(texts[number]), seed) for number in part]
             by_search = search_divergences([texts[number] for number in part], starts, steps)
-            on_grid = [farthest_on_grid(texts[number].attention, texts[number].logits) for number in part]
+            on_grid = [
+                farthest_on_grid(texts[number].attention, texts[number].logits) for number in part
+            ]
             same_answer[part] = np.maximum(by_search, on_grid)
 
         # JSD is convex: nothing is farther than one word
-        any_answer[part] = [divergences_of_one_word(texts[number].attention).max() for number in part]
+        any_answer[part] = [
+            divergences_of_one_word(texts[number].attention).max() for number in part
+        ]
         progress.report(start + len(part), len(encodings), "adversarial attention")
     return same_answer, any_answer
 
@@ -119,7 +136,9 @@ def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     return 3 * torch.randn(STARTS, count, generator=random, dtype=torch.float64)
 
 
-def search_divergences(texts: Sequence[TextLogits], starts: Sequence[torch.Tensor], steps: int) -> np.ndarray:
+def search_divergences(
+    texts: Sequence[TextLogits], starts: Sequence[torch.Tensor], steps: int
+) -> np.ndarray:
     """[b] by Jain & Wallace's search, all texts at once: a step for one costs as much as one for fifty."""
     with torch.inference_mode(False), torch.enable_grad():
         search = AttentionSearch(texts, starts)
@@ -135,9 +154,13 @@ class AttentionSearch:
 
     def __init__(self, texts: Sequence[TextLogits], starts: Sequence[torch.Tensor]):
         lengths = torch.tensor([len(text) for text in texts])
-        attention = pad_sequence([torch.from_numpy(text.attention) for text in texts], batch_first=True)
+        attention = pad_sequence(
+            [torch.from_numpy(text.attention) for text in texts], batch_first=True
+        )
         self.own = attention[:, None]  # [b 1 t]
-        self.logits = pad_sequence([torch.from_numpy(text.logits) for text in texts], batch_first=True)  # [b t c]
+        self.logits = pad_sequence(
+            [torch.from_numpy(text.logits) for text in texts], batch_first=True
+        )  # [b t c]
         self.answers = (self.own @ self.logits).softmax(-1)  # [b 1 c]
 
         self.padding = torch.arange(attention.shape[-1]) >= lengths[:, None]  # [b t]
@@ -150,7 +173,11 @@ class AttentionSearch:
     def measure(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The attentions [b k t], how far each is from the text's own [b k], and how far its answer moves [b k]."""
         weights = self.free.masked_fill(self.padding[:, None], -torch.inf).softmax(-1)
-        return weights, jsd(weights, self.own), tvd((weights @ self.logits).softmax(-1), self.answers)
+        return (
+            weights,
+            jsd(weights, self.own),
+            tvd((weights @ self.logits).softmax(-1), self.answers),
+        )
 
     def run(self, steps: int) -> None:
         optimizer = torch.optim.Adam([self.free], lr=RATE, amsgrad=True)

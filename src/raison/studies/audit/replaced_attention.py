@@ -44,7 +44,9 @@ class ReplacedAttention(AuditRecord):
 def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:
     """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
     lengths = [len(encoding) for encoding in texts.encodings]
-    masks = [np.isin(np.arange(length), real) for length, real in zip(lengths, texts.real, strict=True)]
+    masks = [
+        np.isin(np.arange(length), real) for length, real in zip(lengths, texts.real, strict=True)
+    ]
     uniform = [uniform_attention(mask) for mask in masks]
 
     own = texts.model.own(texts.encodings)
@@ -55,7 +57,9 @@ def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> 
             seed = 1 + texts.seed + SHUFFLE_SEED * number + index
             weights.append(permuted_attention(row, mask, seed=seed))
         shuffled.append(weights)
-    return ReplacedAttention(uniform=mean_scores(texts, [uniform]), permuted=mean_scores(texts, shuffled))
+    return ReplacedAttention(
+        uniform=mean_scores(texts, [uniform]), permuted=mean_scores(texts, shuffled)
+    )
 
 
 def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]) -> ReplacedScores:
@@ -75,7 +79,9 @@ def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]])
 def predicted_with(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
-    for number, (row, real, logits) in enumerate(zip(weights, texts.real, texts.word_logits, strict=True)):
+    for number, (row, real, logits) in enumerate(
+        zip(weights, texts.real, texts.word_logits, strict=True)
+    ):
         if len(real):
             predicted[number] = (row[real] @ logits).argmax()
     return predicted

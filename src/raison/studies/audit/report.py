@@ -36,7 +36,9 @@ class Audit(AuditRecord):
     entropy: Entropies = record("Entropies", default=Entropies())
     token_probability: Spread | None = record("Spread", default=None)
     information: WordInformation = record("WordInformation", default=WordInformation())
-    instance: Spread | None = record("Spread", default=None)  # the largest JSD of an attention with the same answer
+    instance: Spread | None = record(
+        "Spread", default=None
+    )  # the largest JSD of an attention with the same answer
     adversaries: tuple[Adversary, ...] = records("Adversary", default=())
     texts: tuple[ShownText, ...] = records("ShownText", default=())
     notes: tuple[str, ...] = ()
@@ -58,7 +60,9 @@ class Audit(AuditRecord):
 
     def to_json(self) -> str:
         """All numbers, and the verdict in words."""
-        return json.dumps({**self.to_dict(), "verdict": self.verdict()}, indent=1, ensure_ascii=False)
+        return json.dumps(
+            {**self.to_dict(), "verdict": self.verdict()}, indent=1, ensure_ascii=False
+        )
 
     @classmethod
     def from_dict(cls, data: Any) -> Audit:

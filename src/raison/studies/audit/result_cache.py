@@ -52,7 +52,9 @@ class ResultCache:
         (result,) = self.get_all(name, kind, lambda: [compute()])
         return result
 
-    def get_all(self, name: str, kind: type[R], compute: Callable[[], Sequence[R]]) -> tuple[R, ...]:
+    def get_all(
+        self, name: str, kind: type[R], compute: Callable[[], Sequence[R]]
+    ) -> tuple[R, ...]:
         """Likewise of several records under one name."""
         if self.folder is None:
             return tuple(compute())
@@ -79,7 +81,9 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{str(folder)!r} can't be written ({error.strerror}): choose another folder.") from None
+        raise InputError(
+            f"{str(folder)!r} can't be written ({error.strerror}): choose another folder."
+        ) from None
 
     path = folder / IDENTITY
     if not path.exists():
@@ -93,4 +97,6 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
     except ValueError:
         stored = {}
     if other := identity.difference(stored):
-        raise InputError(f"{str(folder)!r} keeps an audit with another {other}: delete it, or choose another folder.")
+        raise InputError(
+            f"{str(folder)!r} keeps an audit with another {other}: delete it, or choose another folder."
+        )

@@ -128,7 +128,9 @@ def draw_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
     return audited_texts(every.model, examples, encodings, every.seed)
 
 
-def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, broken: int) -> tuple[str, ...]:
+def notes_of(
+    every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, broken: int
+) -> tuple[str, ...]:
     """What a reader must know about texts and model."""
     model = every.model
     attentive = isinstance(model, AttentionModel)
@@ -143,9 +145,13 @@ def notes_of(every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, b
         what = "other attention" if attentive else "information"
         notes.append(f"Importance, influence and {what}: {len(deeply)} of {len(every)} texts.")
     if attentive and trained_on(model, source.texts):
-        notes.append("The model was trained on this file: on texts that it has not seen it may do otherwise.")
+        notes.append(
+            "The model was trained on this file: on texts that it has not seen it may do otherwise."
+        )
     if not reads_words_moved_up(model):
-        notes.append("A word is left out by hiding it: the others keep their positions, where P2 moves them up.")
+        notes.append(
+            "A word is left out by hiding it: the others keep their positions, where P2 moves them up."
+        )
     return tuple(notes)
 
 

@@ -53,7 +53,9 @@ class AuditSettings:
 def checked_classifier(model: Model, settings: AuditSettings) -> InspectableModel:
     """The model, if it has attention that can be audited, and adversaries can be trained where they are asked for."""
     if not (isinstance(model, InspectableModel) and model.task == "classification"):
-        raise Unsupported(f"{model.name} is not a text classifier whose weights can be read: audit a classifier.")
+        raise Unsupported(
+            f"{model.name} is not a text classifier whose weights can be read: audit a classifier."
+        )
     attentive = isinstance(model, AttentionModel)
     if not attentive and "attention" not in model.offers:  # a rationalizer selects, for one
         raise Unsupported(

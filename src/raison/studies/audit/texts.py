@@ -46,7 +46,13 @@ class WordStates:
 class AuditedTexts:
     """Texts with what a classifier says about them; its attention is that of the last layer, from the row it reads."""
 
-    def __init__(self, model: InspectableModel, examples: Sequence[Example], encodings: Sequence[Encoding], seed: int):
+    def __init__(
+        self,
+        model: InspectableModel,
+        examples: Sequence[Example],
+        encodings: Sequence[Encoding],
+        seed: int,
+    ):
         self.model = model
         self.examples = examples
         self.encodings = encodings
@@ -63,7 +69,9 @@ class AuditedTexts:
     def fingerprint(self) -> str:
         """The model and the texts, known by what it says of them."""
         content = hashlib.sha256()
-        for encoding, predicted, probability in zip(self.encodings, self.predicted, self.probabilities, strict=True):
+        for encoding, predicted, probability in zip(
+            self.encodings, self.predicted, self.probabilities, strict=True
+        ):
             content.update(np.asarray(encoding.ids, np.int64).tobytes())
             content.update(f"{predicted} {probability:.5f}".encode())
         content.update(self.gold.tobytes())
@@ -86,7 +94,9 @@ class AuditedTexts:
     def importance(self, method: str) -> list[np.ndarray]:
         """[n] sizes of a method's scores for the probability of the predicted class, token by token, as shares."""
         plain = [Example(example.text, example.pair) for example in self.examples]
-        explanations = explain(self.model, plain, method=method, units="token", output="prob", truncate=True)
+        explanations = explain(
+            self.model, plain, method=method, units="token", output="prob", truncate=True
+        )
         rows = []
         for explanation, real in zip(explanations, self.real, strict=True):
             units = explanation.units.of[real]

@@ -20,7 +20,10 @@ __all__ = ["AuditFindings", "verdict_sentences"]
 
 FEW = 10  # fewer texts decide nothing
 CHANCE = 0.02  # above the share of the commonest class: from there on a model has learned something
-LARGE_LOSS, SMALL_LOSS = 5, 2  # points: answers depend on attention from the one on, hardly below the other
+LARGE_LOSS, SMALL_LOSS = (
+    5,
+    2,
+)  # points: answers depend on attention from the one on, hardly below the other
 
 FOR, UNDECIDED, AGAINST = 1, 0, -1
 
@@ -117,14 +120,20 @@ def shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
 
 def agreement_with_gradients(tau: Spread) -> Finding:
     sign = side_of(tau, weak=0.25, strong=0.5)
-    how = {FOR: "agrees with", UNDECIDED: "agrees in part with", AGAINST: "has little to do with"}[sign]
+    how = {FOR: "agrees with", UNDECIDED: "agrees in part with", AGAINST: "has little to do with"}[
+        sign
+    ]
     number = f"mean τ-b {tau.mean:.2f}{interval_of_few(tau)}"
     return Finding(f"Attention {how} the words' importance by gradients ({number}).", sign)
 
 
 def mixed_states(influence: Spread) -> Finding:
     sign = -side_of(influence, weak=0.4, strong=0.7)
-    how = {FOR: "belongs to a few words", UNDECIDED: "mixes some words", AGAINST: "mixes many words"}[sign]
+    how = {
+        FOR: "belongs to a few words",
+        UNDECIDED: "mixes some words",
+        AGAINST: "mixes many words",
+    }[sign]
     number = f"entropy of influence {influence.mean:.2f}{interval_of_few(influence)}"
     return Finding(f"A hidden state {how} ({number}, where 1 is all alike).", sign)
 

@@ -23,7 +23,9 @@ class ShownText(AuditRecord):
 
     tokens: tuple[str, ...]
     attention: tuple[float, ...]
-    probability: tuple[float, ...]  # of the predicted class, from this word alone; empty where that is not defined
+    probability: tuple[
+        float, ...
+    ]  # of the predicted class, from this word alone; empty where that is not defined
     gradient: tuple[float, ...]
     predicted: str
     label: str
@@ -33,7 +35,9 @@ def probability_from_words(texts: AttentiveTexts) -> Spread:
     """The probability of the predicted class from each word alone; of texts that are classified correctly."""
     values = []
     for logits, predicted, gold in zip(texts.word_logits, texts.predicted, texts.gold, strict=True):
-        values.append(token_probability(logits, int(predicted)) if predicted == gold else float("nan"))
+        values.append(
+            token_probability(logits, int(predicted)) if predicted == gold else float("nan")
+        )
     return Spread.of(values, texts.seed)
 
 
@@ -60,7 +64,9 @@ def show_text(texts: AuditedTexts, number: int) -> ShownText:
     )
 
 
-def show_given_texts(model: InspectableModel, given: Sequence[str], seed: int) -> tuple[ShownText, ...]:
+def show_given_texts(
+    model: InspectableModel, given: Sequence[str], seed: int
+) -> tuple[ShownText, ...]:
     """Texts of the user's own word by word; they have no label."""
     if not given:
         return ()

@@ -51,7 +51,9 @@ def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
         allowed = distances <= CLOSE  # [g i j]
         allowed &= first[None, :, None] != words[None, None, :]
         for number in np.flatnonzero(allowed.any((1, 2))):
-            divergences = divergences_of_two_words(own, np.full((len(own), len(own)), GRID[number]))[first]
+            divergences = divergences_of_two_words(
+                own, np.full((len(own), len(own)), GRID[number])
+            )[first]
             best = max(best, float(divergences[allowed[number]].max()))
     return best
 

@@ -44,7 +44,9 @@ class Exporter:
 
     def write_parquet(self) -> None:
         arrow, parquet = import_arrow()
-        table = arrow.Table.from_pylist([flat_row(example, explanation) for example, explanation in self.rows])
+        table = arrow.Table.from_pylist(
+            [flat_row(example, explanation) for example, explanation in self.rows]
+        )
         with replacing(self.path) as half:
             parquet.write_table(table, half)
 
@@ -110,7 +112,9 @@ def eraser_record(example: Example, explanation: Explanation) -> dict[str, Any]:
     if prediction is not None and prediction.top and prediction.probability is not None:
         names = example.meta.get(CLASSES, {})
         record["classification"] = names.get(prediction.text, prediction.text)
-        record["classification_scores"] = {names.get(name, name): score for name, score in prediction.top}
+        record["classification_scores"] = {
+            names.get(name, name): score for name, score in prediction.top
+        }
     return record
 
 
@@ -122,7 +126,9 @@ def eraser_rationale(document: Document, explanation: Explanation) -> dict[str, 
     rationale: dict[str, Any] = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:
         selected = [bool(explanation.selected[units].any()) for units in units_by_token]
-        rationale[HARD] = [{"start_token": start, "end_token": end} for start, end in true_runs(selected)]
+        rationale[HARD] = [
+            {"start_token": start, "end_token": end} for start, end in true_runs(selected)
+        ]
     return rationale
 
 

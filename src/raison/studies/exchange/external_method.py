@@ -23,7 +23,9 @@ __all__ = ["ExternalMethod", "SilentModel"]
 class ExternalMethod(Method):
     """Explanations that were made elsewhere, as a method: it knows its texts and no others."""
 
-    explanations: Mapping[str, ExternalExplanation] = field(default_factory=dict)  # by the ids of texts
+    explanations: Mapping[str, ExternalExplanation] = field(
+        default_factory=dict
+    )  # by the ids of texts
     title: str = "elsewhere"
     name = "elsewhere"
     axis = "unit"
@@ -39,7 +41,9 @@ class ExternalMethod(Method):
                     f"{self.title} has no explanation of {encoding.id!r}: give every method the same texts."
                 )
             placed = place_on_units(self.explanations[encoding.id], encoding, units)
-            diagnostics: dict[str, object] = {"unplaced": placed.unplaced} if placed.unplaced else {}
+            diagnostics: dict[str, object] = (
+                {"unplaced": placed.unplaced} if placed.unplaced else {}
+            )
             answers.append(Answer(placed.scores, selected=placed.selected, diagnostics=diagnostics))
         return answers
 

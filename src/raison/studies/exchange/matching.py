@@ -52,19 +52,27 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
 
     explained = list(examples.values())[: request.limit]
     check_same_texts(by_method, explained)
-    methods: list[Method] = [ExternalMethod(of_method, title) for title, of_method in by_method.items()]
+    methods: list[Method] = [
+        ExternalMethod(of_method, title) for title, of_method in by_method.items()
+    ]
     notes = []
     if request.data is not None and len(examples) < len(known.examples):
-        notes.append(f"there are explanations of {len(examples)} of the {len(known.examples)} texts")
+        notes.append(
+            f"there are explanations of {len(examples)} of the {len(known.examples)} texts"
+        )
     return ExternalMethods(methods, replace(data, examples=explained), notes)
 
 
-def check_same_texts(by_method: Mapping[str, Mapping[str, ExternalExplanation]], examples: Sequence[Example]) -> None:
+def check_same_texts(
+    by_method: Mapping[str, Mapping[str, ExternalExplanation]], examples: Sequence[Example]
+) -> None:
     """Refuse a method that does not explain all texts."""
     for title, of_method in by_method.items():
         for example in examples:
             if example.id not in of_method:
-                raise InputError(f"{title} has no explanation of {example.id!r}: give every method the same texts.")
+                raise InputError(
+                    f"{title} has no explanation of {example.id!r}: give every method the same texts."
+                )
 
 
 @dataclass
@@ -72,13 +80,17 @@ class KnownTexts:
     """The texts that explanations from elsewhere may be about."""
 
     examples: list[Example]
-    data: str = ""  # the name of the data; empty: there is none, and the explanations bring their texts
+    data: str = (
+        ""  # the name of the data; empty: there is none, and the explanations bring their texts
+    )
     by_id: dict[str, Example] = field(init=False)
     by_text: dict[str, Example] = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_id = {example.id: example for example in self.examples}
-        self.by_text = {example.text: example for example in reversed(self.examples)}  # the first of equal ones
+        self.by_text = {
+            example.text: example for example in reversed(self.examples)
+        }  # the first of equal ones
 
     def find(self, explanation: ExternalExplanation, *, place: int) -> Example:
         """The example of an explanation: that of its id, else of its text, else of its place in the order."""
@@ -92,7 +104,9 @@ class KnownTexts:
         if name not in self.by_id:
             which = f"of {name!r}" if name else f"number {place + 1}"
             why = f"{self.data} has no such text" if self.data else "no data is named that has it"
-            raise InputError(f"The explanation {which} has no text, and {why}: name the data that was explained.")
+            raise InputError(
+                f"The explanation {which} has no text, and {why}: name the data that was explained."
+            )
         return self.by_id[name]
 
     def find_by_text(self, explanation: ExternalExplanation, text: str) -> Example:
@@ -108,8 +122,12 @@ class KnownTexts:
         if text in self.by_text and not brings_its_own:
             return self.by_text[text]
         if self.data:
-            raise InputError(f"{self.data} has no text {text[:40]!r}: name the data set that was explained, or none.")
-        return self.add(Example(text, id=explanation.id or str(len(self.examples)), label=explanation.target))
+            raise InputError(
+                f"{self.data} has no text {text[:40]!r}: name the data set that was explained, or none."
+            )
+        return self.add(
+            Example(text, id=explanation.id or str(len(self.examples)), label=explanation.target)
+        )
 
     def add(self, example: Example) -> Example:
         """Remember a text that an explanation brings."""

@@ -45,7 +45,9 @@ class PlacedTokens:
     unplaced: int
 
 
-def place_on_units(explanation: ExternalExplanation, encoding: Encoding, units: Units) -> PlacedScores:
+def place_on_units(
+    explanation: ExternalExplanation, encoding: Encoding, units: Units
+) -> PlacedScores:
     """The scores and the selection of an explanation on our units."""
     written = explanation.written
     if written is not None and written.spans == units.spans:
@@ -127,7 +129,10 @@ def find_token(token: str, text: str, folded: str, cursor: int) -> Characters | 
     """Where a token stands next, as it is written or in small letters, whichever is nearer."""
     if not token:
         return None
-    places = [text.find(token, cursor), folded.find(token.lower(), cursor)]  # an uncased tokenizer writes small letters
+    places = [
+        text.find(token, cursor),
+        folded.find(token.lower(), cursor),
+    ]  # an uncased tokenizer writes small letters
     start = min((place for place in places if place >= 0), default=-1)
     if start < 0 or len(text[cursor:start].strip()) > FAR:
         return None

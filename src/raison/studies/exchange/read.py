@@ -11,7 +11,11 @@ from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.text_files import read_good_lines
-from raison.studies.exchange.external_explanation import ExternalExplanation, checked_scores, checked_selection
+from raison.studies.exchange.external_explanation import (
+    ExternalExplanation,
+    checked_scores,
+    checked_selection,
+)
 from raison.studies.exchange.read_eraser import explanation_of_eraser
 from raison.studies.exchange.read_inseq import read_inseq
 
@@ -28,7 +32,9 @@ def read_explanations(
     elif file.suffix == ".jsonl":
         explanations = read_json_lines(file, examples or {})
     else:
-        raise InputError(f"Explanations are read from a .jsonl or .json file, not from {file.name!r}.")
+        raise InputError(
+            f"Explanations are read from a .jsonl or .json file, not from {file.name!r}."
+        )
     if not explanations:
         raise InputError(f"{str(file)!r} holds no explanation: name a file that does.")
     return explanations
@@ -44,7 +50,9 @@ def read_json_lines(file: Path, examples: Mapping[str, Example]) -> list[Externa
             explanations.append(explanation_of_record(limits.from_json(line), examples))
         except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-            raise InputError(f"Line {number} of {file.name!r} is no explanation ({reason}): mend it.") from None
+            raise InputError(
+                f"Line {number} of {file.name!r} is no explanation ({reason}): mend it."
+            ) from None
     return explanations
 
 

@@ -35,7 +35,9 @@ class DocumentTokens:
     selected: np.ndarray | None  # [k]
 
 
-def explanation_of_eraser(record: Mapping[str, Any], examples: Mapping[str, Example]) -> ExternalExplanation:
+def explanation_of_eraser(
+    record: Mapping[str, Any], examples: Mapping[str, Example]
+) -> ExternalExplanation:
     """Rationales over the tokens of documents: hard ones as ranges, soft ones as a score each.
 
     The documents of an ERASER set are known by their names. Elsewhere a pair has one rationale for each text, or one
@@ -61,7 +63,10 @@ def explanation_of_eraser(record: Mapping[str, Any], examples: Mapping[str, Exam
         if len(rationales) < len(texts):
             about = document_of_single_rationale(example)
             texts = [texts[about]]
-        parts = [tokens_of_document(rationale, text) for rationale, text in zip(rationales, texts, strict=True)]
+        parts = [
+            tokens_of_document(rationale, text)
+            for rationale, text in zip(rationales, texts, strict=True)
+        ]
 
     explanation = ExternalExplanation(
         id=name,
@@ -99,7 +104,9 @@ def tokens_of_named_documents(
         if name in by_name:
             raise InputError(f"two rationales of the document {name!r}")
         if name not in names:
-            raise InputError(f"a rationale of the document {name!r}, where the text has {', '.join(names)}")
+            raise InputError(
+                f"a rationale of the document {name!r}, where the text has {', '.join(names)}"
+            )
         by_name[name] = rationale
 
     given_kinds = []
@@ -127,7 +134,9 @@ def document_of_single_rationale(example: Example) -> int:
     return 0 if sides == {0} else 1
 
 
-def with_written_units(explanation: ExternalExplanation, stored: Mapping[str, Any]) -> ExternalExplanation:
+def with_written_units(
+    explanation: ExternalExplanation, stored: Mapping[str, Any]
+) -> ExternalExplanation:
     """The explanation with the units that raison wrote: white-space tokens alone would not give their scores back."""
     spans = tuple((int(segment), int(start), int(end)) for segment, start, end in stored["spans"])
     units = WrittenUnits(

@@ -26,7 +26,9 @@ def read_inseq(file: Path) -> Iterator[ExternalExplanation]:
         for sequence in sequences:
             yield explanation_of_sequence(sequence, method)
     except InputError as error:
-        raise InputError(f"{file.name!r} is no file of Inseq ({error}): save it with its own `save`.") from None
+        raise InputError(
+            f"{file.name!r} is no file of Inseq ({error}): save it with its own `save`."
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{file.name!r} is no file of Inseq ({type(error).__name__}: {error}): save it with its own `save`."
@@ -49,7 +51,9 @@ def explanation_of_sequence(sequence: Mapping[str, Any], method: str) -> Externa
     known = np.nan_to_num(table)
     scores = known.mean(1) if known.ndim == 2 else known
     tokens = tuple(str(token["token"] if isinstance(token, dict) else token) for token in side)
-    return ExternalExplanation(id="", method=method, tokens=tokens, scores=checked_scores(scores, len(tokens)))
+    return ExternalExplanation(
+        id="", method=method, tokens=tokens, scores=checked_scores(scores, len(tokens))
+    )
 
 
 def plain_array(value: Any) -> Any:

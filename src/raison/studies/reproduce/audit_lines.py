@@ -25,12 +25,18 @@ class AuditNumbers(ResultRow):
 
     accuracy: float | None = column_field("on the test part", higher=True, default=None)
     f1: float | None = column_field("of the second class, test part", higher=True, default=None)
-    uniform: float | None = column_field("F1 lost with uniform attention", higher=True, default=None)
-    permuted: float | None = column_field("F1 lost with shuffled attention, the mean of ten", higher=True, default=None)
+    uniform: float | None = column_field(
+        "F1 lost with uniform attention", higher=True, default=None
+    )
+    permuted: float | None = column_field(
+        "F1 lost with shuffled attention, the mean of ten", higher=True, default=None
+    )
     tau_gradient_words: float | None = column_field(
         "τ-b of attention and the gradient at words", higher=True, default=None
     )
-    tau_removed_words: float | None = column_field("τ-b of attention and leaving words out", higher=True, default=None)
+    tau_removed_words: float | None = column_field(
+        "τ-b of attention and leaving words out", higher=True, default=None
+    )
     tau_gradient_states: float | None = column_field(
         "τ-b of attention and the gradient at states", higher=True, default=None
     )
@@ -38,25 +44,39 @@ class AuditNumbers(ResultRow):
         "τ-b of attention and leaving states out", higher=True, default=None
     )
     entropy_attention: float | None = column_field("of attention", higher=False, default=None)
-    entropy_gradient: float | None = column_field("of words' importance by gradients", higher=False, default=None)
-    entropy_removed: float | None = column_field("of words' importance by leaving them out", higher=False, default=None)
-    entropy_influence: float | None = column_field("of words' influence on a hidden state", higher=False, default=None)
+    entropy_gradient: float | None = column_field(
+        "of words' importance by gradients", higher=False, default=None
+    )
+    entropy_removed: float | None = column_field(
+        "of words' importance by leaving them out", higher=False, default=None
+    )
+    entropy_influence: float | None = column_field(
+        "of words' influence on a hidden state", higher=False, default=None
+    )
     entropy_facets: float | None = column_field(
         "likewise, by facets (P2 App. A), on a few texts", higher=False, default=None
     )
-    token_probability: float | None = column_field("of the answer from each word alone", higher=False, default=None)
+    token_probability: float | None = column_field(
+        "of the answer from each word alone", higher=False, default=None
+    )
     information_frequent: float | None = column_field(
         "of embeddings and states, frequent words, nats", higher=True, default=None
     )
-    information_drawn: float | None = column_field("likewise, words drawn by count^¾", higher=True, default=None)
+    information_drawn: float | None = column_field(
+        "likewise, words drawn by count^¾", higher=True, default=None
+    )
     instance_jsd: float | None = column_field(
         "largest JSD of an attention with the same answer", higher=False, default=None
     )
     auprc: float | None = column_field(
-        "of attention against words that people find loaded, the mean over texts", higher=True, default=None
+        "of attention against words that people find loaded, the mean over texts",
+        higher=True,
+        default=None,
     )
     aopc: float | None = column_field(
-        "probability that the answer loses while the most attended words go", higher=True, default=None
+        "probability that the answer loses while the most attended words go",
+        higher=True,
+        default=None,
     )
 
 
@@ -112,7 +132,9 @@ class AuditLine:
         shown = None
         if line.get("shown"):
             words = line["shown"]
-            shown = WordsOfText(tuple(words["tokens"]), tuple(words["probability"]), words["predicted"])
+            shown = WordsOfText(
+                tuple(words["tokens"]), tuple(words["probability"]), words["predicted"]
+            )
         return cls(
             data=line["data"],
             name=line["name"],
@@ -125,13 +147,21 @@ class AuditLine:
 
 
 def line_of_audit(
-    audit: Audit, *, data: str, name: str, seed: int, auprc: float | None = None, aopc: float | None = None
+    audit: Audit,
+    *,
+    data: str,
+    name: str,
+    seed: int,
+    auprc: float | None = None,
+    aopc: float | None = None,
 ) -> AuditLine:
     """What the tables need of one audit; `auprc` and `aopc` judge its attention as an explanation."""
     shown = None
     if seed == 0 and audit.texts:  # the same text of all models, since it is drawn by the seed
         text = audit.texts[0]
-        shown = WordsOfText(tokens=text.tokens, probability=text.probability, predicted=text.predicted)
+        shown = WordsOfText(
+            tokens=text.tokens, probability=text.probability, predicted=text.predicted
+        )
     return AuditLine(
         data=data,
         name=name,

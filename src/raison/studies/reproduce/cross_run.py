@@ -74,7 +74,9 @@ def of_texts(values: tuple[float, ...] | None, numbers: Sequence[int]) -> tuple[
     return None if values is None else tuple(values[number] for number in numbers)
 
 
-def verdicts_across(claims: Sequence[ClaimAcross], runs: Mapping[str, Evaluation]) -> list[tuple[ClaimAcross, Verdict]]:
+def verdicts_across(
+    claims: Sequence[ClaimAcross], runs: Mapping[str, Evaluation]
+) -> list[tuple[ClaimAcross, Verdict]]:
     """Claims about several runs, as far as these are there; those about the same two are corrected together."""
     by_runs: dict[tuple[str, str], list[ClaimAcross]] = {}
     for claim in claims:
@@ -89,6 +91,8 @@ def verdicts_across(claims: Sequence[ClaimAcross], runs: Mapping[str, Evaluation
             continue
         columns = {column.key: column for column in joined.columns}
         measured = [claim for claim in about_runs if claim.key in columns]
-        pairs = [Pair(str(claim.first), str(claim.second), columns[claim.key]) for claim in measured]
+        pairs = [
+            Pair(str(claim.first), str(claim.second), columns[claim.key]) for claim in measured
+        ]
         verdicts += zip(measured, compare_pairs(joined, pairs), strict=True)
     return verdicts

@@ -53,7 +53,9 @@ class Trial:
 
 
 Experiment = Callable[[Trial], Evaluation]
-experiments: Registry[Experiment] = Registry("experiment", "raison.studies.reproduce.experiments", listed=False)
+experiments: Registry[Experiment] = Registry(
+    "experiment", "raison.studies.reproduce.experiments", listed=False
+)
 
 
 def experiment(name: str) -> Callable[[Experiment], Experiment]:
@@ -69,14 +71,18 @@ def run_setting(trial: Trial, name: str, default: SettingT) -> SettingT:
     """A setting of the run, of the same kind as its default."""
     value = trial.run.settings.get(name, default)
     if not isinstance(value, type(default)):
-        raise InputError(f"The setting {name!r} of the run {trial.run.name!r} is like {default!r}, not {value!r}.")
+        raise InputError(
+            f"The setting {name!r} of the run {trial.run.name!r} is like {default!r}, not {value!r}."
+        )
     return value
 
 
 def check_task(trial: Trial, task: str, kind: str) -> None:
     """Refuse a model of another task; `kind` names it in words."""
     if trial.model.task != task:
-        raise InputError(f"{trial.run.name} needs {kind}, and {trial.model.name} is none: pass another model.")
+        raise InputError(
+            f"{trial.run.name} needs {kind}, and {trial.model.name} is none: pass another model."
+        )
 
 
 def column_field(about: str, *, higher: bool | None, pooled: bool = False, **default: Any) -> Any:
@@ -93,7 +99,9 @@ class ResultRow:
         columns = []
         for item in fields(cls):  # type: ignore[arg-type]
             about = item.metadata
-            columns.append(Column(item.name, about["about"], higher=about["higher"], pooled=about["pooled"]))
+            columns.append(
+                Column(item.name, about["about"], higher=about["higher"], pooled=about["pooled"])
+            )
         return tuple(columns)
 
     def numbers(self) -> Mapping[str, Number]:

@@ -88,7 +88,9 @@ def measure_methods(
 ) -> tuple[Evaluation, SeedSpread]:
     """All methods of a suite under their titles, and how far those with several seeds spread."""
     runs = MethodRuns(suite, model, examples, store or PartStore(None, suite, run))
-    once = runs.measure([title for title in suite.methods if title not in suite.seeds], seed, "once")
+    once = runs.measure(
+        [title for title in suite.methods if title not in suite.seeds], seed, "once"
+    )
     cells = list(once.cells)
     curves = {key: dict(of_methods) for key, of_methods in once.curves.items()}
     spread: SeedSpread = {}
@@ -101,7 +103,9 @@ def measure_methods(
             cells.append(mean_cell(of_seeds, seed))
             spread[title, column.key] = deviation(of_seeds)
         for key in curves:
-            curves[key][title] = np.mean([each.curves[key][title] for each in seeds], axis=0).tolist()
+            curves[key][title] = np.mean(
+                [each.curves[key][title] for each in seeds], axis=0
+            ).tolist()
 
     titles = [title for title in suite.methods if title in once.methods or title in suite.seeds]
     cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order

@@ -24,7 +24,12 @@ HEAD = (
 CONTRARY = "**the contrary holds**"
 
 
-def section(suite: Suite, outcomes: Sequence[Outcome], command: str, pictures: Mapping[str, str] | None = None) -> str:
+def section(
+    suite: Suite,
+    outcomes: Sequence[Outcome],
+    command: str,
+    pictures: Mapping[str, str] | None = None,
+) -> str:
     """The Markdown of one suite; `pictures` are files by the name of the run."""
     lines = [f"## {suite.name}: {suite.title}", "", f"{suite.paper}. `{command}`", ""]
     lines += [f"- {difference}" for difference in suite.differs]
@@ -57,11 +62,20 @@ def claims_over_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
 
 def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
     """Claims about several runs."""
-    runs = {outcome.run.name: outcome.evaluation for outcome in outcomes if outcome.evaluation is not None}
+    runs = {
+        outcome.run.name: outcome.evaluation
+        for outcome in outcomes
+        if outcome.evaluation is not None
+    }
     verdicts = verdicts_across(suite.across, runs)
     if not verdicts:
         return []
-    lines = ["", *table_head("claim about two runs", "difference, 95 % interval", "texts", "p, corrected", "here")]
+    lines = [
+        "",
+        *table_head(
+            "claim about two runs", "difference, 95 % interval", "texts", "p, corrected", "here"
+        ),
+    ]
     for claim, verdict in verdicts:
         first, second = str(claim.first), str(claim.second)
         results = {first: "holds", second: CONTRARY}
@@ -82,7 +96,10 @@ def lines_of_run(suite: Suite, outcome: Outcome, picture: str | None) -> list[st
     run = outcome.run
     lines = ["", f"### {run.name}", ""]
     if outcome.evaluation is None:
-        return [*lines, f"Not run: it needs a model that raison does not ship. Make it with `{run.recipe}`."]
+        return [
+            *lines,
+            f"Not run: it needs a model that raison does not ship. Make it with `{run.recipe}`.",
+        ]
     about = about_experiment if suite.experiment else about_texts
     lines += [about(suite, outcome, outcome.evaluation), ""]
     lines += numbers_table(outcome, outcome.evaluation)
@@ -131,7 +148,9 @@ def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
     paper = outcome.run.paper
     names = ["method"]
     for column in evaluation.columns:
-        names += [f"{column.key}: paper", "ours, 95 % interval"] if column.key in paper else [column.key]
+        names += (
+            [f"{column.key}: paper", "ours, 95 % interval"] if column.key in paper else [column.key]
+        )
     lines = table_head(*names)
     for title in evaluation.methods:
         row = [title]
@@ -185,7 +204,9 @@ def format_cell(cell: Cell, deviation: float | None) -> str:
     if cell.value is None:
         return "–"
     seeds = "" if deviation is None else f" ± {deviation:.3f}"
-    interval = "" if cell.low is None else f" ({cell.low:.3f} … {cell.high:.3f})"  # of one seed there is none
+    interval = (
+        "" if cell.low is None else f" ({cell.low:.3f} … {cell.high:.3f})"
+    )  # of one seed there is none
     return f"{cell.value:.3f}{seeds}{interval}"
 
 

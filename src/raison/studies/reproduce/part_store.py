@@ -37,7 +37,9 @@ class PartStore:
     weights: str = ""  # of the model: one that was trained again under the same name is another
     step: Callable[[str], None] = say_nothing
 
-    def get(self, about: str, request: Mapping[str, Any], evaluate: Callable[[], Evaluation]) -> Evaluation:
+    def get(
+        self, about: str, request: Mapping[str, Any], evaluate: Callable[[], Evaluation]
+    ) -> Evaluation:
         """The part that is stored, or evaluated and stored now."""
         self.step(f"{self.suite.name}: {self.run.name}, {about}")
         if self.folder is None:
@@ -56,7 +58,12 @@ class PartStore:
     def file_name(self, about: str, request: Mapping[str, Any]) -> str:
         """What says of which part of which run the file is."""
         # the paper's values, the remarks and the recipe change no number
-        run = asdict(self.run) | {"paper": None, "about": None, "recipe": None, "weights": self.weights}
+        run = asdict(self.run) | {
+            "paper": None,
+            "about": None,
+            "recipe": None,
+            "weights": self.weights,
+        }
         text = json.dumps([run, dict(request)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")

@@ -113,7 +113,9 @@ class RationalizerLine:
     def to_dict(self) -> dict[str, Any]:
         """The line in JSON, without what is empty."""
         line = asdict(self)
-        line["picked"] = {method: without_empty(counts) for method, counts in line["picked"].items()}
+        line["picked"] = {
+            method: without_empty(counts) for method, counts in line["picked"].items()
+        }
         line["more"] = without_empty(line["more"])
         return line
 
@@ -126,7 +128,9 @@ class RationalizerLine:
                 f"The lines of {line['name']!r} are not what recipes/rationalizers.py writes: make them again."
             )
         values = {name: line[name] for name in written}
-        values["picked"] = {method: TokenCounts(**counts) for method, counts in line["picked"].items()}
+        values["picked"] = {
+            method: TokenCounts(**counts) for method, counts in line["picked"].items()
+        }
         values["more"] = OtherAnswers(**line["more"])
         return cls(**values)
 

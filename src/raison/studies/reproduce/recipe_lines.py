@@ -36,7 +36,9 @@ def add_line(folder: Path, line: Line) -> None:
         except OSError:
             is_whole = False
         if not is_whole:  # what was written of it goes away with the next line
-            raise InputError(f"A line can't be written to {file.name!r}: make room, and give the command again.")
+            raise InputError(
+                f"A line can't be written to {file.name!r}: make room, and give the command again."
+            )
 
 
 def read_recipe_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
@@ -63,4 +65,6 @@ def text_of(file: Path) -> str:
             stored = lzma.decompress(stored)
         return stored.decode("utf-8")
     except (lzma.LZMAError, UnicodeDecodeError):
-        raise InputError(f"{str(file)!r} is damaged: it can't be read as lines of numbers.") from None
+        raise InputError(
+            f"{str(file)!r} is damaged: it can't be read as lines of numbers."
+        ) from None

@@ -90,7 +90,9 @@ def check_names(suite: Suite, models: Mapping[str, str]) -> None:
     known = list(dict.fromkeys(run.model for run in suite.runs))
     for name in models:
         if name not in known:
-            raise InputError(f"{suite.name} runs no model that is called {name!r}: its models are {', '.join(known)}.")
+            raise InputError(
+                f"{suite.name} runs no model that is called {name!r}: its models are {', '.join(known)}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +122,14 @@ class RunJob:
         if suite.experiment:
             outcome.evaluation = self.evaluation_of_experiment(model, store)
             return
-        texts = choose_texts(model, run, run.data.replace("{model}", str(self.place)), self.count, self.data_dir)
+        texts = choose_texts(
+            model, run, run.data.replace("{model}", str(self.place)), self.count, self.data_dir
+        )
         outcome.read = texts.read
         outcome.right = texts.how_right(model)
-        outcome.evaluation, outcome.spread = measure_methods(suite, model, texts.examples, run, self.seed, store)
+        outcome.evaluation, outcome.spread = measure_methods(
+            suite, model, texts.examples, run, self.seed, store
+        )
 
     def evaluation_of_experiment(self, model: Any, store: PartStore) -> Evaluation:
         """The numbers of an experiment."""

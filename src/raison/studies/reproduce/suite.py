@@ -36,7 +36,9 @@ class Run:
     least: float = 0.0  # only texts whose gold label has at least this probability
     prompt: str = ""  # how a language model is asked: a template with {question} and {context}
     settings: dict[str, Any] = field(default_factory=dict)  # of the suite's experiment
-    paper: dict[str, dict[str, float]] = field(default_factory=dict)  # number -> method -> value in the paper
+    paper: dict[str, dict[str, float]] = field(
+        default_factory=dict
+    )  # number -> method -> value in the paper
     about: str = ""  # what differs here
 
 
@@ -81,16 +83,24 @@ class Suite:
     methods: dict[str, str]  # title -> spec
     runs: tuple[Run, ...]
     metrics: tuple[str, ...] = ()
-    experiment: str = ""  # what is done instead of measuring methods by metrics (studies/experiments)
+    experiment: str = (
+        ""  # what is done instead of measuring methods by metrics (studies/experiments)
+    )
     claims: tuple[Claim, ...] = ()
     across: tuple[ClaimAcross, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"
     units: str = "token"
     removal: str | None = "mask_token"
-    seeds: dict[str, int] = field(default_factory=dict)  # methods that are run with several seeds and averaged
-    figures: tuple[str, ...] = ()  # curves (aopc_curve), or numbers along the methods (aopc), one panel each
-    axis: MethodAxis | None = None  # where methods stand below numbers along them; None: side by side
+    seeds: dict[str, int] = field(
+        default_factory=dict
+    )  # methods that are run with several seeds and averaged
+    figures: tuple[
+        str, ...
+    ] = ()  # curves (aopc_curve), or numbers along the methods (aopc), one panel each
+    axis: MethodAxis | None = (
+        None  # where methods stand below numbers along them; None: side by side
+    )
     together: bool = False  # the curves of all runs in one picture, named by their runs
     missing: tuple[str, ...] = ()  # what can't be run here, with the command that runs it elsewhere
 
@@ -98,7 +108,9 @@ class Suite:
 def suites() -> dict[str, Suite]:
     """All suites by name."""
     found = {}
-    for file in sorted(files("raison.studies.reproduce").joinpath("suites").iterdir(), key=lambda file: file.name):
+    for file in sorted(
+        files("raison.studies.reproduce").joinpath("suites").iterdir(), key=lambda file: file.name
+    ):
         if file.name.endswith(".toml"):
             suite = suite_of_toml(tomllib.loads(file.read_text(encoding="utf-8")))
             found[suite.name] = suite
@@ -132,5 +144,7 @@ def suite_named(name: str) -> Suite:
     """The suite of this name; a misspelt one is refused with the nearest."""
     known = suites()
     if name not in known:
-        raise InputError(f"There is no suite {name!r}.{suggest(name, list(known))} There are: {', '.join(known)}.")
+        raise InputError(
+            f"There is no suite {name!r}.{suggest(name, list(known))} There are: {', '.join(known)}."
+        )
     return known[name]

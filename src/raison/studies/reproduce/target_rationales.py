@@ -20,7 +20,14 @@ from raison.rationales.search import Search
 from raison.rationales.sufficient import Penalty
 from raison.studies.reproduce.experiment import Trial
 
-__all__ = ["Rationale", "SearchCost", "SearchedTargets", "TargetInText", "batch_of", "find_rationales"]
+__all__ = [
+    "Rationale",
+    "SearchCost",
+    "SearchedTargets",
+    "TargetInText",
+    "batch_of",
+    "find_rationales",
+]
 
 GROUP = 16  # targets at a time: they fill batches, and their prefixes fit into the memory
 LIGHT = 1e-9  # of a token beside its log-probability: a search that goes on however much it has
@@ -37,7 +44,9 @@ class TargetInText:
     def given(self) -> list[int]:
         """Positions of the context that can't be removed: for a written token the one before it."""
         scope = self.target.scope(len(self.encoding))
-        return [int(position) for position in np.flatnonzero(self.target.given(self.encoding) & scope)]
+        return [
+            int(position) for position in np.flatnonzero(self.target.given(self.encoding) & scope)
+        ]
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class Rationale:
     """What a search found for one target, as positions on the axis of its encoding."""
 
     order: tuple[int, ...]  # what can't be removed first, then as it joined
-    ranking: tuple[int, ...]  # likewise, but going on behind the rationale where the search knows how
+    ranking: tuple[
+        int, ...
+    ]  # likewise, but going on behind the rationale where the search knows how
     reached: bool  # it is enough, and not just the whole context for want of anything smaller
     optimal: bool  # no smaller set is enough
 
@@ -131,7 +142,12 @@ def find_rationales(
 
 
 def rationales_of_group(
-    trial: Trial, search: Search, targets: Sequence[TargetInText], *, removal: str | None, ranked: int
+    trial: Trial,
+    search: Search,
+    targets: Sequence[TargetInText],
+    *,
+    removal: str | None,
+    ranked: int,
 ) -> list[Rationale]:
     """The rationales of targets that are answered together."""
     batch = batch_of(trial, targets, removal)
@@ -145,9 +161,14 @@ def rationales_of_group(
 
     answers = search(trial.model, batch)
     if isinstance(search, Greedy):
-        lengths = [len(order_of(answer)) + len(each.given) for answer, each in zip(answers, targets, strict=True)]
+        lengths = [
+            len(order_of(answer)) + len(each.given)
+            for answer, each in zip(answers, targets, strict=True)
+        ]
         short = [index for index, length in enumerate(lengths) if length < ranked]
-        longer = greedy_rankings(trial, [targets[index] for index in short], removal=removal, ranked=ranked)
+        longer = greedy_rankings(
+            trial, [targets[index] for index in short], removal=removal, ranked=ranked
+        )
         for index, of_greedy in zip(short, longer, strict=True):
             rankings[index] = of_greedy
 
@@ -159,7 +180,9 @@ def rationales_of_group(
 
 def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
     """The targets as a method is asked about them, token by token."""
-    units = [grouping.group(each.encoding, "token", each.target.free(each.encoding)) for each in targets]
+    units = [
+        grouping.group(each.encoding, "token", each.target.free(each.encoding)) for each in targets
+    ]
     return Batch(
         encodings=[each.encoding for each in targets],
         targets=[each.target for each in targets],
@@ -185,7 +208,9 @@ def greedy_rankings(
     for size in sorted(set(wanted)):
         chosen = [index for index, each in enumerate(wanted) if each == size]
         search = Greedy(sufficient=Penalty(weight=LIGHT).spec(), largest=size)
-        answers = search(trial.model, batch_of(trial, [targets[index] for index in chosen], removal))
+        answers = search(
+            trial.model, batch_of(trial, [targets[index] for index in chosen], removal)
+        )
         for index, answer in zip(chosen, answers, strict=True):
             added: list[int] = []
             for step in answer.steps:

@@ -53,7 +53,9 @@ def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -
         if len(examples) == count:
             return TextsOfRun(examples, predictions, read=number)
     if not examples:
-        raise InputError(f"No text of {data} has {run.shortest} to {run.longest} tokens and fits the suite.")
+        raise InputError(
+            f"No text of {data} has {run.shortest} to {run.longest} tokens and fits the suite."
+        )
     return TextsOfRun(examples, predictions, read=len(loaded.examples))
 
 

@@ -18,6 +18,14 @@ def colours(monkeypatch):
     """The analogies, replaced by four pairs of words and one template."""
     lines = list(combinations(PAIRS.items(), 2))
     meta = [{"relation": "colours", "words": [*one, *other]} for one, other in lines]
-    read = LoadedData("analogies", "test", "causal", (), [Example("x", id=str(k), meta=m) for k, m in enumerate(meta)])
+    read = LoadedData(
+        "analogies",
+        "test",
+        "causal",
+        (),
+        [Example("x", id=str(k), meta=m) for k, m in enumerate(meta)],
+    )
     monkeypatch.setattr(agreement, "open_dataset", lambda name, data=None: read)
-    monkeypatch.setattr(agreement, "fill_templates", lambda examples: fill_templates(examples, (TEMPLATE,)))
+    monkeypatch.setattr(
+        agreement, "fill_templates", lambda examples: fill_templates(examples, (TEMPLATE,))
+    )

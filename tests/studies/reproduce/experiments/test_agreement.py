@@ -17,7 +17,9 @@ from tests.helpers.trials import found_in, trial_of
 
 
 def test_a_model_that_copies_the_antecedent(colours):
-    evaluation = experiments["agreement"](trial_of(Copier(), {"greedy": "greedy", "refined": "refined"}))
+    evaluation = experiments["agreement"](
+        trial_of(Copier(), {"greedy": "greedy", "refined": "refined"})
+    )
     assert len(evaluation.texts) == len(PAIRS)
     for title in ("greedy", "refined"):
         told = {column.key: evaluation.cell(title, column.key) for column in evaluation.columns}
@@ -44,7 +46,9 @@ def test_an_order_takes_all_that_comes_before_the_antecedent(colours):
     methods["random"]  # the registry is scanned before something is added to it
     methods.register("backwards_for_a_test")(Backwards)
     try:
-        evaluation = experiments["agreement"](trial_of(Copier(), {"late": "by_order(method=backwards_for_a_test)"}))
+        evaluation = experiments["agreement"](
+            trial_of(Copier(), {"late": "by_order(method=backwards_for_a_test)"})
+        )
     finally:
         del methods._entries["backwards_for_a_test"]
     # I saw red today . ( it was cold ). and that was a: everything but "I saw"
@@ -60,7 +64,9 @@ def test_ratio_is_for_the_subset_that_was_proved(colours):
     found = experiments["agreement"](trial_of(Copier(), {"greedy": "greedy"}, exact_count=3))
     assert found.cell("greedy", "ratio").count == 3
     assert "proved for 3 of 3" in found.notes[1]
-    found = experiments["agreement"](trial_of(Copier(), {"greedy": "greedy"}, exact="exact(evaluations=2)"))
+    found = experiments["agreement"](
+        trial_of(Copier(), {"greedy": "greedy"}, exact="exact(evaluations=2)")
+    )
     assert found.cell("greedy", "ratio").value is None  # the search gave up
     assert "proved for 0 of 4" in found.notes[1]
 
@@ -93,14 +99,22 @@ def test_the_last_occurrence_is_the_antecedent():
     inside = [usable.target.encoding.tokens[t].strip() for t in sorted(usable.distractor)]
     assert inside == ["(", "it", "was", "cold", ")", "."]
     row = usable.row(found_in([13, usable.antecedent, min(usable.distractor)], reached=False), 2)
-    assert row.numbers() == {"length": 3.0, "ratio": 1.5, "antecedent": 1.0, "no_distractor": 0.0, "reached": 0.0}
+    assert row.numbers() == {
+        "length": 3.0,
+        "ratio": 1.5,
+        "antecedent": 1.0,
+        "no_distractor": 0.0,
+        "reached": 0.0,
+    }
 
 
 @pytest.mark.full
 def test_agreement_on_a_real_model(smollm2, data_dir, record_property):
     suite = suite_named("P0-table1")
     chosen = {title: suite.methods[title] for title in ("greedy", "refined", "all attentions")}
-    trial = Trial(smollm2, chosen, replace(suite.runs[0], settings={"exact_count": 1}), 4, 0, data_dir)
+    trial = Trial(
+        smollm2, chosen, replace(suite.runs[0], settings={"exact_count": 1}), 4, 0, data_dir
+    )
     found = experiments["agreement"](trial)
     assert found.cell("greedy", "reached").value == 1.0
     assert found.cell("refined", "length").value <= found.cell("greedy", "length").value

@@ -26,14 +26,19 @@ def test_target_words_by_counting_letters():
     model = marian()
     (encoding,) = model.encode([Example("the cat")])
     text = "the film , the cat"
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=text, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(
+        encoding, TargetSpec(target=text, output="log_prob")
+    )
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
     found = alignments.word_of_each_token(longer, target.positions, text, words)
     spelt: dict[int, str] = {}
     for word, position in zip(found, target.positions, strict=True):
         spelt[word] = spelt.get(word, "") + longer.text_of(position).strip()
     assert spelt == {0: "the", 1: "film", 2: ",", 3: "the", 4: "cat"}
-    assert alignments.word_of_each_token(longer, target.positions, "the films , the cat", words) is None
+    assert (
+        alignments.word_of_each_token(longer, target.positions, "the films , the cat", words)
+        is None
+    )
 
 
 def test_source_words_that_a_token_touches():
@@ -42,14 +47,20 @@ def test_source_words_that_a_token_touches():
         np.arange(4), ("a",) * 4, ("source",), ("x" * 9,), np.zeros(4), np.array([0, 3, 8, -1]), ends, np.arange(4),
         np.zeros(4, bool),
     )  # fmt: skip
-    assert alignments.touched_words(encoding, [(0, 4), (4, 6), (8, 9)]) == {0: (0,), 1: (0, 1), 2: (2,)}
+    assert alignments.touched_words(encoding, [(0, 4), (4, 6), (8, 9)]) == {
+        0: (0,),
+        1: (0, 1),
+        2: (2,),
+    }
 
 
 def test_alignment_numbers_by_hand():
     meta = {"sure": [[0, 0], [1, 1]], "possible": [[2, 1]], "source_words": [], "target_words": []}
     example = Example("x", id="1", label="y", meta=meta)
     source = {0: (0,), 1: (1,), 2: (1, 2), 3: (3,)}  # token 4 is the end of the source
-    sentence = alignments.AlignedSentence(example, (), (0, 1, 1), source, own_tokens=3, tokens=5, linked=2)
+    sentence = alignments.AlignedSentence(
+        example, (), (0, 1, 1), source, own_tokens=3, tokens=5, linked=2
+    )
     rationales = [
         found_in([9, 4, 0, 3]),  # word 0: source words 0 and 3
         found_in([9, 8]),  # word 1, first token: no source, but its ranking meets word 3

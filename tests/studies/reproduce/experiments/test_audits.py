@@ -18,7 +18,11 @@ from raison.studies.audit.report import Audit
 from raison.studies.audit.spread import Spread
 from raison.studies.audit.word_by_word import ShownText
 from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
-from raison.studies.reproduce.experiments.audits import AuditRow, correlation_with_lambda, row_of_line
+from raison.studies.reproduce.experiments.audits import (
+    AuditRow,
+    correlation_with_lambda,
+    row_of_line,
+)
 from raison.studies.reproduce.page import section
 from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
 from raison.studies.reproduce.run import reproduce
@@ -50,7 +54,10 @@ def test_numbers_of_an_audit():
     row = row_of_line(line, "frozen", 1.0)
     assert row.permuted == 0.1 and row.uniform is None and row.auprc == 0.4 and row.aopc is None
     assert row.jsd == 0.6 and row.lost == pytest.approx(0.2)
-    assert row_of_line(line, "unfrozen", 1.0).jsd is None and row_of_line(line, "frozen", 2.0).jsd is None
+    assert (
+        row_of_line(line, "unfrozen", 1.0).jsd is None
+        and row_of_line(line, "frozen", 2.0).jsd is None
+    )
     assert (line.data, line.name, line.seed, line.texts) == ("sst", "x", 3, 7)
     assert AuditLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
 
@@ -77,7 +84,16 @@ def test_the_correlation_along_lambda():
 def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
     def shown(words, said, *values):
         flat = (0.5,) * len(words)
-        return (ShownText(tuple(words), attention=flat, probability=values, gradient=flat, predicted=said, label=said),)
+        return (
+            ShownText(
+                tuple(words),
+                attention=flat,
+                probability=values,
+                gradient=flat,
+                predicted=said,
+                label=said,
+            ),
+        )
 
     texts = {
         "base": shown(["a", "dud"], "no", 0.5, 0.9),
@@ -97,7 +113,9 @@ def test_words_alone_are_drawn_of_models_that_agree(tmp_path):
     assert evaluation.curves == {"alone_curve": {"base": [0.5, 0.9], "tying": [0.5, 0.7]}}
     assert "The picture's text is predicted 'no': a dud." in evaluation.notes
     draw_curves(evaluation, suite.figures, tmp_path / "x.svg")
-    assert evaluation.settings["words"] == ["a", "dud"] and (tmp_path / "x.svg").stat().st_size > 5000
+    assert (
+        evaluation.settings["words"] == ["a", "dud"] and (tmp_path / "x.svg").stat().st_size > 5000
+    )
 
 
 def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
@@ -106,7 +124,9 @@ def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
         for kind, far in (("frozen", 0.2), ("unfrozen", 0.0)):
             for lam in (0.1, 0.3, 1.0, 3.0, 10.0):
                 tvd = lam / 10 + seed / 10 + far
-                adversaries.append(Adversary(kind, lam=lam, jsd=lam / 20, tvd=tvd, accuracy=0.7, f1=0.7))
+                adversaries.append(
+                    Adversary(kind, lam=lam, jsd=lam / 20, tvd=tvd, accuracy=0.7, f1=0.7)
+                )
         return tuple(adversaries)
 
     lines = [
@@ -118,14 +138,17 @@ def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
     page = tmp_path / "page.md"
     assemble()
     result = CliRunner().invoke(
-        app, ["reproduce", "P3-figure1", "--model", f"audits={tmp_path / LINES}", "--page", str(page)]
+        app,
+        ["reproduce", "P3-figure1", "--model", f"audits={tmp_path / LINES}", "--page", str(page)],
     )
     assert result.exit_code == 0, result.output
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["P3-figure1.SST-10.svg"]
     assert page.read_text().count("![") == 1
     last = reproduce("P3-figure1", models={"audits": str(tmp_path)})[1][-1].evaluation
     assert last.curves["tvd_curve"]["base, frozen"] == pytest.approx([0.26, 0.28, 0.35, 0.55, 1.25])
-    assert last.settings["across"]["tvd_curve"]["base, frozen"] == pytest.approx([0.005, 0.015, 0.05, 0.15, 0.5])
+    assert last.settings["across"]["tvd_curve"]["base, frozen"] == pytest.approx(
+        [0.005, 0.015, 0.05, 0.15, 0.5]
+    )
     assert np.isnan(last.curves["tvd_curve"]["mlm, frozen"]).all()
 
 
@@ -135,10 +158,14 @@ def test_a_suite_reads_what_there_is(tmp_path):
         for seed in range(seeds):
             lines.append(line_of(audit_of(permuted_drop=first + seed / 100), "sst", name, seed))
     # the last line was being written when somebody pulled the plug
-    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"data": "sst"')
+    (tmp_path / LINES).write_text(
+        "".join(json.dumps(line) + "\n" for line in lines) + '{"data": "sst"'
+    )
     suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})
     alone = outcomes[1].evaluation.cell("base", "f1")
-    assert f" {alone.value:.3f} |" in section(suite, outcomes, "x") and alone.low is None  # one seed has no interval
+    assert (
+        f" {alone.value:.3f} |" in section(suite, outcomes, "x") and alone.low is None
+    )  # one seed has no interval
     first = outcomes[0].evaluation
     assert first.cell("base", "permuted").value == pytest.approx(0.06)
     assert first.cell("tying", "permuted").value == pytest.approx(0.205)
@@ -147,14 +174,20 @@ def test_a_suite_reads_what_there_is(tmp_path):
     assert verdict.difference == pytest.approx(0.15) and verdict.count == 2
     assert read_recipe_lines(tmp_path) == read_recipe_lines(tmp_path / LINES)
     (tmp_path / "some.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[3:]))
-    suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path / "some.jsonl")})
+    suite, outcomes = reproduce(
+        "P3-table1-additive", models={"audits": str(tmp_path / "some.jsonl")}
+    )
     assert [outcome.evaluation is not None for outcome in outcomes] == [True, False, False, False]
     assert section(suite, outcomes, "x").count("Not run: it needs") == 3
-    assert "So does masked language modelling (permuted): not measured on SST." in section(suite, outcomes, "x")
+    assert "So does masked language modelling (permuted): not measured on SST." in section(
+        suite, outcomes, "x"
+    )
     alone = outcomes[0].verdicts[0][1]
     both = [verdict for _, verdict in outcomes[0].verdicts if verdict.count]
     assert len(both) == 1 and alone.corrected == alone.p  # what was not measured is no test
-    with pytest.raises(InputError, match="holds no audits of sst: make them with recipes/attention.py"):
+    with pytest.raises(
+        InputError, match="holds no audits of sst: make them with recipes/attention.py"
+    ):
         reproduce("P3-table1-additive", models={"audits": str(tmp_path / "none")})
     (tmp_path / LINES).write_text("[]\n")
     with pytest.raises(InputError, match="has a damaged line"):

@@ -25,7 +25,9 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
 
     model = tiny_model("gpt2", "causal")
     (encoding,) = model.encode([Example("the cat sat on the mat and the dog")])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=None, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(
+        encoding, TargetSpec(target=None, output="log_prob")
+    )
     aims = [TargetInText(longer, target)]
     masked = find_rationales(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
     sparse = find_rationales(trial_of(model), "sparse", "greedy", aims, group=1)

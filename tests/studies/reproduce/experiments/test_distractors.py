@@ -38,7 +38,9 @@ def test_crossovers_counted_by_hand():
 
     def aim(index):
         position = sources + 1 + index
-        return TargetInText(encoding, Target("token", (int(encoding.ids[position]),), (position,), "x", "log_prob"))
+        return TargetInText(
+            encoding, Target("token", (int(encoding.ids[position]),), (position,), "x", "log_prob")
+        )
 
     # a target of the first half: one of its own words, two of the second sentence, the end of the source
     before = pair.crossover(aim(0), found_in([sources, 0, b, b + 1, end]))
@@ -47,9 +49,13 @@ def test_crossovers_counted_by_hand():
     t = pair.target_break
     after = pair.crossover(aim(t + 1), found_in([sources + t + 1, sources, sources + 1, 0, b, end]))
     assert (after.source, after.target) == (1, 1)
-    assert pair.crossover(aim(t), found_in([sources + t])).target == 0  # the previous token is of the first half
+    assert (
+        pair.crossover(aim(t), found_in([sources + t])).target == 0
+    )  # the previous token is of the first half
     fixed = replace(pair, targets=(aim(0), aim(t + 1)))
-    row = fixed.row([found_in([sources, 0, b, b + 1, end]), found_in([sources + t + 1, sources + 1, 0])])
+    row = fixed.row(
+        [found_in([sources, 0, b, b + 1, end]), found_in([sources + t + 1, sources + 1, 0])]
+    )
     assert row.mean_source == Share(3, 2)
     assert row.mean_target == Share(1, 1)
     assert row.rate_source == Share(2, 2)
@@ -59,7 +65,9 @@ def test_crossovers_counted_by_hand():
 def test_distractors_run_and_pool(monkeypatch):
     model = tiny_model("marian", "seq2seq", seed=2)  # which goes on as it began
     texts = ["the cat sat", "a dog ran", "the sea is cold", "we went home"]
-    read = LoadedData("x", "test", "seq2seq", (), [Example(text, id=str(k)) for k, text in enumerate(texts)])
+    read = LoadedData(
+        "x", "test", "seq2seq", (), [Example(text, id=str(k)) for k, text in enumerate(texts)]
+    )
     monkeypatch.setattr(distractors, "open_dataset", lambda name, split=None, data=None: read)
     found = experiments["distractors"](trial_of(model, count=2, targets=4))
     assert len(found.texts) == 2

@@ -27,9 +27,12 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
         given, wanted = {"input_ids": ids}, ids[0, 1:]
     else:
         source = open_dataset(data, split="test", limit=2, data=data_dir).examples[1].text
-        encoding = model.resolve_targets(model.encode([Example(source)])[0], TargetSpec(target=text))[0][0]
+        encoding = model.resolve_targets(
+            model.encode([Example(source)])[0], TargetSpec(target=text)
+        )[0][0]
         sides = [
-            torch.tensor(encoding.ids[side][None].copy()) for side in (encoding.segment == 0, encoding.segment > 0)
+            torch.tensor(encoding.ids[side][None].copy())
+            for side in (encoding.segment == 0, encoding.segment > 0)
         ]
         given, wanted = {"input_ids": sides[0], "decoder_input_ids": sides[1]}, sides[1][0, 1:]
     with torch.no_grad():
@@ -43,7 +46,10 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
 
 def test_bleu_is_that_of_sacrebleu():
     sacrebleu = pytest.importorskip("sacrebleu")
-    said, asked = ["a cat sat on the mat today", "dogs bark at night"], ["a cat sat on the mat", "dogs bark at night"]
+    said, asked = (
+        ["a cat sat on the mat today", "dogs bark at night"],
+        ["a cat sat on the mat", "dogs bark at night"],
+    )
     found = heldout.bleu(said, asked)
     assert found.score == pytest.approx(sacrebleu.corpus_bleu(said, [asked]).score)
     assert found.low <= found.score <= found.high

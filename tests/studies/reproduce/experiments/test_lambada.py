@@ -55,19 +55,37 @@ def test_a_word_of_two_tokens_has_both_rationales_but_not_itself():
 def test_gold_tokens_end_in_a_span():
     ends = np.array([3, 5, 9, 12])
     encoding = Encoding(
-        np.arange(4), ("a",) * 4, ("text",), ("x" * 12,), np.zeros(4), ends - 2, ends, np.arange(4), np.zeros(4, bool)
+        np.arange(4),
+        ("a",) * 4,
+        ("text",),
+        ("x" * 12,),
+        np.zeros(4),
+        ends - 2,
+        ends,
+        np.arange(4),
+        np.zeros(4, bool),
     )
     example = Example("x" * 12, gold=(Span(3, 9), Span(11, 12)))
-    assert lambada.gold_tokens(encoding, example) == {1, 2, 3}  # the first ends where the span begins
+    assert lambada.gold_tokens(encoding, example) == {
+        1,
+        2,
+        3,
+    }  # the first ends where the span begins
 
 
 def lambada_read(model, own: bool) -> LoadedData:
-    texts = ["the cat sat on the mat and the dog", "a good film about the sea", "we went home and the night was cold"]
+    texts = [
+        "the cat sat on the mat and the dog",
+        "a good film about the sea",
+        "we went home and the night was cold",
+    ]
     examples = []
     for k, text in enumerate(texts):
         best = model.predict(model.encode([Example(text)]))[0]
         token = best.target.ids if own else best.outcomes[1]
-        examples.append(Example(text, id=str(k), target=list(token), gold=(Span(len(text) - 3, len(text)),)))
+        examples.append(
+            Example(text, id=str(k), target=list(token), gold=(Span(len(text) - 3, len(text)),))
+        )
     return LoadedData("lambada_rationales", "test", "causal", (), examples)
 
 
@@ -85,4 +103,6 @@ def test_lambada_takes_the_passages_that_are_asked_for(monkeypatch):
     rule = {"greedy": "greedy(sufficient=probability(tau=0.5), evaluations=1)"}
     others = experiments["lambada"](trial_of(model, rule, own=False))
     assert [text.id for text in others.texts] == ["1"]
-    assert others.cell("greedy", "reached").value == 0.0  # the budget ends, and the whole passage is no rationale
+    assert (
+        others.cell("greedy", "reached").value == 0.0
+    )  # the budget ends, and the whole passage is no rationale

@@ -35,10 +35,21 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     from raison.studies.reproduce.experiments import majority as study
 
     recipe = RECIPES / "majority.py"
-    told = [sys.executable, str(recipe), "--out", str(tmp_path / "m"), "--steps", "2", "--batch", "8"]
+    told = [
+        sys.executable,
+        str(recipe),
+        "--out",
+        str(tmp_path / "m"),
+        "--steps",
+        "2",
+        "--batch",
+        "8",
+    ]
     done = subprocess.run([*told, "--keep", "bernoulli(p=0.5)"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    _, outcomes = reproduce("P0-figure3", models={"majority-standard": str(tmp_path / "m")}, limit=6)
+    _, outcomes = reproduce(
+        "P0-figure3", models={"majority-standard": str(tmp_path / "m")}, limit=6
+    )
     found = outcomes[0].evaluation
     assert outcomes[1].evaluation is None
     model = raison.load(str(tmp_path / "m"))
@@ -51,7 +62,11 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
         there = torch.tensor([[k for k in range(19) if k not in dropped]])
         ids = torch.tensor([model.encode([Example(text)])[0].ids.tolist()])
         with torch.no_grad():
-            belief = model.hf(input_ids=ids[:, there[0]], position_ids=there).logits[0, -1].softmax(-1)[one]
+            belief = (
+                model.hf(input_ids=ids[:, there[0]], position_ids=there)
+                .logits[0, -1]
+                .softmax(-1)[one]
+            )
             whole = model.hf(input_ids=ids).logits[0].log_softmax(-1)
         known = sum(bit for bit, keep in zip(bits, kept, strict=True) if keep)
         rest = [sum(each) for each in product((0, 1), repeat=len(dropped))]

@@ -34,7 +34,9 @@ def model():
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]")
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
     torch.manual_seed(1)
-    config = GPT2Config(vocab_size=len(names), n_positions=16, n_embd=32, n_layer=2, n_head=2, initializer_range=0.3)
+    config = GPT2Config(
+        vocab_size=len(names), n_positions=16, n_embd=32, n_layer=2, n_head=2, initializer_range=0.3
+    )
     hf = GPT2LMHeadModel(config).eval()
     return raison.load(hf, tokenizer)
 
@@ -48,7 +50,13 @@ def text(tmp_path) -> Path:
 
 
 def trial_of(model, text, methods=METHODS, count=4, **settings) -> Trial:
-    run = Run("a run", "tiny", f"{text}(level=file)", split=None, settings={"positions": SIZE, "blocks": 3, **settings})
+    run = Run(
+        "a run",
+        "tiny",
+        f"{text}(level=file)",
+        split=None,
+        settings={"positions": SIZE, "blocks": 3, **settings},
+    )
     return Trial(model, methods, run, count)
 
 
@@ -64,13 +72,19 @@ def said(model, words, positions) -> tuple[float, bool]:
 def literal(model, word, other):
     alone = [said(model, [word], [t]) for t in range(SIZE - 1)]
     beside = [said(model, [other, word], [0, t]) for t in range(1, SIZE - 1)]
-    return [np.array(column, dtype=float) for part in (alone, beside) for column in zip(*part, strict=True)]
+    return [
+        np.array(column, dtype=float)
+        for part in (alone, beside)
+        for column in zip(*part, strict=True)
+    ]
 
 
 def test_a_word_alone_is_a_pass_with_that_word_at_its_position(model):
     found = repetition_of_word(model, " dog", " moon", SIZE)
     expected = literal(model, "dog", "moon")
-    for ours, theirs in zip((found.alone, found.alone_top, found.beside, found.beside_top), expected, strict=True):
+    for ours, theirs in zip(
+        (found.alone, found.alone_top, found.beside, found.beside_top), expected, strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
     assert found.alone.std() > 0.05  # learned positions: where it stands matters
 
@@ -79,7 +93,10 @@ def test_numbers_of_the_experiment(model, text):
     evaluation = experiments["repetition"](trial_of(model, text))
     words = [seen.id for seen in evaluation.texts]
     assert words == ["the", "dog", "of", "moon"]
-    expected = [literal(model, word, other) for word, other in zip(words, [*words[1:], words[0]], strict=True)]
+    expected = [
+        literal(model, word, other)
+        for word, other in zip(words, [*words[1:], words[0]], strict=True)
+    ]
     for key, shift in (("repeats", 0), ("top", 1)):
         at_first = [each[shift][0] for each in expected]
         later = [each[shift][1:].mean() for each in expected]
@@ -90,7 +107,9 @@ def test_numbers_of_the_experiment(model, text):
     for key, part in (("repetition_curve", 0), ("distance_curve", 2)):
         curves = evaluation.curves[key]
         np.testing.assert_allclose(curves["the"], expected[0][part], atol=1e-6)
-        np.testing.assert_allclose(curves["mean of 4 words"], np.mean([each[part] for each in expected], 0), atol=1e-6)
+        np.testing.assert_allclose(
+            curves["mean of 4 words"], np.mean([each[part] for each in expected], 0), atol=1e-6
+        )
     assert any("Perplexity" in note for note in evaluation.notes)
 
 

@@ -27,4 +27,6 @@ def test_losses_on_parts_are_those_of_the_plain_model(data_dir):
         logs = model.hf(input_ids=torch.tensor(encoding.ids[None].copy())).logits.log_softmax(-1)[0]
     literal = [-float(logs[target.positions[0] - 1, target.ids[0]]) for target in targets]
     assert found.cell("log f", "all").each[1] == pytest.approx(np.mean(literal), abs=1e-4)
-    assert f"{np.exp(found.cell('log f', 'of_4').value):,.1f} given 4 random tokens" in found.notes[0]
+    assert (
+        f"{np.exp(found.cell('log f', 'of_4').value):,.1f} given 4 random tokens" in found.notes[0]
+    )

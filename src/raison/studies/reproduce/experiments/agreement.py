@@ -25,7 +25,14 @@ from raison.studies.reproduce.experiment import (
 )
 from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
 
-__all__ = ["AgreementRow", "UsableExample", "UsableExamples", "agreement", "find_parts", "usable_examples"]
+__all__ = [
+    "AgreementRow",
+    "UsableExample",
+    "UsableExamples",
+    "agreement",
+    "find_parts",
+    "usable_examples",
+]
 
 EXACT = "exact(evaluations=4000)"
 
@@ -89,7 +96,10 @@ class UsableExamples:
         self.right[usable.relation] += 1
 
     def sentence(self) -> str:
-        counts = [f"{relation} {self.right[relation]} of {tried}" for relation, tried in self.tried.items()]
+        counts = [
+            f"{relation} {self.right[relation]} of {tried}"
+            for relation, tried in self.tried.items()
+        ]
         return f"Usable of the pairs that were tried, by relation: {'; '.join(counts)}."
 
 
@@ -105,7 +115,9 @@ def agreement(trial: Trial) -> Evaluation:
     subset = drawn_subset(len(usable), run_setting(trial, "exact_count", 40), trial.seed)
     smallest = smallest_lengths(trial, usable, subset)
     if subset:
-        notes.append(f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples.")
+        notes.append(
+            f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples."
+        )
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
@@ -113,7 +125,9 @@ def agreement(trial: Trial) -> Evaluation:
         costs[title] = found.total_cost(len(usable))
         rows[title] = [
             example.row(rationale, smallest.get(number))
-            for number, (example, rationale) in enumerate(zip(usable.examples, found.rationales, strict=True))
+            for number, (example, rationale) in enumerate(
+                zip(usable.examples, found.rationales, strict=True)
+            )
         ]
     if "greedy" in rows:
         lengths = lengths_by_relation(usable.examples, rows["greedy"], trial.seed)
@@ -149,7 +163,9 @@ def usable_examples(trial: Trial) -> UsableExamples:
     """
     check_task(trial, "causal", "a causal language model")
     by_relation = fill_templates(open_dataset("analogies", data=trial.data_dir).examples)
-    waiting = {relation: shuffled(examples, trial.seed) for relation, examples in by_relation.items()}
+    waiting = {
+        relation: shuffled(examples, trial.seed) for relation, examples in by_relation.items()
+    }
     usable = UsableExamples(tried=dict.fromkeys(waiting, 0), right=dict.fromkeys(waiting, 0))
     while waiting and len(usable) < trial.count:
         trial.step(f"{trial.run.name}: {len(usable)} of {trial.count} usable examples")
@@ -166,7 +182,9 @@ def usable_examples(trial: Trial) -> UsableExamples:
         for example in answered_rightly(trial.model, wave)[:room]:
             usable.add(example)
     if not len(usable):
-        raise InputError(f"{trial.model.name} gives none of the answers, so there is nothing to explain.")
+        raise InputError(
+            f"{trial.model.name} gives none of the answers, so there is nothing to explain."
+        )
     return usable
 
 
@@ -187,7 +205,9 @@ def next_of_single_tokens(model: Model, examples: Iterator[Example]) -> UsableEx
 def find_parts(model: Model, example: Example) -> UsableExample | None:
     """Where things are in an example; None where one of its words has several tokens."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(
+        encoding, TargetSpec(target=example.target, output="log_prob")
+    )
     word = example.gold[0]
     in_word = np.flatnonzero((encoding.start < word.end) & (encoding.end > word.start))
     if len(target.ids) > 1 or len(in_word) > 1:
@@ -211,16 +231,22 @@ def answered_rightly(model: Model, wave: Sequence[UsableExample]) -> list[Usable
     return with_right_answer(model, right, [usable.example for usable in right])
 
 
-def with_right_answer(model: Model, wave: Sequence[UsableExample], examples: Sequence[Example]) -> list[UsableExample]:
+def with_right_answer(
+    model: Model, wave: Sequence[UsableExample], examples: Sequence[Example]
+) -> list[UsableExample]:
     """Those whose answer is the model's next word behind these texts."""
     if not wave:
         return []
     predictions = model.predict(model.encode(examples))
     pairs = zip(wave, predictions, strict=True)
-    return [usable for usable, prediction in pairs if prediction.target.ids == usable.target.target.ids]
+    return [
+        usable for usable, prediction in pairs if prediction.target.ids == usable.target.target.ids
+    ]
 
 
-def lengths_by_relation(examples: Sequence[UsableExample], rows: Sequence[AgreementRow], seed: int) -> str:
+def lengths_by_relation(
+    examples: Sequence[UsableExample], rows: Sequence[AgreementRow], seed: int
+) -> str:
     """Mean length with its interval for each relation, in words."""
     by_relation: dict[str, list[float]] = {}
     for example, row in zip(examples, rows, strict=True):

@@ -53,14 +53,24 @@ Span = tuple[int, int]  # of characters
 class AlignmentRow(ResultRow):
     """The numbers of one sentence."""
 
-    length: Share = column_field("tokens of a rationale, the previous one counted", higher=False, pooled=True)
-    aer: Share = column_field("alignment error rate of the corpus (Och & Ney 2000)", higher=False, pooled=True)
-    aer_paper: Share = column_field(
-        "P0's error rate of a word, without sure links among the possible; the mean", higher=False, pooled=True
+    length: Share = column_field(
+        "tokens of a rationale, the previous one counted", higher=False, pooled=True
     )
-    iou: Share = column_field("of found and gold source words, the mean over target words", higher=True, pooled=True)
+    aer: Share = column_field(
+        "alignment error rate of the corpus (Och & Ney 2000)", higher=False, pooled=True
+    )
+    aer_paper: Share = column_field(
+        "P0's error rate of a word, without sure links among the possible; the mean",
+        higher=False,
+        pooled=True,
+    )
+    iou: Share = column_field(
+        "of found and gold source words, the mean over target words", higher=True, pooled=True
+    )
     f1: Share = column_field("of found and gold links, pooled", higher=True, pooled=True)
-    top_1: Share = column_field("the first source word is linked to the target word", higher=True, pooled=True)
+    top_1: Share = column_field(
+        "the first source word is linked to the target word", higher=True, pooled=True
+    )
     top_1_paper: Share = column_field(
         "likewise, an entry for each subword, which stays hit (P0)", higher=True, pooled=True
     )
@@ -106,7 +116,9 @@ class AlignedSentence:
         sure, possible = self.gold_links("sure"), self.gold_links("possible")
         gold = [*sure, *possible]
         links = self.links(rationales)
-        firsts: dict[int, list[int]] = {}  # target word -> the first source word of each of its tokens
+        firsts: dict[
+            int, list[int]
+        ] = {}  # target word -> the first source word of each of its tokens
         for word, rationale in zip(self.words, rationales, strict=True):
             firsts.setdefault(word, []).append(self.first_word(rationale))
 
@@ -118,7 +130,9 @@ class AlignedSentence:
             aer_paper=Share(sum(error_rates), len(error_rates)),
             iou=mean_link_iou(links, gold),
             f1=link_scores(links, sure, possible)["f1"],
-            top_1=top_1_of_words({word: first_met(sources) for word, sources in firsts.items()}, gold),
+            top_1=top_1_of_words(
+                {word: first_met(sources) for word, sources in firsts.items()}, gold
+            ),
             top_1_paper=top_1_of_subwords(firsts, gold),
         )
 
@@ -163,7 +177,9 @@ class SentenceCounts:
             f"({len(self.targets)} tokens)."
         ]
         if self.unfit:
-            notes.append(f"{self.unfit} sentences were left out, whose translation the tokenizer can't write as it is.")
+            notes.append(
+                f"{self.unfit} sentences were left out, whose translation the tokenizer can't write as it is."
+            )
         return notes
 
 
@@ -182,10 +198,14 @@ def gold_alignments(trial: Trial) -> Evaluation:
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text([len(sentence.targets) for sentence in sentences])
-        rows[title] = [sentence.row(each) for sentence, each in zip(sentences, rationales, strict=True)]
+        rows[title] = [
+            sentence.row(each) for sentence, each in zip(sentences, rationales, strict=True)
+        ]
         costs[title] = found.total_cost(len(targets))
 
-    evaluation = build_evaluation(trial, AlignmentRow.columns(), rows, data=trial.run.data, notes=counts.notes())
+    evaluation = build_evaluation(
+        trial, AlignmentRow.columns(), rows, data=trial.run.data, notes=counts.notes()
+    )
     examples = [sentence.example for sentence in sentences]
     texts = [EvaluatedText(example.id, example.text, label=example.label) for example in examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
@@ -203,26 +223,38 @@ def align_sentences(trial: Trial) -> SentenceCounts:
         rng = np.random.default_rng([trial.seed, number])
         counts.add(align_sentence(trial.model, example, most, rng))
     if not counts.sentences:
-        raise InputError(f"{trial.model.name} would write no word of these translations: nothing can be explained.")
+        raise InputError(
+            f"{trial.model.name} would write no word of these translations: nothing can be explained."
+        )
     return counts
 
 
-def align_sentence(model: Model, example: Example, most: int, rng: np.random.Generator) -> AlignedSentence | None:
+def align_sentence(
+    model: Model, example: Example, most: int, rng: np.random.Generator
+) -> AlignedSentence | None:
     """What of a sentence is to be explained; None where its translation can't be written by the model's tokenizer."""
     (encoding,) = model.encode([example])
     try:
-        ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.label, output="log_prob"))
+        ((longer, target),) = model.resolve_targets(
+            encoding, TargetSpec(target=example.label, output="log_prob")
+        )
     except InputError:  # a character that is not in the vocabulary
         return None
-    words = word_of_each_token(longer, target.positions, str(example.label), example.meta["target_words"])
+    words = word_of_each_token(
+        longer, target.positions, str(example.label), example.meta["target_words"]
+    )
     if words is None:
         return None
 
     is_own = is_own_token(model, longer, target)
-    foreign = {word for word, own in zip(words, is_own, strict=True) if not own}  # words with a token of another's
+    foreign = {
+        word for word, own in zip(words, is_own, strict=True) if not own
+    }  # words with a token of another's
     links = [*example.meta["sure"], *example.meta["possible"]]
     linked = sorted({word for _, word in links})
-    drawn = [linked[number] for number in rng.permutation(len(linked))]  # before any choice: all models get the same
+    drawn = [
+        linked[number] for number in rng.permutation(len(linked))
+    ]  # before any choice: all models get the same
     own_words = [word for word in drawn if word in words and word not in foreign]
     chosen = set(own_words[: most or len(own_words)])
 
@@ -244,7 +276,9 @@ def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[
     touched = {}
     for token in np.flatnonzero((encoding.segment == 0) & (encoding.start >= 0)):
         begin, stop = encoding.start[token], encoding.end[token]
-        touched[int(token)] = tuple(number for number, (start, end) in enumerate(words) if start < stop and begin < end)
+        touched[int(token)] = tuple(
+            number for number, (start, end) in enumerate(words) if start < stop and begin < end
+        )
     return touched
 
 

@@ -31,7 +31,9 @@ SHOWN = 32  # words of a text that a picture has room for
 class AuditRow(AuditNumbers):
     """The numbers of one audit, and those of one of its adversaries."""
 
-    jsd: float | None = column_field("of a trained adversary's attention", higher=None, default=None)
+    jsd: float | None = column_field(
+        "of a trained adversary's attention", higher=None, default=None
+    )
     tvd: float | None = column_field("of its answers", higher=None, default=None)
     adversary_accuracy: float | None = column_field("of that adversary", higher=True, default=None)
     lost: float | None = column_field("accuracy that it loses", higher=True, default=None)
@@ -53,7 +55,9 @@ class AuditedKind:
     def mean_divergences(self, lam: float) -> tuple[float, float]:
         """JSD and TVD of the adversaries, the mean over seeds."""
         adversaries = [line.adversary(self.adversary, lam) for line in self.lines.values()]
-        pairs = [(adversary.jsd, adversary.tvd) for adversary in adversaries if adversary is not None]
+        pairs = [
+            (adversary.jsd, adversary.tvd) for adversary in adversaries if adversary is not None
+        ]
         if not pairs:
             return float("nan"), float("nan")
         jsd, tvd = np.mean(pairs, axis=0)
@@ -77,7 +81,9 @@ def audit_tables(trial: Trial) -> Evaluation:
     made = {title: kind for title, kind in kinds.items() if kind.lines}
     if not made:
         place = str(trial.model)
-        raise NotMade(f"{place!r} holds no audits of {trial.run.data}: make them with recipes/attention.py.")
+        raise NotMade(
+            f"{place!r} holds no audits of {trial.run.data}: make them with recipes/attention.py."
+        )
 
     known_seeds: set[int] = set()
     for kind in made.values():
@@ -96,7 +102,9 @@ def audit_tables(trial: Trial) -> Evaluation:
     across: dict[str, dict[str, list[float]]] = {}  # where the points of a curve stand
     words = WordCurves()
     if settings.get("shown"):
-        words = word_curves({title: kind.lines[0] for title, kind in made.items() if 0 in kind.lines})
+        words = word_curves(
+            {title: kind.lines[0] for title, kind in made.items() if 0 in kind.lines}
+        )
         curves["alone_curve"] = words.curves
         notes += words.notes
     if lambdas := settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
@@ -108,10 +116,14 @@ def audit_tables(trial: Trial) -> Evaluation:
 
     wanted = settings.get("columns", [column.key for column in AuditRow.columns()])
     columns = [column for column in AuditRow.columns() if column.key in wanted]
-    evaluation = build_evaluation(trial, columns, rows, data=trial.run.data, model="many classifiers", notes=notes)
+    evaluation = build_evaluation(
+        trial, columns, rows, data=trial.run.data, model="many classifiers", notes=notes
+    )
     texts = [EvaluatedText(str(seed), f"seed {seed}") for seed in seeds]
     more = {"words": words.words, "across": across}
-    return replace(evaluation, texts=tuple(texts), curves=curves, settings={**evaluation.settings, **more})
+    return replace(
+        evaluation, texts=tuple(texts), curves=curves, settings={**evaluation.settings, **more}
+    )
 
 
 def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:

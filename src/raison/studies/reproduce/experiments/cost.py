@@ -25,9 +25,13 @@ class CostRow(ResultRow):
     """The numbers of one example."""
 
     cpu_seconds: float = column_field("of the process, for one example alone", higher=False)
-    token_forwards: float = column_field("tokens pushed through the blocks, for one example", higher=False)
+    token_forwards: float = column_field(
+        "tokens pushed through the blocks, for one example", higher=False
+    )
     length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
-    proved: float = column_field("no smaller rationale exists, and the search knows it", higher=True)
+    proved: float = column_field(
+        "no smaller rationale exists, and the search knows it", higher=True
+    )
 
 
 @experiment("cost")
@@ -40,11 +44,15 @@ def search_cost(trial: Trial) -> Evaluation:
     usable = usable_examples(trial)
     no_removals: dict[str, str] = {}
     removals: Mapping[str, str] = run_setting(trial, "removal", no_removals)
-    find_rationales(trial, "warming up", "greedy(largest=1)", usable.targets[:1])  # what is made once is nobody's cost
+    find_rationales(
+        trial, "warming up", "greedy(largest=1)", usable.targets[:1]
+    )  # what is made once is nobody's cost
 
     rows = {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, usable.targets, removal=removals.get(title), group=1)
+        found = find_rationales(
+            trial, title, spec, usable.targets, removal=removals.get(title), group=1
+        )
         rows[title] = [
             CostRow(
                 cpu_seconds=cost.cpu_seconds,
@@ -54,4 +62,6 @@ def search_cost(trial: Trial) -> Evaluation:
             )
             for rationale, cost in zip(found.rationales, found.costs, strict=True)
         ]
-    return build_evaluation(trial, CostRow.columns(), rows, data="analogies", notes=[usable.sentence()])
+    return build_evaluation(
+        trial, CostRow.columns(), rows, data="analogies", notes=[usable.sentence()]
+    )

@@ -26,22 +26,36 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
 from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
-__all__ = ["DistractorRow", "JoinedSentences", "distractor_sentences", "join_sentences", "written_for"]
+__all__ = [
+    "DistractorRow",
+    "JoinedSentences",
+    "distractor_sentences",
+    "join_sentences",
+    "written_for",
+]
 
 
 @dataclass(frozen=True)
 class DistractorRow(ResultRow):
     """The numbers of one pair of sentences."""
 
-    mean_source: Share = column_field("source tokens of the other sentence in a rationale", higher=False, pooled=True)
-    mean_target: Share = column_field(
-        "target tokens of the other sentence, for targets behind the boundary", higher=False, pooled=True
+    mean_source: Share = column_field(
+        "source tokens of the other sentence in a rationale", higher=False, pooled=True
     )
-    rate_source: Share = column_field("rationales with such source tokens", higher=False, pooled=True)
+    mean_target: Share = column_field(
+        "target tokens of the other sentence, for targets behind the boundary",
+        higher=False,
+        pooled=True,
+    )
+    rate_source: Share = column_field(
+        "rationales with such source tokens", higher=False, pooled=True
+    )
     rate_target: Share = column_field(
         "rationales with such target tokens, behind the boundary", higher=False, pooled=True
     )
-    length: Share = column_field("tokens of a rationale, the previous one counted", higher=False, pooled=True)
+    length: Share = column_field(
+        "tokens of a rationale, the previous one counted", higher=False, pooled=True
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,9 @@ class JoinedSentences:
         """What of a rationale lies on the wrong side; special tokens of the source belong to neither."""
         encoding = target.encoding
         sources = int((encoding.segment == 0).sum())
-        source_words = {token for token in rationale.kept if token < sources and encoding.start[token] >= 0}
+        source_words = {
+            token for token in rationale.kept if token < sources and encoding.start[token] >= 0
+        }
         written = {token - sources for token in rationale.kept if token >= sources}
         return crossover(
             source_words,
@@ -89,7 +105,9 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     for pair in pairs:
         targets += pair.targets
     if not targets:
-        raise InputError(f"{trial.model.name} would write nothing of these joined translations: pass another model.")
+        raise InputError(
+            f"{trial.model.name} would write nothing of these joined translations: pass another model."
+        )
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
@@ -104,9 +122,13 @@ def distractor_sentences(trial: Trial) -> Evaluation:
         f"{own} of {tokens} tokens ({own / tokens:.0%}) of the joined translations are the model's first choice; "
         f"{len(targets)} of them are explained."
     )
-    evaluation = build_evaluation(trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note])
+    evaluation = build_evaluation(
+        trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note]
+    )
     examples = [pair.example for pair in pairs]
-    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
+    texts = [
+        EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples
+    ]
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 

@@ -15,7 +15,13 @@ from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Model, Question, TargetSpec
 from raison.studies.context_blocks import encode_blocks, read_texts
-from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+)
 from raison.studies.reproduce.experiments.majority import LANGUAGE, sentences, token_losses
 
 __all__ = ["Bleu", "bleu", "heldout_loss"]
@@ -27,7 +33,9 @@ LENGTH = 64  # tokens of a block of text
 class HeldoutRow(ResultRow):
     """The number of one text."""
 
-    loss: Share = column_field("mean −log f of a token, given all before it", higher=False, pooled=True)
+    loss: Share = column_field(
+        "mean −log f of a token, given all before it", higher=False, pooled=True
+    )
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,13 @@ def heldout_loss(trial: Trial) -> Evaluation:
     mean = evaluation.cell(title, "loss").value
     if mean is not None:
         notes.append(f"Perplexity {np.exp(mean):.4g} on {len(rows)} texts.")
-    translated = [text for text in texts if text.translation is not None]  # an empty translation is a bad one
+    translated = [
+        text for text in texts if text.translation is not None
+    ]  # an empty translation is a bad one
     if translated:
-        found = bleu([str(text.translation) for text in translated], [text.text for text in translated])
+        found = bleu(
+            [str(text.translation) for text in translated], [text.text for text in translated]
+        )
         notes.append(f"BLEU {found.score:.1f} (95 % interval {found.low:.1f} to {found.high:.1f}).")
     evaluated = [EvaluatedText(str(number), text.text) for number, text in enumerate(texts)]
     return replace(evaluation, texts=tuple(evaluated), notes=tuple(notes))
@@ -85,14 +97,18 @@ def heldout_texts(trial: Trial) -> Iterator[HeldoutText]:
     elif trial.model.task == "causal":
         yield from blocks_of_text(trial)
     else:
-        raise InputError(f"{trial.model.name} does not write: pass a language model or a translator.")
+        raise InputError(
+            f"{trial.model.name} does not write: pass a language model or a translator."
+        )
 
 
 def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
     """The gold translations of a data set, and the model's own."""
     model: Any = trial.model
     run = trial.run
-    for example in open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir).examples:
+    for example in open_dataset(
+        run.data, split=run.split, limit=trial.count, data=trial.data_dir
+    ).examples:
         gold = str(example.label)
         (source,) = model.encode([Example(example.text)])
         ((encoding, target),) = model.resolve_targets(source, TargetSpec(target=gold))
@@ -105,7 +121,9 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
     model: Any = trial.model
     run = trial.run
     length = int(run.settings.get("length", LENGTH))
-    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+    texts = read_texts(
+        model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length
+    )
     for encoding in encode_blocks(model, texts, length):
         places = range(model.first_position(encoding), len(encoding))
         targets = [model.next_target(encoding, int(encoding.ids[place]), place) for place in places]
@@ -115,7 +133,9 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
 def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target]) -> Share:
     """−log f of all tokens of the targets, and how many they are."""
     everything = np.ones((1, len(encoding)), bool)
-    answers = model.score([Question(encoding, target, everything) for target in targets], removal="delete")
+    answers = model.score(
+        [Question(encoding, target, everything) for target in targets], removal="delete"
+    )
     total = -sum(float(answer.value[0].sum()) for answer in answers)
     return Share(total, sum(len(target.ids) for target in targets))
 
@@ -127,4 +147,8 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     except ImportError:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator") from None
     found: Any = BLEU().corpus_score(list(translations), [list(references)], n_bootstrap=1000)
-    return Bleu(score=float(found.score), low=float(found._mean - found._ci), high=float(found._mean + found._ci))
+    return Bleu(
+        score=float(found.score),
+        low=float(found._mean - found._ci),
+        high=float(found._mean + found._ci),
+    )

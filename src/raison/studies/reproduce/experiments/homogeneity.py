@@ -19,7 +19,13 @@ from raison.rationalizers.batching import special_ids
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.homogeneity import measure_homogeneity
 from raison.rationalizers.stored_config import MODEL_TYPE
-from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+)
 
 __all__ = ["HomogeneityRow", "LayerStates", "encoder_of", "state_homogeneity", "states_by_layer"]
 
@@ -30,10 +36,14 @@ LONGEST = 256  # tokens of a text
 class HomogeneityRow(ResultRow):
     """The numbers of one text."""
 
-    spread_first: float = column_field("trace of the covariance of token states behind the first block", higher=None)
+    spread_first: float = column_field(
+        "trace of the covariance of token states behind the first block", higher=None
+    )
     spread_middle: float = column_field("behind two thirds of the blocks", higher=None)
     spread_last: float = column_field("behind the last block", higher=None)
-    cosine_first: float = column_field("mean cosine of two tokens' states behind the first block", higher=None)
+    cosine_first: float = column_field(
+        "mean cosine of two tokens' states behind the first block", higher=None
+    )
     cosine_middle: float = column_field("behind two thirds of the blocks", higher=None)
     cosine_last: float = column_field("behind the last block", higher=None)
 
@@ -66,7 +76,9 @@ def state_homogeneity(trial: Trial) -> Evaluation:
     """Spread and cosine of token states; a method is a name that raison knows, or a folder below the given one."""
     place = Path(str(trial.model))
     if not place.is_dir():
-        raise InputError(f"{str(place)!r} is no folder, and states are read from models: make them by the recipe.")
+        raise InputError(
+            f"{str(place)!r} is no folder, and states are read from models: make them by the recipe."
+        )
     examples = open_dataset(trial.run.data, trial.run.split, trial.count, trial.data_dir).examples
     rows = {}
     spread_curves: dict[str, list[float]] = {}
@@ -101,7 +113,9 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
         ids = tokens["input_ids"]
         real = ~torch.isin(ids, special)
         if int(real.sum()) < 2:
-            raise InputError(f"{example.text[:40]!r} has fewer than two tokens, whose states can't be compared.")
+            raise InputError(
+                f"{example.text[:40]!r} has fewer than two tokens, whose states can't be compared."
+            )
         batch = {"input_ids": ids, "attention_mask": tokens["attention_mask"], "real": real}
         layers = measure_homogeneity(encoder, [batch])
         spreads.append(layers.spread)

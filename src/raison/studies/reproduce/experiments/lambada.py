@@ -25,7 +25,14 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
 from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
-__all__ = ["LambadaRow", "Overlap", "Passage", "gold_tokens", "lambada_rationales", "overlap_along_rankings"]
+__all__ = [
+    "LambadaRow",
+    "Overlap",
+    "Passage",
+    "gold_tokens",
+    "lambada_rationales",
+    "overlap_along_rankings",
+]
 
 FIRST = 20  # tokens of a method's ranking, at most
 
@@ -34,10 +41,16 @@ FIRST = 20  # tokens of a method's ranking, at most
 class LambadaRow(ResultRow):
     """The numbers of one passage."""
 
-    length: float = column_field("tokens of the rationale, those of the target left out", higher=False)
+    length: float = column_field(
+        "tokens of the rationale, those of the target left out", higher=False
+    )
     iou: float = column_field("|S ∩ G| / |S ∪ G| of tokens, the mean over passages", higher=True)
-    f1: Share = column_field("2 |S ∩ G| / (|S| + |G|) of tokens, pooled over passages", higher=True, pooled=True)
-    reached: float = column_field("the rationale is enough, for every token of the target", higher=True)
+    f1: Share = column_field(
+        "2 |S ∩ G| / (|S| + |G|) of tokens, pooled over passages", higher=True, pooled=True
+    )
+    reached: float = column_field(
+        "the rationale is enough, for every token of the target", higher=True
+    )
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,9 @@ class Passage:
         chosen = self.before_word(rationale.order for rationale in rationales)
         overlap = self.overlap(chosen)
         reached = all(rationale.reached for rationale in rationales)
-        return LambadaRow(length=float(len(chosen)), iou=overlap.iou, f1=overlap.f1, reached=float(reached))
+        return LambadaRow(
+            length=float(len(chosen)), iou=overlap.iou, f1=overlap.f1, reached=float(reached)
+        )
 
 
 @experiment("lambada")
@@ -102,13 +117,19 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text([len(passage.targets) for passage in passages])
-        rows[title] = [passage.row(each) for passage, each in zip(passages, rationales, strict=True)]
+        rows[title] = [
+            passage.row(each) for passage, each in zip(passages, rationales, strict=True)
+        ]
         ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
 
-    evaluation = build_evaluation(trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note])
+    evaluation = build_evaluation(
+        trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note]
+    )
     examples = [passage.example for passage in passages]
-    texts = [EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples]
+    texts = [
+        EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples
+    ]
     curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
@@ -126,16 +147,23 @@ def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:
             chosen.append(passage)
 
     if not chosen:
-        raise InputError(f"{trial.model.name} writes {'none' if own else 'all'} of the last words: nothing is left.")
+        raise InputError(
+            f"{trial.model.name} writes {'none' if own else 'all'} of the last words: nothing is left."
+        )
     share = f"{own_count} of {len(examples)} passages ({own_count / len(examples):.0%})"
     which = "such" if own else "other"
-    return chosen, f"The last word is the model's own choice in {share}; these are {len(chosen)} {which} passages."
+    return (
+        chosen,
+        f"The last word is the model's own choice in {share}; these are {len(chosen)} {which} passages.",
+    )
 
 
 def passage_of(model: Model, example: Example) -> tuple[Passage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=example.target, output="log_prob"))
+    ((longer, target),) = model.resolve_targets(
+        encoding, TargetSpec(target=example.target, output="log_prob")
+    )
     targets = tuple(TargetInText(longer, token) for token in token_targets(target, longer))
     passage = Passage(example, targets, gold_tokens(encoding, example))
     return passage, bool(is_own_token(model, longer, target).all())

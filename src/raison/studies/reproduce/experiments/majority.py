@@ -20,9 +20,22 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.models.protocol import Question
-from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+)
 
-__all__ = ["LANGUAGE", "Sentence", "majority_belief", "sentences", "token_losses", "true_probability"]
+__all__ = [
+    "LANGUAGE",
+    "Sentence",
+    "majority_belief",
+    "sentences",
+    "token_losses",
+    "true_probability",
+]
 
 LANGUAGE = "majority-class language"
 BITS = 17
@@ -82,9 +95,13 @@ def majority_belief(trial: Trial) -> Evaluation:
 
     perplexity = np.exp(float(np.mean([row.loss for row in rows])))
     above = perplexity / OPTIMUM - 1
-    note = f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
+    note = (
+        f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
+    )
     (title,) = trial.methods
-    evaluation = build_evaluation(trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note])
+    evaluation = build_evaluation(
+        trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note]
+    )
     curves = {"calibration_curve": {title: calibration(truths, beliefs)}}
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
@@ -105,7 +122,9 @@ def believed_probability(trial: Trial, sentence: Sentence) -> float:
     (encoding,) = model.encode([Example(sentence.prompt)])
     places = np.flatnonzero(encoding.start >= 0)
     if len(places) != BITS + 1:
-        raise InputError(f"{model.name} does not read bits one by one: pass a model of recipes/majority.py.")
+        raise InputError(
+            f"{model.name} does not read bits one by one: pass a model of recipes/majority.py."
+        )
     keep = np.ones((1, len(encoding)), bool)
     keep[0, places[:BITS][~sentence.kept]] = False
 
@@ -121,9 +140,13 @@ def token_losses(trial: Trial, text: str) -> list[float]:
     (encoding,) = model.encode([Example(text)])
     end = model.codec.own.eos_token_id
     followers = [*(int(token) for token in encoding.ids[1:]), end]
-    targets = [model.next_target(encoding, token, place) for place, token in enumerate(followers, 1)]
+    targets = [
+        model.next_target(encoding, token, place) for place, token in enumerate(followers, 1)
+    ]
     everything = np.ones((1, len(encoding)), bool)
-    answers = model.score([Question(encoding, target, everything) for target in targets], removal="delete")
+    answers = model.score(
+        [Question(encoding, target, everything) for target in targets], removal="delete"
+    )
     return [-float(answer.value[0, 0]) for answer in answers]
 
 

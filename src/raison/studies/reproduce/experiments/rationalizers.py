@@ -41,30 +41,54 @@ class RationalizerRow(ResultRow):
 
     accuracy: float | None = column_field("on the test part", higher=True, default=None)
     rationale_f1: Share | None = column_field(
-        "tokens against what people marked, all texts together", higher=True, pooled=True, default=None
+        "tokens against what people marked, all texts together",
+        higher=True,
+        pooled=True,
+        default=None,
     )
-    precision: Share | None = column_field("of the tokens that were kept", higher=True, pooled=True, default=None)
-    recall: Share | None = column_field("of the tokens that people marked", higher=True, pooled=True, default=None)
-    sparsity: Share | None = column_field("share of the tokens that is kept", higher=None, pooled=True, default=None)
+    precision: Share | None = column_field(
+        "of the tokens that were kept", higher=True, pooled=True, default=None
+    )
+    recall: Share | None = column_field(
+        "of the tokens that people marked", higher=True, pooled=True, default=None
+    )
+    sparsity: Share | None = column_field(
+        "share of the tokens that is kept", higher=None, pooled=True, default=None
+    )
     empty: float | None = column_field(
         "texts of which nothing would be kept, where two tokens might", higher=False, default=None
     )
-    full: float | None = column_field("texts of which everything is kept", higher=False, default=None)
+    full: float | None = column_field(
+        "texts of which everything is kept", higher=False, default=None
+    )
     every_token: float | None = column_field(
         "accuracy of the same predictor when it reads all tokens", higher=True, default=None
     )
     front: float | None = column_field(
         "accuracy with a sentence of an encyclopedia in front", higher=True, default=None
     )
-    behind: float | None = column_field("accuracy with such a sentence behind", higher=True, default=None)
-    words: float | None = column_field("accuracy with 30 % of the neutral words replaced", higher=True, default=None)
-    front_lost: float | None = column_field("accuracy that such a sentence in front costs", higher=False, default=None)
-    behind_lost: float | None = column_field("likewise behind", higher=False, default=None)
-    words_lost: float | None = column_field("accuracy that other neutral words cost", higher=False, default=None)
-    sparsity_first: Share | None = column_field(
-        "share of the tokens of a pair's first text that is kept", higher=None, pooled=True, default=None
+    behind: float | None = column_field(
+        "accuracy with such a sentence behind", higher=True, default=None
     )
-    sparsity_second: Share | None = column_field("likewise of its second text", higher=None, pooled=True, default=None)
+    words: float | None = column_field(
+        "accuracy with 30 % of the neutral words replaced", higher=True, default=None
+    )
+    front_lost: float | None = column_field(
+        "accuracy that such a sentence in front costs", higher=False, default=None
+    )
+    behind_lost: float | None = column_field("likewise behind", higher=False, default=None)
+    words_lost: float | None = column_field(
+        "accuracy that other neutral words cost", higher=False, default=None
+    )
+    sparsity_first: Share | None = column_field(
+        "share of the tokens of a pair's first text that is kept",
+        higher=None,
+        pooled=True,
+        default=None,
+    )
+    sparsity_second: Share | None = column_field(
+        "likewise of its second text", higher=None, pooled=True, default=None
+    )
     error: float | None = column_field("squared error of a regression", higher=False, default=None)
     of_mean: float | None = column_field(
         "squared error of always telling the mean of the training texts", higher=False, default=None
@@ -76,7 +100,10 @@ class RationalizerRow(ResultRow):
         default=None,
     )
     lost: Share | None = column_field(
-        "marked tokens that were cut off with the end of a long text", higher=None, pooled=True, default=None
+        "marked tokens that were cut off with the end of a long text",
+        higher=None,
+        pooled=True,
+        default=None,
     )
 
 
@@ -237,7 +264,9 @@ def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
         return ""
     accuracies = [float(np.mean(seed.line.said)) for seed in seeds if not seed.line.regression]
     f1s = [pooled_f1(seed.counts) for seed in seeds if any(seed.counts.marked)]
-    ranges = [f"{min(numbers):.3f} to {max(numbers):.3f}" for numbers in (accuracies, f1s) if numbers]
+    ranges = [
+        f"{min(numbers):.3f} to {max(numbers):.3f}" for numbers in (accuracies, f1s) if numbers
+    ]
     return f"{title} {', '.join(ranges)}" if ranges else ""
 
 

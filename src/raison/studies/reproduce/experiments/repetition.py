@@ -22,7 +22,13 @@ from raison.models.transformers_model import TransformersWriter
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import measure_random_parts
 from raison.studies.repetition import Repetition, frequent_words, repetition_of_word
-from raison.studies.reproduce.experiment import ResultRow, Trial, build_evaluation, column_field, experiment
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    build_evaluation,
+    column_field,
+    experiment,
+)
 
 __all__ = ["PLACES", "RepetitionRow", "repeated_words"]
 
@@ -54,10 +60,14 @@ def repeated_words(trial: Trial) -> Evaluation:
         raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
 
     count = run.settings.get("blocks", 40)
-    texts = read_texts(model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size)
+    texts = read_texts(
+        model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size
+    )
     words = frequent_words(model, [example.text for example in texts], trial.count)
     if len(words) < 2:
-        raise InputError(f"{run.data} holds no words that {model.name} reads as one token: give other texts.")
+        raise InputError(
+            f"{run.data} holds no words that {model.name} reads as one token: give other texts."
+        )
     others = [*words[1:], words[0]]
     repetitions = []
     for number, (word, other) in enumerate(zip(words, others, strict=True)):
@@ -94,7 +104,9 @@ def the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
 def row_at(repetition: Repetition, place: str) -> RepetitionRow:
     """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
-        return RepetitionRow(repeats=float(repetition.beside.mean()), top=float(repetition.beside_top.mean()))
+        return RepetitionRow(
+            repeats=float(repetition.beside.mean()), top=float(repetition.beside_top.mean())
+        )
     positions = slice(0, 1) if place == "first" else slice(1, None)
     return RepetitionRow(
         repeats=float(repetition.alone[positions].mean()),
@@ -102,7 +114,9 @@ def row_at(repetition: Repetition, place: str) -> RepetitionRow:
     )
 
 
-def perplexity_sentence(model: TransformersWriter, texts: Sequence[Example], size: int, seed: int) -> str:
+def perplexity_sentence(
+    model: TransformersWriter, texts: Sequence[Example], size: int, seed: int
+) -> str:
     """How well the model reads whole contexts and parts of them, in words."""
     blocks = encode_blocks(model, texts, size)
     parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed).subsets

@@ -16,7 +16,13 @@ from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.models.transformers_model import TransformersWriter
 from raison.studies.context_blocks import encode_blocks, read_texts
 from raison.studies.random_parts import losses_on_parts
-from raison.studies.reproduce.experiment import Number, ResultRow, Trial, build_evaluation, experiment
+from raison.studies.reproduce.experiment import (
+    Number,
+    ResultRow,
+    Trial,
+    build_evaluation,
+    experiment,
+)
 
 __all__ = ["random_subsets"]
 
@@ -46,7 +52,9 @@ def random_subsets(trial: Trial) -> Evaluation:
     sizes: Sequence[int] = run.settings.get("sizes", SIZES)
     length = int(run.settings.get("length", LENGTH))
     places = int(run.settings.get("places", PLACES))
-    texts = read_texts(model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length)
+    texts = read_texts(
+        model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length
+    )
     rows = []
     evaluated = []
     for number, encoding in enumerate(encode_blocks(model, texts, length)):
@@ -58,7 +66,8 @@ def random_subsets(trial: Trial) -> Evaluation:
         evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
 
     columns = [
-        Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False) for size in (*sizes, None)
+        Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
+        for size in (*sizes, None)
     ]
     (title,) = trial.methods
     evaluation = build_evaluation(trial, columns, {title: rows}, data=run.data)
@@ -67,7 +76,9 @@ def random_subsets(trial: Trial) -> Evaluation:
         mean = evaluation.cell(title, column_key(size)).value
         if mean is not None:
             perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens_in_words(size)}")
-    return replace(evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",))
+    return replace(
+        evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",)
+    )
 
 
 def column_key(size: Size) -> str:
