@@ -12,15 +12,15 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.show.wording import clean
+from raison.show.text_formats import clean_text
 
 __all__ = [
     "BestHead",
+    "HeadRelation",
     "HeadSelection",
     "HeadStatistics",
-    "Relation",
-    "list_blocks",
-    "signed_offset",
+    "list_head_blocks",
+    "signed_head_offset",
 ]
 
 FIELDS = (
@@ -47,7 +47,7 @@ class BestHead:
 
 
 @dataclass(frozen=True)
-class Relation:
+class HeadRelation:
     """One syntactic relation: how often heads, and fixed relative positions, find the second word from the first."""
 
     name: str
@@ -57,7 +57,7 @@ class Relation:
     max_lambda: float  # what a look at one fixed position finds
 
     @classmethod
-    def of(cls, artifact: Artifact, name: str) -> Relation:
+    def of(cls, artifact: Artifact, name: str) -> HeadRelation:
         pairs = artifact.data["counts"][name]
         if not pairs:
             return cls(name, 0, np.zeros((0, 0)), {}, 0.0)
@@ -72,7 +72,7 @@ class HeadStatistics:
 
     kinds: tuple[str, ...]  # of the maps: self, encoder, decoder, cross
     direction: str  # from which word of a pair the other is looked for
-    relations: tuple[Relation, ...]
+    relations: tuple[HeadRelation, ...]
     offsets: np.ndarray  # [maps heads] the relative position that a head looks at most often
     shares: np.ndarray  # [maps heads] α of that position
     model: str
@@ -92,11 +92,11 @@ class HeadStatistics:
         return cls(
             kinds=tuple(data["kinds"]),
             direction=data["direction"],
-            relations=tuple(Relation.of(artifact, name) for name in data["relations"]),
+            relations=tuple(HeadRelation.of(artifact, name) for name in data["relations"]),
             offsets=np.array(data["positional"]["offset"]),
             shares=np.array(data["positional"]["alpha"]),
-            model=clean(artifact.model) or "a model",
-            corpus=clean(
+            model=clean_text(artifact.model) or "a model",
+            corpus=clean_text(
                 f"{about.get('corpus') or 'a corpus'}, {about.get('sentences', 0)} sentences"
             ),
             texts_cut=about.get("texts cut") or 0,
@@ -104,7 +104,7 @@ class HeadStatistics:
         )
 
     @property
-    def counted(self) -> list[Relation]:
+    def counted(self) -> list[HeadRelation]:
         """The relations that have pairs in the corpus."""
         return [relation for relation in self.relations if relation.pairs]
 
@@ -147,7 +147,7 @@ class HeadStatistics:
             names.append(f"{kind} {number}" if several else str(number))
         return names
 
-    def best_head(self, relation: Relation) -> BestHead:
+    def best_head(self, relation: HeadRelation) -> BestHead:
         """The head that finds a relation most often."""
         row, head = np.unravel_index(int(relation.alpha.argmax()), relation.alpha.shape)
         return BestHead(f"{self.blocks[row]}.{head}", float(relation.alpha[row, head]))
@@ -197,21 +197,23 @@ class HeadSelection:
         ]
 
 
-def signed_offset(offset: int) -> str:
+def signed_head_offset(offset: int) -> str:
     """A relative position with its sign."""
     return f"{offset:+d}".replace("-", "−") if offset else "0"
 
 
-def list_blocks(blocks: list[str]) -> str:
+def list_head_blocks(blocks: list[str]) -> str:
     """`block 3`, `blocks 0, 3–9 and 12`, `encoder block 1 and cross blocks 0 and 1`."""
     numbers: dict[str, list[int]] = {}
     for block in blocks:
         kind, _, number = block.rpartition(" ")
         numbers.setdefault(kind, []).append(int(number))
-    return join_names([f"{kind} {name_numbers(each)}".strip() for kind, each in numbers.items()])
+    return join_block_names(
+        [f"{kind} {name_block_numbers(each)}".strip() for kind, each in numbers.items()]
+    )
 
 
-def name_numbers(numbers: list[int]) -> str:
+def name_block_numbers(numbers: list[int]) -> str:
     """Numbers of blocks, more than two neighbours as a range."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -223,10 +225,10 @@ def name_numbers(numbers: list[int]) -> str:
     names: list[str] = []
     for run in runs:
         names += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
-    return f"block{'s' if len(numbers) > 1 else ''} {join_names(names)}"
+    return f"block{'s' if len(numbers) > 1 else ''} {join_block_names(names)}"
 
 
-def join_names(names: list[str]) -> str:
+def join_block_names(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

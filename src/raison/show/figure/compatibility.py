@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from raison.show.compatibility import CompatibilityReport, size_in_words
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_frame
+from raison.show.colour_scale import HUES
+from raison.show.compatibility_report import CompatibilityReport, subset_size_in_words
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
 from raison.show.figure.savefig import save_figure
-from raison.show.scale import HUES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,20 +28,20 @@ def draw_compatibility(report: CompatibilityReport, path: str | os.PathLike[str]
 
 def compatibility_figure(report: CompatibilityReport) -> Figure:
     """The panels for which there are numbers, side by side."""
-    panels = [draw_subsets]
+    panels = [draw_subsets_panel]
     if report.repetition:
-        panels.append(draw_repetition)
+        panels.append(draw_repetition_panel)
     if report.truth:
-        panels.append(draw_truth)
+        panels.append(draw_truth_panel)
     figure = empty_figure(WIDE * len(panels), HIGH, layout="constrained")
     for number, draw_panel in enumerate(panels, start=1):
         axes = figure.add_subplot(1, len(panels), number)
         draw_panel(axes, report)
-        hide_frame(axes)
+        hide_panel_frame(axes)
     return figure
 
 
-def draw_subsets(axes: Axes, report: CompatibilityReport) -> None:
+def draw_subsets_panel(axes: Axes, report: CompatibilityReport) -> None:
     """Perplexity by the number of kept tokens."""
     subsets = report.subsets
     places = list(range(len(subsets)))
@@ -58,12 +58,12 @@ def draw_subsets(axes: Axes, report: CompatibilityReport) -> None:
     axes.yaxis.set_major_formatter(
         lambda value, _: f"{value:,.0f}"
     )  # powers would be typeset as formulas
-    axes.set_xticks(places, [size_in_words(subset) for subset in subsets])
+    axes.set_xticks(places, [subset_size_in_words(subset) for subset in subsets])
     axes.set_xlabel("kept tokens")
     axes.set_title("perplexity", loc="left", fontsize="medium")
 
 
-def draw_repetition(axes: Axes, report: CompatibilityReport) -> None:
+def draw_repetition_panel(axes: Axes, report: CompatibilityReport) -> None:
     """How likely the model finds a word after itself, alone and beside another, by its position."""
     positions = [repeated.position for repeated in report.repetition]
     alone = [repeated.alone for repeated in report.repetition]
@@ -79,7 +79,7 @@ def draw_repetition(axes: Axes, report: CompatibilityReport) -> None:
     axes.legend(frameon=False, fontsize="small")
 
 
-def draw_truth(axes: Axes, report: CompatibilityReport) -> None:
+def draw_truth_panel(axes: Axes, report: CompatibilityReport) -> None:
     """The probability of a token with another left out, against the one with it marginalised out."""
     for kind, colour in (("likeliest", HUES[0]), ("actual", HUES[1])):
         tokens = [token for token in report.truth if token.kind == kind]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raison.core.evaluation import Cell, Evaluation, MethodAxis, curve_title
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_frame
+from raison.show.colour_scale import HUES
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
 from raison.show.figure.savefig import save_figure
-from raison.show.scale import HUES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_curves", "shares_of"]
+__all__ = ["draw_curves", "shares_of_curve"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
 A_WORD = 0.19  # inches that a word takes below a panel
@@ -37,7 +37,7 @@ DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
 @dataclass(frozen=True)
-class Level:
+class CurveLevel:
     """A number with its interval, at a place below the panel."""
 
     place: float
@@ -46,7 +46,7 @@ class Level:
     high: float
 
     @classmethod
-    def of(cls, place: float, value: float, cell: Cell) -> Level:
+    def of(cls, place: float, value: float, cell: Cell) -> CurveLevel:
         """The number of a cell; without an interval its ends are the value."""
         if cell.low is None or cell.high is None:
             return cls(place, value, value, value)
@@ -69,7 +69,7 @@ def draw_curves(
 
 def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis | None) -> Figure:
     has_curves = any(key in evaluation.curves for key in keys)
-    panel_width = max(WIDE, A_WORD * len(words_of(evaluation)))
+    panel_width = max(WIDE, A_WORD * len(words_of_curve(evaluation)))
     width = panel_width * len(keys)
     figure = empty_figure(width + KEY if has_curves else width, HIGH, layout="constrained")
 
@@ -83,10 +83,10 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
         first_of_kind.setdefault(kind, panel)
         panels.append(panel)
         if key in evaluation.curves:
-            draw_by_share(panel, evaluation, key)
+            draw_curves_by_share(panel, evaluation, key)
         else:
-            draw_along_methods(panel, evaluation, key, axis)
-        hide_frame(panel)
+            draw_column_along_methods(panel, evaluation, key, axis)
+        hide_panel_frame(panel)
         panel.set_title(curve_title(key), loc="left", fontsize="medium")
 
     if has_curves:
@@ -95,12 +95,12 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
     return figure
 
 
-def words_of(evaluation: Evaluation) -> Sequence[str]:
+def words_of_curve(evaluation: Evaluation) -> Sequence[str]:
     """The words that a curve of single words goes along; none where there is no such curve."""
     return evaluation.settings.get("words") or ()
 
 
-def shares_of(key: str, points: int) -> np.ndarray:
+def shares_of_curve(key: str, points: int) -> np.ndarray:
     """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
     if key in WITHOUT_POINT_AT_NOTHING:
         return np.arange(1, points + 1) / points
@@ -110,10 +110,10 @@ def shares_of(key: str, points: int) -> np.ndarray:
 # -- a curve of every method -------------------------------------------------------------------------------------
 
 
-def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
+def draw_curves_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
     counted = key in BY_FIRST_UNITS
-    words = words_of(evaluation) if key == "alone_curve" else ()
+    words = words_of_curve(evaluation) if key == "alone_curve" else ()
     places: Mapping[str, Sequence[float]] = evaluation.settings.get("across", {}).get(key) or {}
 
     for number, (method, curve) in enumerate(evaluation.curves[key].items()):
@@ -124,7 +124,7 @@ def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
         elif counted or words:
             across = np.arange(1, len(curve) + 1)
         else:
-            across = 100 * shares_of(key, len(curve))
+            across = 100 * shares_of_curve(key, len(curve))
         panel.plot(
             across,
             curve,
@@ -150,7 +150,7 @@ def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
 # -- a number along the methods ------------------------------------------------------------------------------------
 
 
-def draw_along_methods(
+def draw_column_along_methods(
     panel: Axes, evaluation: Evaluation, key: str, axis: MethodAxis | None
 ) -> None:
     """A number of every method that has a position, with its interval; the others as levels."""
@@ -161,7 +161,7 @@ def draw_along_methods(
         axis = MethodAxis("", ranks, even=True, slanted=True)
     positioned = [method for method in cells if method in axis.positions]
 
-    levels = levels_along(axis, positioned, cells)
+    levels = levels_along_methods(axis, positioned, cells)
     places = [level.place for level in levels]
     lows = [level.low for level in levels]
     highs = [level.high for level in levels]
@@ -181,24 +181,24 @@ def draw_along_methods(
         names = (
             positioned if side_by_side else [f"{axis.positions[method]:g}" for method in positioned]
         )
-        name_ticks(panel, names, slanted=axis.slanted)
+        draw_method_ticks(panel, names, slanted=axis.slanted)
     panel.set_xlabel(axis.label)
 
 
-def levels_along(
+def levels_along_methods(
     axis: MethodAxis, positioned: Sequence[str], cells: Mapping[str, Cell]
-) -> list[Level]:
+) -> list[CurveLevel]:
     """The numbers of the methods that have a position, where they are defined."""
     levels = []
     for rank, method in enumerate(positioned):
         cell = cells[method]
         place = float(rank) if axis.even else float(axis.positions[method])
         if cell.value is not None:
-            levels.append(Level.of(place, cell.value, cell))
+            levels.append(CurveLevel.of(place, cell.value, cell))
     return levels
 
 
-def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[Level]) -> None:
+def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[CurveLevel]) -> None:
     """A dashed line for a method without a position, named at the end where the curve is farther away."""
     panel.axhline(value, color=QUIET, linewidth=0.8, linestyle="--")
     ends = sorted((level.place, level.value) for level in levels) or [(0.0, value)]
@@ -214,7 +214,7 @@ def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[Lev
     )
 
 
-def name_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
+def draw_method_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
     """Names below a panel, one for each place from 0 on."""
     labels = [name.replace("-", "−") for name in names]
     if slanted:

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 from raison.core.errors import InputError
 from raison.core.records import Explanation, Span
-from raison.show.certificate import is_rationale
-from raison.show.consensus import subject_of
+from raison.show.explanation_groups import group_into_matrices, subject_of_explanation
 from raison.show.figure.explanation_sheet import explanation_figure
 from raison.show.figure.matrix import matrix_figure
 from raison.show.figure.methods import methods_figure
-from raison.show.figure.savefig import check_ending, save_figure
-from raison.show.matrix import matrix, sheets
+from raison.show.figure.savefig import check_picture_ending, save_figure
+from raison.show.rationale_matrix import matrix_of_rationales
+from raison.show.rationale_sentences import is_rationale
 
 __all__ = ["to_figure"]
 
@@ -32,12 +32,12 @@ def to_figure(
     gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None = None,
 ) -> None:
     """Write one explanation, or several methods or rationales of one text; the ending of `path` says in which form."""
-    check_ending(path)
+    check_picture_ending(path)
     every = [explanations] if isinstance(explanations, Explanation) else list(explanations)
     if not every:
         raise InputError("There is nothing to draw: give at least one explanation.")
     has_methods = len(every) > 1 and are_methods_about_one_target(every)
-    if len(every) > 1 and not has_methods and len(sheets(every, least=2)) > 1:
+    if len(every) > 1 and not has_methods and len(group_into_matrices(every, least=2)) > 1:
         raise InputError(
             "One picture shows one explanation, several methods about one target, or rationales of several targets in "
             "one text: write a file for each."
@@ -48,23 +48,25 @@ def to_figure(
         )
 
     if has_methods:
-        marked = checked_spans(gold)
+        marked = checked_gold_spans(gold)
         save_figure(lambda: methods_figure(every, difference=difference, gold=marked), path)
     elif len(every) > 1:
-        linked = checked_links(gold)
-        save_figure(lambda: matrix_figure(matrix(every, linked)), path)
+        linked = checked_gold_links(gold)
+        save_figure(lambda: matrix_figure(matrix_of_rationales(every, linked)), path)
     else:
-        marked = checked_spans(gold)
+        marked = checked_gold_spans(gold)
         save_figure(lambda: explanation_figure(every[0], marked), path)
 
 
 def are_methods_about_one_target(explanations: Sequence[Explanation]) -> bool:
     """Whether these are scores of the same target in the same text."""
-    subjects = {subject_of(explanation) for explanation in explanations}
+    subjects = {subject_of_explanation(explanation) for explanation in explanations}
     return len(subjects) == 1 and not any(is_rationale(explanation) for explanation in explanations)
 
 
-def checked_spans(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> list[Span] | None:
+def checked_gold_spans(
+    gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None,
+) -> list[Span] | None:
     """Words that people marked in a text."""
     if gold is None:
         return None
@@ -77,7 +79,7 @@ def checked_spans(gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None) -> 
     return spans
 
 
-def checked_links(
+def checked_gold_links(
     gold: Sequence[Span] | Sequence[tuple[Span, Span]] | None,
 ) -> list[tuple[Span, Span]] | None:
     """Words that people linked to each other."""

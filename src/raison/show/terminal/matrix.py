@@ -10,12 +10,20 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
-from raison.show.certificate import chosen_units
-from raison.show.matrix import CHOSEN, GIVEN, INSUFFICIENT, SPARED, Alarm, Matrix, alarms_of
+from raison.show.rationale_matrix import (
+    CHOSEN,
+    GIVEN,
+    INSUFFICIENT,
+    SPARED,
+    MatrixAlarm,
+    RationaleMatrix,
+    matrix_row_alarms,
+)
+from raison.show.rationale_sentences import rationale_units_in_order
 from raison.show.terminal.style import TerminalStyle
-from raison.show.wording import clean, short
+from raison.show.text_formats import clean_text, short_name
 
-__all__ = ["draw"]
+__all__ = ["terminal_matrix"]
 
 CELL = 2  # cells of a column: about as wide as high
 HEAD = 12  # letters of a column's name
@@ -23,16 +31,16 @@ LABEL = 20  # cells of a row's name
 
 
 @dataclass(frozen=True)
-class RowHead:
+class MatrixRowHead:
     """What stands before the cells of a row."""
 
     name: str
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[MatrixAlarm, ...]
     size: str  # of the rationale
 
 
 @dataclass(frozen=True)
-class HeadWidths:
+class MatrixRowHeadWidths:
     """Cells that the names, alarms and sizes of all rows take."""
 
     name: int
@@ -44,33 +52,41 @@ class HeadWidths:
         return self.name + self.alarms + self.size + 3  # spaces between them
 
 
-def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[RenderableType]:
+def terminal_matrix(
+    matrix: RationaleMatrix, look: TerminalStyle, width: int
+) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
     heads = []
     for explanation in matrix.rows:
-        name = short(explanation.target.text, longest, look.either("…", "~"))
+        name = short_name(explanation.target.text, longest, look.either("…", "~"))
         heads.append(
-            RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation))))
+            MatrixRowHead(
+                name,
+                tuple(matrix_row_alarms(explanation)),
+                str(len(rationale_units_in_order(explanation))),
+            )
         )
-    widths = HeadWidths(
+    widths = MatrixRowHeadWidths(
         name=max(cell_len(head.name) for head in heads),
         alarms=max(len(head.alarms) for head in heads),
         size=max(len(head.size) for head in heads),
     )
-    for block in blocks_of_columns(matrix, max(1, (width - widths.total) // CELL)):
-        yield from column_names(matrix, block, look, widths.total)
+    for block in matrix_column_blocks(matrix, max(1, (width - widths.total) // CELL)):
+        yield from terminal_matrix_column_names(matrix, block, look, widths.total)
         for row, head in enumerate(heads):
             is_first_block = block[0] == 0
             if (
                 is_first_block or matrix.cells[row, block].any()
             ):  # else nothing in this block is visible to it
-                yield row_head(head, look, widths).append_text(row_cells(matrix, row, block, look))
+                yield terminal_matrix_row_head(head, look, widths).append_text(
+                    terminal_matrix_row_cells(matrix, row, block, look)
+                )
         yield Text(" ")
-    yield legend(matrix, look)
+    yield terminal_matrix_legend(matrix, look)
 
 
-def blocks_of_columns(matrix: Matrix, room: int) -> Iterator[list[int]]:
+def matrix_column_blocks(matrix: RationaleMatrix, room: int) -> Iterator[list[int]]:
     """Columns that stand side by side in `room` columns; a new segment takes the room of one more."""
     block: list[int] = []
     used = 0
@@ -85,7 +101,7 @@ def blocks_of_columns(matrix: Matrix, room: int) -> Iterator[list[int]]:
         yield block
 
 
-def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
+def has_gap_before_column(matrix: RationaleMatrix, block: Sequence[int], column: int) -> bool:
     """Whether a line stands before a column, since another text begins there."""
     return column != block[0] and matrix.begins_segment(column)
 
@@ -93,26 +109,26 @@ def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
 # -- names of columns ------------------------------------------------------------------------------------------
 
 
-def column_names(
-    matrix: Matrix, block: Sequence[int], look: TerminalStyle, left: int
+def terminal_matrix_column_names(
+    matrix: RationaleMatrix, block: Sequence[int], look: TerminalStyle, left: int
 ) -> Iterator[Text]:
     """The names of columns written downwards, ending just above their columns."""
-    names = [letters_of(matrix.columns[column].name, look) for column in block]
+    names = [letters_of_column_name(matrix.columns[column].name, look) for column in block]
     height = max(len(letters) for letters in names)
     for line in range(height):
         text = Text(" " * left, no_wrap=True, overflow="crop")
         for column, letters in zip(block, names, strict=True):
             place = line - (height - len(letters))
             letter = letters[place] if place >= 0 else " "
-            text.append("  " if has_gap(matrix, block, column) else "")
+            text.append("  " if has_gap_before_column(matrix, block, column) else "")
             text.append(letter + " " * (CELL - cell_len(letter)))
         yield text
 
 
-def letters_of(name: str, look: TerminalStyle) -> list[str]:
+def letters_of_column_name(name: str, look: TerminalStyle) -> list[str]:
     """The letters of a name, each with its accents; a long name is cut."""
     letters: list[str] = []
-    for char in " ".join(clean(name).split()):
+    for char in " ".join(clean_text(name).split()):
         if letters and cell_len(char) == 0:
             letters[-1] += char
         else:
@@ -125,27 +141,33 @@ def letters_of(name: str, look: TerminalStyle) -> list[str]:
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
-def row_head(head: RowHead, look: TerminalStyle, widths: HeadWidths) -> Text:
+def terminal_matrix_row_head(
+    head: MatrixRowHead, look: TerminalStyle, widths: MatrixRowHeadWidths
+) -> Text:
     """The name of a row, its alarms and the size of its rationale."""
-    signs = "".join(sign_of(alarm, look) for alarm in head.alarms)
+    signs = "".join(sign_of_matrix_alarm(alarm, look) for alarm in head.alarms)
     text = Text(no_wrap=True, overflow="crop")
-    text.append(clean(head.name), look.warning if INSUFFICIENT in head.alarms else "bold")
+    text.append(clean_text(head.name), look.warning if INSUFFICIENT in head.alarms else "bold")
     text.append(" " * (widths.name - cell_len(head.name) + 1))
     text.append(signs.ljust(widths.alarms), look.warning)
     text.append(f" {head.size.rjust(widths.size)} ", "dim")
     return text
 
 
-def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: TerminalStyle) -> Text:
+def terminal_matrix_row_cells(
+    matrix: RationaleMatrix, row: int, block: Sequence[int], look: TerminalStyle
+) -> Text:
     """The cells of a row, with a line where another text begins."""
     text = Text(no_wrap=True, overflow="crop")
     for column in block:
-        text.append(look.either("│ ", "| ") if has_gap(matrix, block, column) else "", "dim")
-        text.append(*styled_cell(int(matrix.cells[row, column]), look))
+        text.append(
+            look.either("│ ", "| ") if has_gap_before_column(matrix, block, column) else "", "dim"
+        )
+        text.append(*terminal_matrix_cell(int(matrix.cells[row, column]), look))
     return text
 
 
-def styled_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
+def terminal_matrix_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix, and its style."""
     if state == CHOSEN:
         return look.either("██", "# "), Style(
@@ -158,18 +180,18 @@ def styled_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
     return "  ", Style.null()
 
 
-def sign_of(alarm: Alarm, look: TerminalStyle) -> str:
+def sign_of_matrix_alarm(alarm: MatrixAlarm, look: TerminalStyle) -> str:
     return alarm.ascii_sign if look.ascii else alarm.sign
 
 
-def legend(matrix: Matrix, look: TerminalStyle) -> Text:
+def terminal_matrix_legend(matrix: RationaleMatrix, look: TerminalStyle) -> Text:
     """What the signs mean, only those that occur."""
     text = Text(overflow="fold")
     for state, meaning in matrix.meanings().items():
-        sign, style = styled_cell(state, look)
+        sign, style = terminal_matrix_cell(state, look)
         text.append("   " if text else "").append(sign.strip(), style).append(f" {meaning}", "dim")
     for alarm in matrix.alarms():
-        text.append("   ").append(sign_of(alarm, look), look.warning).append(
+        text.append("   ").append(sign_of_matrix_alarm(alarm, look), look.warning).append(
             f" {alarm.meaning}", "dim"
         )
     return text

@@ -12,29 +12,37 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import scale
-from raison.show.difference import Difference
-from raison.show.spans import Passage, Piece, selected, selection
-from raison.show.wording import clean
+from raison.show import colour_scale
+from raison.show.method_difference import MethodDifference
+from raison.show.text_formats import clean_text
+from raison.show.text_pieces import (
+    TextPassage,
+    TextPiece,
+    is_selected_piece,
+    is_unproved_selection,
+    strongest_weight_of_piece,
+)
 
-__all__ = ["TerminalStyle", "screen"]
+__all__ = ["TerminalStyle", "terminal_console"]
 
 USUAL, NARROWEST = (
     80,
     20,
 )  # cells of a line: where nobody says how many there are, and that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
-GREY: scale.RGB = (128, 128, 128)
+GREY: colour_scale.RGB = (128, 128, 128)
 DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
 KEPT = Style(
-    color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True
+    color=colour_scale.hexadecimal_colour(colour_scale.ink_colour(colour_scale.FOR)),
+    bgcolor=colour_scale.hexadecimal_colour(colour_scale.FOR),
+    bold=True,
 )
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
 
 StyledText = tuple[str, Style]
 
 
-def screen(highlight: bool = True) -> Console:
+def terminal_console(highlight: bool = True) -> Console:
     """The terminal, in which there is room for something whatever COLUMNS says (cron and some editors set it to 0)."""
     console = Console(highlight=highlight)
     if console.width < NARROWEST:
@@ -57,7 +65,7 @@ class TerminalStyle:
         many_colours = console.color_system in ("256", "truecolor")
         return cls(
             coloured=many_colours and not console.no_color,
-            paper=paper or paper_of(os.environ.get("COLORFGBG", "")),
+            paper=paper or paper_of_terminal(os.environ.get("COLORFGBG", "")),
             ascii=console.options.ascii_only,
         )
 
@@ -99,27 +107,39 @@ class TerminalStyle:
     @property
     def given(self) -> Style:
         """Quieter than `kept`, on any paper: what is read anyway."""
-        hue = scale.hexadecimal(mixed_colour(scale.FOR, GREY))
+        hue = colour_scale.hexadecimal_colour(mix_colours(colour_scale.FOR, GREY))
         return self.in_colour(Style(color=hue, underline=True))
 
     @property
     def warning(self) -> Style:
         return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
-    def tint(self, weight: float, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Style:
+    def tint(
+        self, weight: float, hues: tuple[colour_scale.RGB, colour_scale.RGB] = colour_scale.SCORES
+    ) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
             return PLAIN
-        if self.paper is None and scale.SILENT <= abs(weight) < FAINT:
-            return Style(color=scale.hexadecimal(mixed_colour(hue_of(weight, hues), GREY)))
-        paper = scale.PAPERS[self.paper] if self.paper else GREY
-        colour = scale.background(weight, paper, hues)
+        if self.paper is None and colour_scale.SILENT <= abs(weight) < FAINT:
+            return Style(
+                color=colour_scale.hexadecimal_colour(
+                    mix_colours(hue_of_weight(weight, hues), GREY)
+                )
+            )
+        paper = colour_scale.PAPERS[self.paper] if self.paper else GREY
+        colour = colour_scale.background_colour(weight, paper, hues)
         if colour is None:
             return PLAIN
-        return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
+        return Style(
+            color=colour_scale.hexadecimal_colour(colour_scale.ink_colour(colour)),
+            bgcolor=colour_scale.hexadecimal_colour(colour),
+        )
 
     def bar(
-        self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES
+        self,
+        weight: float,
+        width: int,
+        hues: tuple[colour_scale.RGB, colour_scale.RGB] = colour_scale.SCORES,
     ) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
@@ -127,70 +147,75 @@ class TerminalStyle:
         blocks = "█" * full + EIGHTHS[rest].strip()
         if self.ascii:
             blocks = "#" * (full + (rest > 0))
-        return Text(blocks, self.in_colour(Style(color=scale.hexadecimal(hue_of(weight, hues)))))
+        return Text(
+            blocks,
+            self.in_colour(
+                Style(color=colour_scale.hexadecimal_colour(hue_of_weight(weight, hues)))
+            ),
+        )
 
     # -- flowing text -------------------------------------------------------------------------------------
 
     def scored_text(
-        self, passage: Passage, explanation: Explanation, marked: frozenset[int]
+        self, passage: TextPassage, explanation: Explanation, marked: frozenset[int]
     ) -> Text:
         """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
-        weights = scale.weights(explanation.scores)
-        if selection(explanation):
+        weights = colour_scale.relative_weights(explanation.scores)
+        if is_unproved_selection(explanation):
             weights = np.zeros(len(explanation.units))
 
-        def tinted(piece: Piece) -> StyledText:
+        def tinted(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece, explanation)
             if not piece.units:
                 return shown, style
             if not self.coloured:
-                return with_sign_of_score(shown, piece, explanation, marked), style
-            return shown, on_tint(self.tint(strongest_weight(piece, weights)), style)
+                return piece_with_score_sign(shown, piece, explanation, marked), style
+            return shown, style_on_tint(self.tint(strongest_weight_of_piece(piece, weights)), style)
 
         return self.join_pieces(passage.pieces, tinted)
 
     def difference_text(
-        self, passage: Passage, difference: Difference, marked: frozenset[int]
+        self, passage: TextPassage, difference: MethodDifference, marked: frozenset[int]
     ) -> Text:
         """The flowing text in green, underlined, where the first method gives more, and in red where the second does;
         without colours the `marked` units carry a sign."""
         weights = difference.weights
 
-        def tinted(piece: Piece) -> StyledText:
+        def tinted(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece)
             if not piece.units:
                 return shown, style
-            weight = strongest_weight(piece, weights)
+            weight = strongest_weight_of_piece(piece, weights)
             if not self.coloured:
                 if marked.intersection(piece.units):
-                    shown = surround(shown, left=f"[{sign_of(weight)}", right="]")
+                    shown = surround_with_signs(shown, left=f"[{sign_of_weight(weight)}", right="]")
                 return shown, style
-            tint = self.tint(weight, scale.DIFFERENCES)
-            style = on_tint(tint, style)
+            tint = self.tint(weight, colour_scale.DIFFERENCES)
+            style = style_on_tint(tint, style)
             if tint and weight > 0:
                 style += Style(underline=True)
             return shown, style
 
         return self.join_pieces(passage.pieces, tinted)
 
-    def rationale_text(self, pieces: Sequence[Piece], explanation: Explanation) -> Text:
+    def rationale_text(self, pieces: Sequence[TextPiece], explanation: Explanation) -> Text:
         """The flowing text with the rationale filled, or between stars, and what is kept anyway underlined."""
 
-        def filled(piece: Piece) -> StyledText:
+        def filled(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece, explanation)
             sign, colours = "", style
-            if selected(piece, explanation):
+            if is_selected_piece(piece, explanation):
                 sign, colours = "*", self.kept
             elif piece.kind == "given":
                 sign, colours = "_", self.given
             if self.coloured:
                 return shown, colours
-            return surround(shown, left=sign, right=sign), style
+            return surround_with_signs(shown, left=sign, right=sign), style
 
         return self.join_pieces(pieces, filled)
 
     def join_pieces(
-        self, pieces: Sequence[Piece], style_piece: Callable[[Piece], StyledText]
+        self, pieces: Sequence[TextPiece], style_piece: Callable[[TextPiece], StyledText]
     ) -> Text:
         """Pieces behind each other; an outcome stands in quotes behind an arrow."""
         text = Text(overflow="fold")
@@ -211,69 +236,67 @@ class TerminalStyle:
         return text.append('"', BOLD) if in_outcome else text
 
     def piece_without_score(
-        self, piece: Piece, explanation: Explanation | None = None
+        self, piece: TextPiece, explanation: Explanation | None = None
     ) -> StyledText:
         """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
-        shown = clean(piece.text)
+        shown = clean_text(piece.text)
         if piece.kind in ("unseen", "unread"):
             if not self.coloured:
-                shown = surround(shown, left="{", right="}")
+                shown = surround_with_signs(shown, left="{", right="}")
             return shown, DIM
         if piece.kind == "target":
-            shown = surround(shown, left=self.either("‹", "<"), right=self.either("›", ">"))
-        if explanation is not None and selected(piece, explanation):
+            shown = surround_with_signs(
+                shown, left=self.either("‹", "<"), right=self.either("›", ">")
+            )
+        if explanation is not None and is_selected_piece(piece, explanation):
             return shown, Style(bold=True, underline=True)
         return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, PLAIN)
 
 
-def on_tint(tint: Style, style: Style) -> Style:
+def style_on_tint(tint: Style, style: Style) -> Style:
     """The style of a piece on the tint of its score; dim letters would be lost there."""
     return tint if tint and style == DIM else tint + style
 
 
-def strongest_weight(piece: Piece, weights: np.ndarray) -> float:
-    """The weight of the strongest unit of a piece."""
-    of_units = [float(weights[unit]) for unit in piece.units]
-    return max(of_units, key=abs)
-
-
-def with_sign_of_score(
-    shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]
+def piece_with_score_sign(
+    shown: str, piece: TextPiece, explanation: Explanation, marked: frozenset[int]
 ) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
-    if selected(piece, explanation):
-        return surround(shown, left="*", right="*")
+    if is_selected_piece(piece, explanation):
+        return surround_with_signs(shown, left="*", right="*")
     strong = [unit for unit in piece.units if unit in marked]
     if explanation.selected is not None or not strong:
         return shown
     sign = ""
-    if scale.has_negative(explanation.scores):
-        sign = sign_of(explanation.scores[strong[0]])
-    return surround(shown, left=f"[{sign}", right="]")
+    if colour_scale.has_negative_scores(explanation.scores):
+        sign = sign_of_weight(explanation.scores[strong[0]])
+    return surround_with_signs(shown, left=f"[{sign}", right="]")
 
 
-def sign_of(number: float) -> str:
+def sign_of_weight(number: float) -> str:
     return "+" if number > 0 else "-"
 
 
-def surround(shown: str, *, left: str, right: str) -> str:
+def surround_with_signs(shown: str, *, left: str, right: str) -> str:
     """The characters with signs around them; white space stays outside."""
     core = shown.strip()
     return shown.replace(core, left + core + right, 1) if core else shown
 
 
-def hue_of(weight: float, hues: tuple[scale.RGB, scale.RGB]) -> scale.RGB:
+def hue_of_weight(
+    weight: float, hues: tuple[colour_scale.RGB, colour_scale.RGB]
+) -> colour_scale.RGB:
     above, below = hues
     return above if weight > 0 else below
 
 
-def mixed_colour(one: scale.RGB, other: scale.RGB) -> scale.RGB:
+def mix_colours(one: colour_scale.RGB, other: colour_scale.RGB) -> colour_scale.RGB:
     """Three parts of one colour and one of another: letters of middle brightness read on any paper."""
     red, green, blue = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
-def paper_of(setting: str) -> str | None:
+def paper_of_terminal(setting: str) -> str | None:
     """Dark or light, from what some terminals put into COLORFGBG ("15;0": white on black)."""
     last = setting.rpartition(";")[2]
     if not last.isdigit():

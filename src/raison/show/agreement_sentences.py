@@ -1,0 +1,311 @@
+"""What is said about several methods in words: their names, who agrees with whom, and who stands apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from raison.core.records import Explanation
+from raison.show import colour_scale
+from raison.show.agreement_measures import (
+    MethodAgreement,
+    PairAgreements,
+    close_method_pairs,
+    count_of_strongest_units,
+    least_tau_alike,
+    methods_apart,
+    scores_are_constant,
+)
+from raison.show.text_formats import clean_text
+
+__all__ = [
+    "AgreementMeasure",
+    "agreement_footnotes",
+    "join_method_names",
+    "measures_of_agreement",
+    "method_titles",
+    "signed_correlation",
+    "statement_of_agreement",
+]
+
+MOST_NAMES = 4  # in a sentence
+
+
+@dataclass(frozen=True)
+class AgreementMeasure:
+    """A measure of agreement: what it is called, also in ASCII, and what its numbers mean."""
+
+    title: str
+    ascii_title: str
+    meaning: str
+
+
+def measures_of_agreement(size: int) -> dict[str, AgreementMeasure]:
+    """The measures of agreement about `size` units, by the fields of `Agreement`."""
+    strongest = count_of_strongest_units(size)
+    return {
+        "shared": AgreementMeasure(
+            title="Strongest",
+            ascii_title=f"how many of the strongest {strongest} are the same",
+            meaning=f"how many of the {strongest} strongest units of both are the same, on the same side",
+        ),
+        "tau": AgreementMeasure(
+            title="Kendall τ-b",
+            ascii_title="Kendall tau-b",
+            meaning="of two units, do both put the same one first? 1 always, 0 as often as not, −1 never",
+        ),
+        "rho": AgreementMeasure(
+            "Spearman ρ", "Spearman rho", "correlation of the ranks, from −1 to 1"
+        ),
+        "r": AgreementMeasure("Pearson r", "Pearson r", "correlation of the scores, from −1 to 1"),
+    }
+
+
+# -- names --------------------------------------------------------------------------------------------------
+
+
+def method_titles(explanations: Sequence[Explanation]) -> list[str]:
+    """A name for each method, as short as they can be told apart: without parameters, with them, with the removal."""
+    specs = [clean_text(explanation.method) for explanation in explanations]
+    bare_names = [spec.partition("(")[0] for spec in specs]
+    with_removal = []
+    for spec, explanation in zip(specs, explanations, strict=True):
+        with_removal.append(
+            f"{spec}, {clean_text(explanation.removal)}" if explanation.removal else spec
+        )
+
+    for names in (bare_names, specs, with_removal):
+        if len(set(names)) == len(names):
+            return names
+    return [f"{name} #{place}" for place, name in enumerate(with_removal, start=1)]
+
+
+def join_method_names(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; many are cut short."""
+    shown = list(names)
+    if len(names) > MOST_NAMES:
+        shown = [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def names_of_constant_methods(explanations: Sequence[Explanation]) -> list[str]:
+    """The methods that give every unit the same score."""
+    names = zip(method_titles(explanations), explanations, strict=True)
+    return [name for name, explanation in names if scores_are_constant(explanation.scores)]
+
+
+def names_of_unsigned_methods(explanations: Sequence[Explanation]) -> list[str]:
+    """The methods that give no negative scores."""
+    names = zip(method_titles(explanations), explanations, strict=True)
+    return [
+        name
+        for name, explanation in names
+        if not colour_scale.has_negative_scores(explanation.scores)
+    ]
+
+
+def correlation_in_hundredths(value: float) -> str:
+    """A number with two decimals, as the table of agreement rounds it; without a minus before 0.00."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def signed_correlation(value: float) -> str:
+    """The same with its sign, as it stands in the table."""
+    return f"{round(value, 2) + 0.0:+.2f}"
+
+
+# -- who agrees with whom -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClosestMethods:
+    """The two methods that have most in common, by their orders or else by their strongest units."""
+
+    names: str  # `a and b`
+    shared: int  # of the strongest units
+    tau: float
+    by_order: bool  # closest by tau-b
+    level: str  # what the units are
+    size: int  # units
+
+    @property
+    def strongest(self) -> int:
+        """How many units count as the strongest."""
+        return count_of_strongest_units(self.size)
+
+
+def statement_of_agreement(explanations: Sequence[Explanation], agreements: PairAgreements) -> str:
+    """Who agrees with whom, in a sentence or two; `agreements` holds every pair."""
+    units = explanations[0].units
+    if len(units) < 2:
+        return f"There is only one {units.level}: nothing to compare."
+
+    closest = closest_methods(explanations, agreements)
+    first = (
+        "There is nothing to compare."
+        if closest is None
+        else statement_of_all_methods(explanations, agreements, closest)
+    )
+    constant = names_of_constant_methods(explanations)
+    if not constant:
+        return first
+    verb = "gives" if len(constant) == 1 else "give"
+    without_order = f"{join_method_names(constant)} {verb} every {units.level} the same score."
+    return " ".join([without_order, first] if closest is None else [first, without_order])
+
+
+def statement_of_all_methods(
+    explanations: Sequence[Explanation], agreements: PairAgreements, closest: ClosestMethods
+) -> str:
+    """What the closest pair shares, and what that says about all methods."""
+    level, size = closest.level, closest.size
+    bound = least_tau_alike(size)
+    two_methods = len(explanations) == 2
+    agree_most = f"{closest.names} {closest_methods_in_words(closest)}"
+
+    if bound > 1:
+        pair = (
+            f"{closest.names} {agreement_on_strongest_units(closest)}"
+            if two_methods
+            else agree_most
+        )
+        return f"{pair}; {size} {level}s are too few to tell orders from chance."
+    if two_methods:
+        return statement_of_two_methods(closest)
+    if not close_method_pairs(agreements, size):
+        return f"No two methods agree more than chance would; {agree_most}."
+
+    taus = [agreement.tau for agreement in agreements.values() if agreement.tau is not None]
+    if all(tau >= bound for tau in taus):
+        return f"All methods order the {level}s alike; {agree_most}."
+    names = method_titles(explanations)
+    apart = [names[place] for place in methods_apart(agreements, size)]
+    if apart:
+        verb = "stands" if len(apart) == 1 else "stand"
+        return f"{agree_most}; {join_method_names(apart)} {verb} apart."
+    return f"{agree_most}; every method is close to at least one other."
+
+
+def statement_of_two_methods(closest: ClosestMethods) -> str:
+    """How far two methods agree about the strongest units and about the order of all."""
+    bound = least_tau_alike(closest.size)
+    alike = closest.tau >= bound
+    order = f"do not order the {closest.level}s alike"
+    if alike:
+        order = f"order the {closest.level}s alike"
+    elif closest.tau <= -bound:
+        order = f"order the {closest.level}s in reverse"
+    conjunction = "and" if (closest.shared > 0) == alike else "but"
+    return f"{closest.names} {agreement_on_strongest_units(closest)} {conjunction} {order}."
+
+
+def closest_methods(
+    explanations: Sequence[Explanation], agreements: PairAgreements
+) -> ClosestMethods | None:
+    """The pair that is closest by order; by its strongest units, if only these are closer than chance would have them.
+
+    None where no pair can be compared.
+    """
+    ordered = {
+        pair: agreement for pair, agreement in agreements.items() if agreement.tau is not None
+    }
+    if not ordered:
+        return None
+    units = explanations[0].units
+    near = close_method_pairs(agreements, len(units))
+    pair = max(
+        ordered,
+        key=lambda pair: (tau_of_agreement(ordered[pair]), shared_of_agreement(ordered[pair])),
+    )
+    by_order = not near or tau_of_agreement(ordered[pair]) >= least_tau_alike(len(units))
+    if not by_order:
+        pair = max(
+            near,
+            key=lambda pair: (shared_of_agreement(ordered[pair]), tau_of_agreement(ordered[pair])),
+        )
+
+    names = method_titles(explanations)
+    return ClosestMethods(
+        names=f"{names[pair[0]]} and {names[pair[1]]}",
+        shared=shared_of_agreement(ordered[pair]),
+        tau=tau_of_agreement(ordered[pair]),
+        by_order=by_order,
+        level=units.level,
+        size=len(units),
+    )
+
+
+def tau_of_agreement(agreement: MethodAgreement) -> float:
+    """The tau-b of a pair, below every other where it has none."""
+    return -2.0 if agreement.tau is None else agreement.tau
+
+
+def shared_of_agreement(agreement: MethodAgreement) -> int:
+    return agreement.shared or 0
+
+
+def closest_methods_in_words(closest: ClosestMethods) -> str:
+    """What the closest pair of methods has in common: first the measure by which it is the closest, then the other.
+
+    `order the words most alike (tau-b 0.65) but share only 1 of the 3 strongest`.
+    """
+    shared, strongest, level = closest.shared, closest.strongest, closest.level
+    tau = correlation_in_hundredths(closest.tau)
+    if not closest.by_order:
+        return (
+            f"share the most of the strongest {level}s ({shared} of {strongest}) but order the {level}s no more alike "
+            f"than chance would (tau-b {tau})"
+        )
+
+    order = f"order the {level}s most alike (tau-b {tau})"
+    if shared == strongest or strongest == 1:
+        conjunction = "and" if shared else "but"
+        return f"{order} {conjunction} {agreement_on_strongest_units(closest)}"
+    if 2 * shared >= strongest:
+        return f"{order} and share {shared} of the {strongest} strongest"
+    few = f"only {shared}" if shared else "none"
+    return f"{order} but share {few} of the {strongest} strongest"
+
+
+def agreement_on_strongest_units(closest: ClosestMethods) -> str:
+    """`agree on 4 of the 5 strongest words`."""
+    shared, strongest, level = closest.shared, closest.strongest, closest.level
+    if strongest == 1:
+        return f"agree on the strongest {level}" if shared else f"differ in the strongest {level}"
+    if shared == strongest:
+        return f"agree on the {strongest} strongest {level}s"
+    return f"agree on {shared or 'none'} of the {strongest} strongest {level}s"
+
+
+# -- what words and numbers mean ----------------------------------------------------------------------------
+
+
+def agreement_footnotes(
+    explanations: Sequence[Explanation], agreements: PairAgreements
+) -> list[str]:
+    """What the words and numbers of an agreement mean."""
+    if all(agreement.tau is None for agreement in agreements.values()):
+        return []
+    units = explanations[0].units
+    size, bound = len(units), least_tau_alike(len(units))
+    sentences = []
+    if bound <= 1:
+        sentences.append(
+            f"Alike: tau-b of {bound:.3f} or more, which unrelated orders of {size} {units.level}s rarely reach."
+        )
+        if len(explanations) > 2 and methods_apart(agreements, size):
+            sentences.append(
+                "Apart: alike to none, and sharing no more of the strongest with any than chance would."
+            )
+    if any(agreement.by_size for agreement in agreements.values()):
+        sentences.append(agreement_note_on_sizes(names_of_unsigned_methods(explanations)))
+    return sentences
+
+
+def agreement_note_on_sizes(names: Sequence[str]) -> str:
+    """Why methods are compared by size."""
+    has, are = ("has", "is") if len(names) == 1 else ("have", "are")
+    subject = f"{join_method_names(names)} {has} no negative scores"
+    return f"{subject} and {are} compared with the others by size, without signs."

@@ -1,0 +1,100 @@
+"""The units that speak most for a target and against it, in the terminal, with their scores as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from raison.core.records import Explanation
+from raison.show import colour_scale
+from raison.show.rationale_sentences import MOST_UNIT_NAMES
+from raison.show.terminal.style import TerminalStyle
+from raison.show.text_formats import clean_text, count_with_noun, signed_score
+
+__all__ = ["strongest_units_on_side", "terminal_selected_units", "terminal_strongest_units"]
+
+STRONGEST = 5  # units named on each side
+LONGEST_NAME = 24  # cells
+GAP, LONGEST_BAR = 4, 12  # cells between the sides, and of the longest bar
+WIDE = 76  # cells from which for and against stand side by side
+
+
+def terminal_selected_units(explanation: Explanation, style: TerminalStyle) -> Text:
+    """How many units were selected, and in which order they were chosen."""
+    selected = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
+    line = Text("rationale ", style="dim")
+    line.append(
+        f"{int(selected.sum())} of {count_with_noun(len(selected), explanation.units.level)}",
+        "bold",
+    )
+
+    order = [] if explanation.order is None else explanation.order.tolist()
+    names = [clean_text(explanation.units.names[unit]) for unit in order if selected[unit]]
+    if names:
+        if len(names) > MOST_UNIT_NAMES:
+            names = [*names[:MOST_UNIT_NAMES], "…"]
+        line.append(", in the order chosen: ", "dim")
+        line.append(style.either(" → ", ", ").join(names))
+    return line
+
+
+def strongest_units_on_side(scores: np.ndarray, side: int) -> list[int]:
+    """The units that speak most for (side 1) or against (side -1) the target, strongest first."""
+    weights = colour_scale.relative_weights(scores) * side
+    strongest = np.argsort(-weights, kind="stable")[:STRONGEST]
+    return [int(unit) for unit in strongest if weights[unit] >= colour_scale.SILENT]
+
+
+def terminal_strongest_units(explanation: Explanation, style: TerminalStyle, width: int) -> Table:
+    """The strongest units for the target and against it, with their scores; side by side where there is room."""
+    scores = explanation.scores
+    units_by_title = {
+        "for" if colour_scale.has_negative_scores(scores) else "strongest": strongest_units_on_side(
+            scores, 1
+        ),
+        "against": strongest_units_on_side(scores, -1),
+    }
+    sides = {title: units for title, units in units_by_title.items() if units}
+    across = len(sides) if width >= WIDE else 1
+    room = (width - 2 - GAP * (across - 1)) // across
+    tables = [
+        terminal_units_of_side(explanation, units, title, style, room)
+        for title, units in sides.items()
+    ]
+
+    grid = Table.grid(padding=(0, GAP))
+    if across > 1:
+        grid.add_row(*tables)
+    else:
+        for table in tables:
+            grid.add_row(table)
+    return grid
+
+
+def terminal_units_of_side(
+    explanation: Explanation, units: Sequence[int], title: str, style: TerminalStyle, room: int
+) -> Table:
+    """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
+    weights = colour_scale.relative_weights(explanation.scores)
+    largest = float(np.abs(explanation.scores).max())
+    names = [
+        Text(" ".join(clean_text(explanation.units.names[unit]).split()) or "␣") for unit in units
+    ]
+    scores = [signed_score(float(explanation.scores[unit]), largest) for unit in units]
+
+    score_width = max(map(len, scores))
+    left = room - score_width - 4  # two gaps of two cells
+    bar_width = max(1, min(LONGEST_BAR, left - 8))
+    longest = max(len(title), *(name.cell_len for name in names))
+    name_width = max(1, min(LONGEST_NAME, left - bar_width, longest))
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column(title, width=name_width, no_wrap=True, overflow="ellipsis")
+    table.add_column("score", justify="right", no_wrap=True, min_width=score_width)
+    table.add_column("", width=bar_width, no_wrap=True)
+    for unit, name, score in zip(units, names, scores, strict=True):
+        table.add_row(name, score, style.bar(float(weights[unit]), bar_width))
+    return table
