@@ -1,4 +1,4 @@
-"""How far two methods agree about the same units: pure functions of their scores.
+"""How far two methods agree about the same units, in numbers: correlations, ranks and shared strongest units.
 
 Kendall's tau-b, Spearman's rho and Pearson's r are correlations of the signs of all differences, of the ranks, and of
 the scores themselves. A vector that is constant has no order: then there is no number, and None is returned.
@@ -17,6 +17,7 @@ from raison.show import colour_scale
 
 __all__ = [
     "MethodAgreement",
+    "MethodPair",
     "PairAgreements",
     "agreement_of_pairs",
     "chance_of_sharing_strongest",
@@ -35,38 +36,35 @@ __all__ = [
     "spearman_rho",
 ]
 
-FEWEST_STRONGEST, SHARE_OF_STRONGEST = (
-    3,
-    0.2,
-)  # this many units, or this share of all, whichever is more
+# this many units count as the strongest, or this share of all, whichever is more
+FEWEST_STRONGEST = 3
+SHARE_OF_STRONGEST = 0.2
 ALIKE = 0.3  # tau-b from which two orders are called alike, if chance does not reach it as well
-RARE_DEVIATIONS, RARE_PROBABILITY = (
-    2.5,
-    1 / 160,
-)  # standard deviations, and how often chance goes beyond them
+# standard deviations, and how often chance goes beyond them
+RARE_DEVIATIONS = 2.5
+RARE_PROBABILITY = 1 / 160
 
 
 @dataclass(frozen=True)
 class MethodAgreement:
     """What two methods have in common; None where one of them is constant."""
 
-    shared: (
-        int | None
-    )  # units among the strongest of both, and on the same side where both have signs
+    shared: int | None  # strongest units of both, on the same side where both have signs
     tau: float | None
     rho: float | None
     r: float | None
     by_size: bool  # compared by size, since one of them has no negative scores
 
 
-PairAgreements = Mapping[
-    tuple[int, int], MethodAgreement
-]  # of every two methods, by their places, the smaller first
+MethodPair = tuple[int, int]  # the places of two methods, the smaller first
+PairAgreements = Mapping[MethodPair, MethodAgreement]
 
 
 def measure_agreement(one: np.ndarray, other: np.ndarray) -> MethodAgreement:
     """All measures of two vectors of scores [u]."""
-    by_size = colour_scale.has_negative_scores(one) != colour_scale.has_negative_scores(other)
+    one_has_signs = colour_scale.has_negative_scores(one)
+    other_has_signs = colour_scale.has_negative_scores(other)
+    by_size = one_has_signs != other_has_signs
     a, b = comparable_scores(one, other)
     if scores_are_constant(a) or scores_are_constant(b):
         return MethodAgreement(shared=None, tau=None, rho=None, r=None, by_size=by_size)
@@ -79,10 +77,12 @@ def measure_agreement(one: np.ndarray, other: np.ndarray) -> MethodAgreement:
     )
 
 
-def agreement_of_pairs(scores: Sequence[np.ndarray]) -> dict[tuple[int, int], MethodAgreement]:
+def agreement_of_pairs(scores: Sequence[np.ndarray]) -> dict[MethodPair, MethodAgreement]:
     """What every two vectors have in common."""
-    places = range(len(scores))
-    return {(i, j): measure_agreement(scores[i], scores[j]) for i, j in combinations(places, 2)}
+    agreements = {}
+    for i, j in combinations(range(len(scores)), 2):
+        agreements[i, j] = measure_agreement(scores[i], scores[j])
+    return agreements
 
 
 def comparable_scores(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,14 +108,18 @@ def count_of_strongest_units(size: int) -> int:
 
 def strongest_units(scores: np.ndarray, count: int) -> set[int]:
     """The units that are largest in size and not 0; of equal ones the first."""
-    strongest = np.argsort(-np.abs(scores), kind="stable")[:count]
-    return {int(unit) for unit in strongest if scores[unit]}
+    by_size = np.argsort(-np.abs(scores), kind="stable")
+    return {int(unit) for unit in by_size[:count] if scores[unit]}
 
 
 def count_shared_strongest(one: np.ndarray, other: np.ndarray, count: int) -> int:
     """How many of the strongest units two vectors share, with the same sign."""
-    shared = strongest_units(one, count) & strongest_units(other, count)
-    return sum(bool(np.sign(one[unit]) == np.sign(other[unit])) for unit in shared)
+    in_both = strongest_units(one, count) & strongest_units(other, count)
+    shared = 0
+    for unit in in_both:
+        same_sign = np.sign(one[unit]) == np.sign(other[unit])
+        shared += int(same_sign)
+    return shared
 
 
 def chance_of_sharing_strongest(shared: int, size: int) -> float:
@@ -128,7 +132,8 @@ def chance_of_sharing_strongest(shared: int, size: int) -> float:
     steps = 2 * np.log(k - x) - np.log((x + 1) * (size - 2 * k + x + 1))  # from x to x + 1
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logs - logs.max())
-    return float(weights[shared:].sum() / weights.sum())
+    tail = weights[shared:].sum()
+    return float(tail / weights.sum())
 
 
 # -- correlations -------------------------------------------------------------------------------------------
@@ -138,11 +143,13 @@ def pearson_r(one: np.ndarray, other: np.ndarray) -> float | None:
     """r = Σ (a − ā)(b − b̄) / √(Σ (a − ā)² · Σ (b − b̄)²)."""
     if scores_are_constant(one) or scores_are_constant(other):
         return None
-    a, b = relative_score_deviations(one), relative_score_deviations(other)
+    a = relative_score_deviations(one)
+    b = relative_score_deviations(other)
     length = math.sqrt(float(a @ a) * float(b @ b))
     if not length:
         return None
-    return max(-1.0, min(1.0, float(a @ b) / length))
+    r = float(a @ b) / length
+    return max(-1.0, min(1.0, r))
 
 
 def relative_score_deviations(scores: np.ndarray) -> np.ndarray:
@@ -154,7 +161,8 @@ def relative_score_deviations(scores: np.ndarray) -> np.ndarray:
 def score_ranks(scores: np.ndarray) -> np.ndarray:
     """[u] 1 for the lowest score; equal scores share the mean of their ranks."""
     _, group, size = np.unique(scores, return_inverse=True, return_counts=True)
-    return (np.cumsum(size) - (size - 1) / 2)[group]
+    mean_ranks = np.cumsum(size) - (size - 1) / 2
+    return mean_ranks[group]
 
 
 def spearman_rho(one: np.ndarray, other: np.ndarray) -> float | None:
@@ -169,9 +177,11 @@ def kendall_tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
     """
     if scores_are_constant(one) or scores_are_constant(other):
         return None
-    a, b = dense_score_ranks(one), dense_score_ranks(other)
+    a = dense_score_ranks(one)
+    b = dense_score_ranks(other)
     pairs = len(a) * (len(a) - 1) // 2
-    tied_a, tied_b = count_tied_pairs(a), count_tied_pairs(b)
+    tied_a = count_tied_pairs(a)
+    tied_b = count_tied_pairs(b)
     tied_both = count_tied_pairs(a * len(b) + b)
 
     by_both = np.lexsort((b, a))  # ties in `one` are in order and do not count
@@ -182,7 +192,8 @@ def kendall_tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
 
 def dense_score_ranks(scores: np.ndarray) -> np.ndarray:
     """[u] 0 for the lowest score, 1 for the next different one, and so on."""
-    return np.unique(scores, return_inverse=True)[1]
+    _, ranks = np.unique(scores, return_inverse=True)
+    return ranks
 
 
 def count_tied_pairs(numbers: np.ndarray) -> int:
@@ -198,9 +209,10 @@ def count_inversions(places: np.ndarray) -> int:
         high = places >> (bit + 1)
         order = np.argsort(high, kind="stable")
         ones = (places[order] >> bit) & 1
-        before = np.cumsum(ones) - ones  # in all groups so far
+        ones_before = np.cumsum(ones) - ones  # in all groups so far
         start = np.searchsorted(high[order], high[order])  # first place of each one's group
-        count += int((before - before[start])[ones == 0].sum())
+        ones_in_group = ones_before - ones_before[start]
+        count += int(ones_in_group[ones == 0].sum())
     return count
 
 
@@ -219,27 +231,27 @@ def least_tau_alike(size: int) -> float:
     return max(ALIKE, RARE_DEVIATIONS * deviation)
 
 
-def close_method_pairs(agreements: PairAgreements, size: int) -> list[tuple[int, int]]:
+def close_method_pairs(agreements: PairAgreements, size: int) -> list[MethodPair]:
     """The pairs that are alike in order, or share more of the strongest units than chance would."""
     return [pair for pair, agreement in agreements.items() if methods_are_close(agreement, size)]
 
 
 def methods_are_close(agreement: MethodAgreement, size: int) -> bool:
+    """Whether two methods are alike in order, or share more of the strongest units than chance would."""
     if agreement.tau is None or agreement.shared is None:
         return False
-    return (
-        agreement.tau >= least_tau_alike(size)
-        or chance_of_sharing_strongest(agreement.shared, size) <= RARE_PROBABILITY
-    )
+    if agreement.tau >= least_tau_alike(size):
+        return True
+    return chance_of_sharing_strongest(agreement.shared, size) <= RARE_PROBABILITY
 
 
 def methods_apart(agreements: PairAgreements, size: int) -> list[int]:
     """The methods that are close to no other; what is constant is neither."""
-    in_order: set[int] = set()
+    with_order: set[int] = set()
     for pair, agreement in agreements.items():
         if agreement.tau is not None:
-            in_order.update(pair)
+            with_order.update(pair)
     near: set[int] = set()
     for pair in close_method_pairs(agreements, size):
         near.update(pair)
-    return sorted(in_order - near)
+    return sorted(with_order - near)

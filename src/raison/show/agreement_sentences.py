@@ -1,4 +1,4 @@
-"""What is said about several methods in words: their names, who agrees with whom, and who stands apart."""
+"""What is said about how far methods agree: their names, who agrees with whom, who stands apart, and footnotes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from raison.core.records import Explanation
 from raison.show import colour_scale
 from raison.show.agreement_measures import (
     MethodAgreement,
+    MethodPair,
     PairAgreements,
     close_method_pairs,
     count_of_strongest_units,
@@ -41,7 +42,7 @@ class AgreementMeasure:
 
 
 def measures_of_agreement(size: int) -> dict[str, AgreementMeasure]:
-    """The measures of agreement about `size` units, by the fields of `Agreement`."""
+    """The measures of agreement about `size` units, by the fields of `MethodAgreement`."""
     strongest = count_of_strongest_units(size)
     return {
         "shared": AgreementMeasure(
@@ -55,9 +56,15 @@ def measures_of_agreement(size: int) -> dict[str, AgreementMeasure]:
             meaning="of two units, do both put the same one first? 1 always, 0 as often as not, −1 never",
         ),
         "rho": AgreementMeasure(
-            "Spearman ρ", "Spearman rho", "correlation of the ranks, from −1 to 1"
+            title="Spearman ρ",
+            ascii_title="Spearman rho",
+            meaning="correlation of the ranks, from −1 to 1",
         ),
-        "r": AgreementMeasure("Pearson r", "Pearson r", "correlation of the scores, from −1 to 1"),
+        "r": AgreementMeasure(
+            title="Pearson r",
+            ascii_title="Pearson r",
+            meaning="correlation of the scores, from −1 to 1",
+        ),
     }
 
 
@@ -66,13 +73,15 @@ def measures_of_agreement(size: int) -> dict[str, AgreementMeasure]:
 
 def method_titles(explanations: Sequence[Explanation]) -> list[str]:
     """A name for each method, as short as they can be told apart: without parameters, with them, with the removal."""
-    specs = [clean_text(explanation.method) for explanation in explanations]
-    bare_names = [spec.partition("(")[0] for spec in specs]
-    with_removal = []
-    for spec, explanation in zip(specs, explanations, strict=True):
-        with_removal.append(
-            f"{spec}, {clean_text(explanation.removal)}" if explanation.removal else spec
-        )
+    specs, bare_names, with_removal = [], [], []
+    for explanation in explanations:
+        spec = clean_text(explanation.method)
+        bare_name, _, _ = spec.partition("(")
+        specs.append(spec)
+        bare_names.append(bare_name)
+        if explanation.removal:
+            spec = f"{spec}, {clean_text(explanation.removal)}"
+        with_removal.append(spec)
 
     for names in (bare_names, specs, with_removal):
         if len(set(names)) == len(names):
@@ -84,7 +93,8 @@ def join_method_names(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; many are cut short."""
     shown = list(names)
     if len(names) > MOST_NAMES:
-        shown = [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+        first = names[: MOST_NAMES - 1]
+        shown = [*first, f"{len(names) - len(first)} more"]
     if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
@@ -92,27 +102,29 @@ def join_method_names(names: Sequence[str]) -> str:
 
 def names_of_constant_methods(explanations: Sequence[Explanation]) -> list[str]:
     """The methods that give every unit the same score."""
-    names = zip(method_titles(explanations), explanations, strict=True)
-    return [name for name, explanation in names if scores_are_constant(explanation.scores)]
+    names = []
+    for name, explanation in zip(method_titles(explanations), explanations, strict=True):
+        if scores_are_constant(explanation.scores):
+            names.append(name)
+    return names
 
 
 def names_of_unsigned_methods(explanations: Sequence[Explanation]) -> list[str]:
     """The methods that give no negative scores."""
-    names = zip(method_titles(explanations), explanations, strict=True)
-    return [
-        name
-        for name, explanation in names
-        if not colour_scale.has_negative_scores(explanation.scores)
-    ]
+    names = []
+    for name, explanation in zip(method_titles(explanations), explanations, strict=True):
+        if not colour_scale.has_negative_scores(explanation.scores):
+            names.append(name)
+    return names
 
 
 def correlation_in_hundredths(value: float) -> str:
-    """A number with two decimals, as the table of agreement rounds it; without a minus before 0.00."""
+    """A correlation with two decimals, as the table of agreement rounds it; without a minus before 0.00."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 
 def signed_correlation(value: float) -> str:
-    """The same with its sign, as it stands in the table."""
+    """A correlation with two decimals and its sign, as it stands in the table."""
     return f"{round(value, 2) + 0.0:+.2f}"
 
 
@@ -143,17 +155,17 @@ def statement_of_agreement(explanations: Sequence[Explanation], agreements: Pair
         return f"There is only one {units.level}: nothing to compare."
 
     closest = closest_methods(explanations, agreements)
-    first = (
-        "There is nothing to compare."
-        if closest is None
-        else statement_of_all_methods(explanations, agreements, closest)
-    )
     constant = names_of_constant_methods(explanations)
-    if not constant:
-        return first
-    verb = "gives" if len(constant) == 1 else "give"
+    verb = "give"
+    if len(constant) == 1:
+        verb = "gives"
     without_order = f"{join_method_names(constant)} {verb} every {units.level} the same score."
-    return " ".join([without_order, first] if closest is None else [first, without_order])
+
+    if closest is None:
+        nothing = "There is nothing to compare."
+        return f"{without_order} {nothing}" if constant else nothing
+    statement = statement_of_all_methods(explanations, agreements, closest)
+    return f"{statement} {without_order}" if constant else statement
 
 
 def statement_of_all_methods(
@@ -166,26 +178,25 @@ def statement_of_all_methods(
     agree_most = f"{closest.names} {closest_methods_in_words(closest)}"
 
     if bound > 1:
-        pair = (
-            f"{closest.names} {agreement_on_strongest_units(closest)}"
-            if two_methods
-            else agree_most
-        )
-        return f"{pair}; {size} {level}s are too few to tell orders from chance."
+        if two_methods:
+            agree_most = f"{closest.names} {agreement_on_strongest_units(closest)}"
+        return f"{agree_most}; {size} {level}s are too few to tell orders from chance."
     if two_methods:
         return statement_of_two_methods(closest)
     if not close_method_pairs(agreements, size):
         return f"No two methods agree more than chance would; {agree_most}."
 
     taus = [agreement.tau for agreement in agreements.values() if agreement.tau is not None]
-    if all(tau >= bound for tau in taus):
+    if min(taus) >= bound:
         return f"All methods order the {level}s alike; {agree_most}."
     names = method_titles(explanations)
     apart = [names[place] for place in methods_apart(agreements, size)]
-    if apart:
-        verb = "stands" if len(apart) == 1 else "stand"
-        return f"{agree_most}; {join_method_names(apart)} {verb} apart."
-    return f"{agree_most}; every method is close to at least one other."
+    if not apart:
+        return f"{agree_most}; every method is close to at least one other."
+    verb = "stand"
+    if len(apart) == 1:
+        verb = "stands"
+    return f"{agree_most}; {join_method_names(apart)} {verb} apart."
 
 
 def statement_of_two_methods(closest: ClosestMethods) -> str:
@@ -197,7 +208,9 @@ def statement_of_two_methods(closest: ClosestMethods) -> str:
         order = f"order the {closest.level}s alike"
     elif closest.tau <= -bound:
         order = f"order the {closest.level}s in reverse"
-    conjunction = "and" if (closest.shared > 0) == alike else "but"
+
+    share_some = closest.shared > 0
+    conjunction = "and" if share_some == alike else "but"
     return f"{closest.names} {agreement_on_strongest_units(closest)} {conjunction} {order}."
 
 
@@ -208,27 +221,30 @@ def closest_methods(
 
     None where no pair can be compared.
     """
-    ordered = {
-        pair: agreement for pair, agreement in agreements.items() if agreement.tau is not None
-    }
+    ordered = {}
+    for pair, agreement in agreements.items():
+        if agreement.tau is not None:
+            ordered[pair] = agreement
     if not ordered:
         return None
+
+    def by_tau(pair: MethodPair) -> tuple[float, int]:
+        return tau_of_agreement(ordered[pair]), shared_of_agreement(ordered[pair])
+
+    def by_strongest(pair: MethodPair) -> tuple[int, float]:
+        return shared_of_agreement(ordered[pair]), tau_of_agreement(ordered[pair])
+
     units = explanations[0].units
     near = close_method_pairs(agreements, len(units))
-    pair = max(
-        ordered,
-        key=lambda pair: (tau_of_agreement(ordered[pair]), shared_of_agreement(ordered[pair])),
-    )
+    pair = max(ordered, key=by_tau)
     by_order = not near or tau_of_agreement(ordered[pair]) >= least_tau_alike(len(units))
     if not by_order:
-        pair = max(
-            near,
-            key=lambda pair: (shared_of_agreement(ordered[pair]), tau_of_agreement(ordered[pair])),
-        )
+        pair = max(near, key=by_strongest)
 
     names = method_titles(explanations)
+    first, second = pair
     return ClosestMethods(
-        names=f"{names[pair[0]]} and {names[pair[1]]}",
+        names=f"{names[first]} and {names[second]}",
         shared=shared_of_agreement(ordered[pair]),
         tau=tau_of_agreement(ordered[pair]),
         by_order=by_order,
@@ -243,6 +259,7 @@ def tau_of_agreement(agreement: MethodAgreement) -> float:
 
 
 def shared_of_agreement(agreement: MethodAgreement) -> int:
+    """How many of the strongest units two methods share; 0 where that is not defined."""
     return agreement.shared or 0
 
 
@@ -265,15 +282,17 @@ def closest_methods_in_words(closest: ClosestMethods) -> str:
         return f"{order} {conjunction} {agreement_on_strongest_units(closest)}"
     if 2 * shared >= strongest:
         return f"{order} and share {shared} of the {strongest} strongest"
-    few = f"only {shared}" if shared else "none"
-    return f"{order} but share {few} of the {strongest} strongest"
+    if shared:
+        return f"{order} but share only {shared} of the {strongest} strongest"
+    return f"{order} but share none of the {strongest} strongest"
 
 
 def agreement_on_strongest_units(closest: ClosestMethods) -> str:
     """`agree on 4 of the 5 strongest words`."""
     shared, strongest, level = closest.shared, closest.strongest, closest.level
     if strongest == 1:
-        return f"agree on the strongest {level}" if shared else f"differ in the strongest {level}"
+        verb = "agree on" if shared else "differ in"
+        return f"{verb} the strongest {level}"
     if shared == strongest:
         return f"agree on the {strongest} strongest {level}s"
     return f"agree on {shared or 'none'} of the {strongest} strongest {level}s"
@@ -289,7 +308,8 @@ def agreement_footnotes(
     if all(agreement.tau is None for agreement in agreements.values()):
         return []
     units = explanations[0].units
-    size, bound = len(units), least_tau_alike(len(units))
+    size = len(units)
+    bound = least_tau_alike(size)
     sentences = []
     if bound <= 1:
         sentences.append(
@@ -306,6 +326,8 @@ def agreement_footnotes(
 
 def agreement_note_on_sizes(names: Sequence[str]) -> str:
     """Why methods are compared by size."""
-    has, are = ("has", "is") if len(names) == 1 else ("have", "are")
+    has, are = "have", "are"
+    if len(names) == 1:
+        has, are = "has", "is"
     subject = f"{join_method_names(names)} {has} no negative scores"
     return f"{subject} and {are} compared with the others by size, without signs."

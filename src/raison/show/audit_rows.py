@@ -1,4 +1,4 @@
-"""What an audit of attention found, as rows of a table: what was measured, its value, and what it is about.
+"""The rows of an audit of attention: what was measured, its value, and what it is about; what is read of an audit.
 
 The protocols say what is read of an `Audit`, which studies make: nothing here needs more than NumPy.
 """
@@ -100,7 +100,7 @@ class InformationResult(Protocol):
     def k(self) -> int: ...
 
 
-class Titled(Protocol[PartT]):
+class TitledResults(Protocol[PartT]):
     """Several results of one kind, by what people call them."""
 
     def by_title(self) -> Mapping[str, PartT]: ...
@@ -122,15 +122,15 @@ class AuditReport(Protocol):
     @property
     def f1_of(self) -> str: ...
     @property
-    def replaced(self) -> Titled[ReplacedResult]: ...
+    def replaced(self) -> TitledResults[ReplacedResult]: ...
     @property
-    def agreement(self) -> Titled[SpreadOfTexts]: ...
+    def agreement(self) -> TitledResults[SpreadOfTexts]: ...
     @property
-    def entropy(self) -> Titled[SpreadOfTexts]: ...
+    def entropy(self) -> TitledResults[SpreadOfTexts]: ...
     @property
     def token_probability(self) -> SpreadOfTexts | None: ...
     @property
-    def information(self) -> Titled[InformationResult]: ...
+    def information(self) -> TitledResults[InformationResult]: ...
     @property
     def instance(self) -> SpreadOfTexts | None: ...
     @property
@@ -153,12 +153,12 @@ class AuditRow:
 
     @classmethod
     def of_spread(cls, name: str, spread: SpreadOfTexts) -> AuditRow:
-        return cls(name, mean_and_deviation(spread), interval_and_texts(spread))
+        return cls(name, mean_and_deviation_of_spread(spread), interval_and_texts_of_spread(spread))
 
 
 def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
     """All that was measured."""
-    yield from rows_of_accuracy(audit)
+    yield from audit_accuracy_rows(audit)
     for name, spread in audit.agreement.by_title().items():
         yield AuditRow.of_spread(f"τ-b with {name}", spread)
     for name, spread in audit.entropy.by_title().items():
@@ -183,40 +183,47 @@ def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
         )
 
 
-def rows_of_accuracy(audit: AuditReport) -> Iterator[AuditRow]:
+def audit_accuracy_rows(audit: AuditReport) -> Iterator[AuditRow]:
     """Accuracy and F1, also with attention that was replaced."""
     yield AuditRow("accuracy", f"{audit.accuracy:.3f}", f"{audit.count} texts of {audit.data}")
     has_f1 = bool(np.isfinite(audit.f1))
-    if has_f1:
-        yield AuditRow("F1", f"{audit.f1:.3f}", f"of {audit.f1_of}" if audit.f1_of else "")
-    else:
+    if not has_f1:
         yield AuditRow("F1", "–", f"not defined: no text is {audit.f1_of}")
+    elif audit.f1_of:
+        yield AuditRow("F1", f"{audit.f1:.3f}", f"of {audit.f1_of}")
+    else:
+        yield AuditRow("F1", f"{audit.f1:.3f}", "")
     for name, measured in audit.replaced.by_title().items():
-        times = f", mean of {measured.versions}" if measured.versions > 1 else ""
+        times = ""
+        if measured.versions > 1:
+            times = f", mean of {measured.versions}"
         if has_f1:
-            drop = describe_drop(measured.f1_drop)
+            drop = describe_accuracy_drop(measured.f1_drop)
             yield AuditRow(f"F1 with {name} attention", f"{measured.f1:.3f}", drop + times)
-        drop = describe_drop(measured.accuracy_drop)
+        drop = describe_accuracy_drop(measured.accuracy_drop)
         yield AuditRow(f"accuracy with {name} attention", f"{measured.accuracy:.3f}", drop + times)
 
 
-def describe_drop(drop: float) -> str:
+def describe_accuracy_drop(drop: float) -> str:
     """By how many points a share falls."""
     points = round(100 * drop, 1)
     if points == 0:
         return "the same"
-    return f"falls by {points:.1f} points" if points > 0 else f"rises by {-points:.1f} points"
+    if points > 0:
+        return f"falls by {points:.1f} points"
+    return f"rises by {-points:.1f} points"
 
 
-def mean_and_deviation(spread: SpreadOfTexts) -> str:
+def mean_and_deviation_of_spread(spread: SpreadOfTexts) -> str:
+    """`0.512 ± 0.104`, without the deviation where there is one text only."""
     if not spread.count:
         return "–"
-    return (
-        f"{spread.mean:.3f} ± {spread.deviation:.3f}" if spread.count > 1 else f"{spread.mean:.3f}"
-    )
+    if spread.count == 1:
+        return f"{spread.mean:.3f}"
+    return f"{spread.mean:.3f} ± {spread.deviation:.3f}"
 
 
-def interval_and_texts(spread: SpreadOfTexts) -> str:
+def interval_and_texts_of_spread(spread: SpreadOfTexts) -> str:
     """The interval of the mean, and for how many texts the number is defined."""
     parts = []
     if spread.count > 1:

@@ -1,4 +1,4 @@
-"""One colour scale for scores: blue speaks against the target, orange for it, the paper means nothing.
+"""The colour scale of scores: relative weights, background and ink colours; orange for the target, blue against it.
 
 Blue and orange stay apart under every common colour blindness. A weight is a score divided by the largest
 |score| of its explanation, so 1 is always full colour. Differences of two methods are green and red, a light green
@@ -20,6 +20,7 @@ __all__ = [
     "SCORES",
     "SELECTED",
     "SILENT",
+    "HuePair",
     "background_colour",
     "has_negative_scores",
     "hexadecimal_colour",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 RGB = tuple[int, int, int]
+HuePair = tuple[RGB, RGB]  # above 0 and below
 
 FOR: RGB = (236, 122, 22)
 AGAINST: RGB = (36, 114, 214)
@@ -49,14 +51,16 @@ HUES = (
     "#6b4a2f",
     "#3d3d9e",
 )
-INKS: tuple[RGB, RGB] = ((0, 0, 0), (255, 255, 255))
+INKS = ((0, 0, 0), (255, 255, 255))
 SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
 
 
 def relative_weights(scores: np.ndarray) -> np.ndarray:
     """[u] scores in -1..1, relative to the strongest; all 0 where every score is 0."""
     largest = float(np.abs(scores).max(initial=0.0))
-    return scores / largest if largest > 0 else np.zeros(len(scores))
+    if largest > 0:
+        return scores / largest
+    return np.zeros(len(scores))
 
 
 def has_negative_scores(scores: np.ndarray) -> bool:
@@ -64,21 +68,27 @@ def has_negative_scores(scores: np.ndarray) -> bool:
     return bool((scores < 0).any())
 
 
-def background_colour(weight: float, paper: RGB, hues: tuple[RGB, RGB] = SCORES) -> RGB | None:
+def background_colour(weight: float, paper: RGB, hues: HuePair = SCORES) -> RGB | None:
     """The colour behind a unit: the paper, tinted in proportion to |weight|; None where it stays bare."""
     strength = min(1.0, abs(weight))
     if strength < SILENT:
         return None
     above, below = hues
     hue = above if weight > 0 else below
-    red, green, blue = (int(p + (h - p) * strength + 0.5) for p, h in zip(paper, hue, strict=True))
+    tinted = []
+    for of_paper, of_hue in zip(paper, hue, strict=True):
+        mixed = of_paper + (of_hue - of_paper) * strength
+        tinted.append(int(mixed + 0.5))
+    red, green, blue = tinted
     return red, green, blue
 
 
 def ink_colour(colour: RGB) -> RGB:
     """Black or white, whichever reads better on `colour`: the better one always has a contrast above 4.5."""
     dark, light = INKS
-    return dark if colour_contrast(dark, colour) >= colour_contrast(light, colour) else light
+    if colour_contrast(dark, colour) >= colour_contrast(light, colour):
+        return dark
+    return light
 
 
 def colour_contrast(one: RGB, other: RGB) -> float:

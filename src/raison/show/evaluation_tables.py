@@ -1,4 +1,4 @@
-"""An evaluation as a table, in words: numbers, headings, the best of a column, and what must be known of all.
+"""The tables of an evaluation: numbers, intervals, column headings, the best methods, a summary; Markdown and CSV.
 
 The terminal, Markdown, CSV, HTML and LaTeX write the same. Every number has its interval.
 """
@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from raison.core.evaluation import Cell, Column, Evaluation
-from raison.show.text_formats import clean_text
+from raison.show.text_formats import clean_text, count_with_noun
 
 __all__ = [
     "COSTS",
@@ -34,6 +34,7 @@ TOO_NARROW = (
     "of 20 skewed values is 87 %."
 )
 COSTS = {"cpu_seconds": "CPU s", "forwards": "forward", "backwards": "backward"}
+CSV_HEAD = ("method", "metric", "number", "higher_is_better", "value", "low", "high", "texts")
 COST_DIGITS = {"cpu_seconds": 3, "forwards": 1, "backwards": 1}
 
 
@@ -66,8 +67,11 @@ def best_methods_of_column(evaluation: Evaluation, column: Column) -> set[str]:
         value = evaluation.cell(method, column.key).value
         if value is not None:
             printed[method] = round(value, 4)
-    better = max if column.higher else min
-    best = better(printed.values(), default=None)
+    if not printed:
+        return set()
+
+    values = printed.values()
+    best = max(values) if column.higher else min(values)
     return {method for method, value in printed.items() if value == best}
 
 
@@ -77,7 +81,10 @@ def costs_of_method(evaluation: Evaluation, method: str) -> list[str]:
     texts = spent.get("texts") or 1
     shown = []
     for name, digits in COST_DIGITS.items():
-        shown.append(f"{spent[name] / texts:.{digits}f}" if name in spent else "–")
+        if name in spent:
+            shown.append(f"{spent[name] / texts:.{digits}f}")
+        else:
+            shown.append("–")
     return shown
 
 
@@ -105,13 +112,14 @@ def evaluation_summary(evaluation: Evaluation) -> list[str]:
 
 def evaluation_note_as_sentence(note: str) -> str:
     """A note with a capital and a full stop; one that is a sentence already, such as `a.csv: …`, stays as it is."""
-    return note if note.endswith(".") else f"{note[:1].upper()}{note[1:]}."
+    if note.endswith("."):
+        return note
+    return f"{note[:1].upper()}{note[1:]}."
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
     """Model, data and settings in a line."""
     settings = evaluation.settings
-    split = f" ({settings['split']})" if settings.get("split") else ""
     facts = [
         count_of_texts(len(evaluation.texts)),
         f"{settings.get('target', 'predicted')} target",
@@ -119,57 +127,77 @@ def describe_evaluation(evaluation: Evaluation) -> str:
         f"removal {settings.get('removal') or '–'}",
         f"seed {settings.get('seed', 0)}",
     ]
-    return f"{evaluation.model} on {evaluation.data}{split}: {', '.join(facts)}"
+    data = evaluation.data
+    if settings.get("split"):
+        data = f"{data} ({settings['split']})"
+    return f"{evaluation.model} on {data}: {', '.join(facts)}"
 
 
 def describe_intervals(evaluation: Evaluation) -> str:
     """How sure the intervals are."""
     if len(evaluation.texts) == 1:
         return "One text alone has no intervals."
-    return f"Intervals: {evaluation.settings.get('level', 0.95):.0%}, bootstrap over texts."
+    level = evaluation.settings.get("level", 0.95)
+    return f"Intervals: {level:.0%}, bootstrap over texts."
 
 
 def describe_undefined_numbers(evaluation: Evaluation) -> Iterator[str]:
     """Which numbers are not defined for how many texts; columns with the same gap share a sentence."""
     keys_by_gap: dict[str, list[str]] = {}
     for column in evaluation.columns:
-        cells = [evaluation.cell(method, column.key) for method in evaluation.methods]
-        gaps = [len(cell.each) - cell.count for cell in cells]
-        if max(gaps):
-            most = "" if max(gaps) == min(gaps) else "up to "
-            keys_by_gap.setdefault(most + count_of_texts(max(gaps)), []).append(column.key)
+        gaps = []
+        for method in evaluation.methods:
+            cell = evaluation.cell(method, column.key)
+            gaps.append(len(cell.each) - cell.count)
+        if not max(gaps):
+            continue
+        gap = count_of_texts(max(gaps))
+        if min(gaps) < max(gaps):
+            gap = f"up to {gap}"
+        keys_by_gap.setdefault(gap, []).append(column.key)
     for gap, keys in keys_by_gap.items():
         yield f"{', '.join(keys)}: not defined for {gap}, left out there."
 
 
 def count_of_texts(count: int) -> str:
-    return f"{count} text{'' if count == 1 else 's'}"
+    """`1 text`, `20 texts`."""
+    return count_with_noun(count, "text")
 
 
-CSV_HEAD = ("method", "metric", "number", "higher_is_better", "value", "low", "high", "texts")
+# -- Markdown and CSV ----------------------------------------------------------------------------------------
 
 
 def evaluation_as_markdown(evaluation: Evaluation) -> str:
     """One table with intervals; the best number of a column is bold."""
-    columns = [column_heading(column) for column in evaluation.columns]
-    head = ["method", *columns, *(f"{name} per text" for name in COSTS.values())]
-    rows = [head, ["---", *["---:"] * (len(head) - 1)]]
-    best = {column.key: best_methods_of_column(evaluation, column) for column in evaluation.columns}
+    headings = [column_heading(column) for column in evaluation.columns]
+    costs = [f"{name} per text" for name in COSTS.values()]
+    head = ["method", *headings, *costs]
+    alignments = ["---"] + ["---:"] * (len(head) - 1)
+    lines = [markdown_table_row(head), markdown_table_row(alignments)]
     for method in evaluation.methods:
-        cells = []
-        for column in evaluation.columns:
-            cell = evaluation.cell(method, column.key)
-            value = table_number(cell.value)
-            if method in best[column.key]:
-                value = f"**{value}**"
-            cells.append(f"{value} ({interval_of_cell(cell)})" if interval_of_cell(cell) else value)
-        rows.append([f"`{method}`", *cells, *costs_of_method(evaluation, method)])
+        numbers = [markdown_number(evaluation, method, column) for column in evaluation.columns]
+        cells = [f"`{method}`", *numbers, *costs_of_method(evaluation, method)]
+        lines.append(markdown_table_row(cells))
+
     title, *notes = evaluation_summary(evaluation)
-    table = "\n".join(markdown_table_row(row) for row in rows)
-    return "\n\n".join([f"**{title}**", table, "\n".join(notes)]) + "\n"
+    parts = [f"**{title}**", "\n".join(lines), "\n".join(notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_number(evaluation: Evaluation, method: str, column: Column) -> str:
+    """A number and its interval; in bold where it is the best of its column."""
+    cell = evaluation.cell(method, column.key)
+    value = table_number(cell.value)
+    if method in best_methods_of_column(evaluation, column):
+        value = f"**{value}**"
+    interval = interval_of_cell(cell)
+    if not interval:
+        return value
+    return f"{value} ({interval})"
 
 
 def markdown_table_row(cells: Sequence[str]) -> str:
+    """The cells of a row between lines."""
     return "| " + " | ".join(cells) + " |"
 
 
@@ -182,8 +210,8 @@ def evaluation_as_csv(evaluation: Evaluation) -> str:
         better = "" if column.higher is None else int(column.higher)
         for method in evaluation.methods:
             cell = evaluation.cell(method, column.key)
-            numbers = [
-                "" if value is None else repr(value) for value in (cell.value, cell.low, cell.high)
-            ]
-            writer.writerow([method, column.metric, column.key, better, *numbers, cell.count])
+            row = [method, column.metric, column.key, better]
+            for value in (cell.value, cell.low, cell.high):
+                row.append("" if value is None else repr(value))
+            writer.writerow([*row, cell.count])
     return out.getvalue()

@@ -16,6 +16,8 @@ __all__ = [
     "subject_of_explanation",
 ]
 
+LEAST = 3  # rationales that make a matrix
+
 
 @dataclass(frozen=True)
 class ExplanationGroup:
@@ -32,26 +34,34 @@ def group_explanations(
     that explain the same thing stand beside each other, unless they are rationales that shall stand apart."""
 
     def shared_key(sheet: Sequence[Explanation]) -> object:
-        stands_alone = len(sheet) > 1 or (rationales_apart and sheet[0].certificate is not None)
-        return id(sheet) if stands_alone else subject_of_explanation(sheet[0])
+        is_matrix = len(sheet) > 1
+        is_apart = rationales_apart and sheet[0].certificate is not None
+        if is_matrix or is_apart:
+            return id(sheet)
+        return subject_of_explanation(sheet[0])
 
     for _, neighbours in groupby(group_into_matrices(explanations), shared_key):
-        joined = list(neighbours)
-        if len(joined[0]) > 1:
-            yield ExplanationGroup("matrix", tuple(joined[0]))
-        elif len(joined) == 1:
-            yield ExplanationGroup("single", tuple(joined[0]))
+        sheets = list(neighbours)
+        members = tuple(sheet[0] for sheet in sheets)
+        if len(sheets[0]) > 1:
+            yield ExplanationGroup("matrix", tuple(sheets[0]))
+        elif len(sheets) == 1:
+            yield ExplanationGroup("single", members)
         else:
-            yield ExplanationGroup("methods", tuple(sheet[0] for sheet in joined))
+            yield ExplanationGroup("methods", members)
 
 
 def subject_of_explanation(explanation: Explanation) -> tuple[str, ...]:
     """What is explained, apart from the method: explanations that agree in it can be compared."""
-    records = explanation.encoding, explanation.units, explanation.target
-    return (explanation.model, *(record.content() for record in records))
+    return (
+        explanation.model,
+        explanation.encoding.content(),
+        explanation.units.content(),
+        explanation.target.content(),
+    )
 
 
-LEAST = 3  # rationales that make a matrix
+# -- which rationales make a matrix ---------------------------------------------------------------------------
 
 
 def group_into_matrices(
@@ -84,9 +94,8 @@ def matrix_keys_of_rationales(explanations: Sequence[Explanation]) -> list[tuple
         encoding = explanation.encoding
         if id(encoding) not in contents:
             contents[id(encoding)] = encoding.content()
-        keys.append(
-            (explanation.model, explanation.method, explanation.removal, contents[id(encoding)])
-        )
+        content = contents[id(encoding)]
+        keys.append((explanation.model, explanation.method, explanation.removal, content))
     return keys
 
 

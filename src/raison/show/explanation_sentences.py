@@ -1,4 +1,4 @@
-"""What is said about an explanation in words and numbers, in the terminal, in figures and on the page."""
+"""What is said about any explanation: its headline, provenance, notes and telling diagnostics; names of outcomes."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ WORK = ("samples", "evaluations", "steps")  # what that took, said along with it
 MOST_DIAGNOSTICS = 4  # in a line
 
 
-# -- characters and numbers --------------------------------------------------------------------------------
-
-
 # -- what is explained --------------------------------------------------------------------------------------
 
 
 def quoted_outcome(text: str, target: Target, quotes: Quotes = STRAIGHT) -> str:
     """An outcome; written text and answers in quotes, since their spaces matter."""
     left, right = quotes
-    return f"{left}{text}{right}" if target.generated or target.kind == "span" else text
+    if target.generated or target.kind == "span":
+        return f"{left}{text}{right}"
+    return text
 
 
 @dataclass(frozen=True)
@@ -57,34 +56,42 @@ def headline_of_explanation(
 ) -> ExplanationHeadline:
     """What is explained, with its probability; and the prediction, where it is something else."""
     target, prediction = explanation.target, explanation.prediction
-    value = contrast = predicted = ""
-    probability = target_probability(prediction)
-    if probability is not None:
-        value = probability_in_percent(probability)
-    elif (
-        prediction is not None and prediction.is_target and prediction.value is not None
-    ):  # of a regression
-        value = f"{prediction.value:.4g}"
+    outcome = quoted_outcome(target.text, target, quotes) or target.kind
+    contrast = ""
     if target.contrast is not None:
         contrast = f"rather than {quoted_outcome(target.contrast_text, target, quotes)}"
+    predicted = ""
     if prediction is not None and not prediction.is_target:
         predicted = quoted_outcome(prediction.text, target, quotes)
         if prediction.probability:
             predicted += f" {probability_in_percent(prediction.probability)}"
-
-    outcome = quoted_outcome(target.text, target, quotes) or target.kind
     return ExplanationHeadline(
-        clean_text(outcome), value, clean_text(contrast), clean_text(predicted)
+        outcome=clean_text(outcome),
+        value=value_of_target(explanation),
+        contrast=clean_text(contrast),
+        predicted=clean_text(predicted),
     )
+
+
+def value_of_target(explanation: Explanation) -> str:
+    """The probability of the target, or what a regression gives; empty where neither is known."""
+    prediction = explanation.prediction
+    probability = target_probability(prediction)
+    if probability is not None:
+        return probability_in_percent(probability)
+    if prediction is None or not prediction.is_target or prediction.value is None:
+        return ""
+    return f"{prediction.value:.4g}"
 
 
 def headline_phrases(explanation: Explanation) -> list[str]:
     """The same as phrases: `positive 98.7 %`, or `target negative 1.3 %` and `predicted positive 98.7 %`."""
-    parts = headline_of_explanation(explanation)
-    first = " ".join(filter(None, [parts.outcome, parts.value, parts.contrast]))
-    if not parts.predicted:
+    headline = headline_of_explanation(explanation)
+    parts = [headline.outcome, headline.value, headline.contrast]
+    first = " ".join(part for part in parts if part)
+    if not headline.predicted:
         return [first]
-    return [f"target {first}", f"predicted {parts.predicted}"]
+    return [f"target {first}", f"predicted {headline.predicted}"]
 
 
 def target_value_name(target: Target) -> str:
@@ -92,7 +99,9 @@ def target_value_name(target: Target) -> str:
     if target.contrast is not None and target.output == "log_prob":
         return "log odds"
     plain = target.output.replace("_", " ").replace("prob", "probability")
-    return f"{plain} difference" if target.contrast is not None else plain
+    if target.contrast is not None:
+        return f"{plain} difference"
+    return plain
 
 
 # -- how the scores came about ------------------------------------------------------------------------------
@@ -113,8 +122,10 @@ def provenance_facts(explanation: Explanation) -> dict[str, str]:
 def provenance_phrases(explanation: Explanation) -> list[str]:
     """The same as phrases: `occlusion`, `word units`, `removal: mask`, `value: logit`."""
     facts = provenance_facts(explanation)
-    first = [facts.pop("method"), f"{facts.pop('units')} units"]
-    return first + [f"{name}: {fact}" for name, fact in facts.items()]
+    method = facts.pop("method")
+    units = facts.pop("units")
+    others = [f"{name}: {fact}" for name, fact in facts.items()]
+    return [method, f"{units} units", *others]
 
 
 def explanation_notes(explanation: Explanation, unread: str = "in grey") -> list[str]:
@@ -124,11 +135,8 @@ def explanation_notes(explanation: Explanation, unread: str = "in grey") -> list
     if cut:
         tokens = "1 token was" if cut == 1 else f"{cut} tokens were"
         sentences.append(f"{tokens} cut off: the model did not read the text {unread}.")
-    if (
-        not explanation.scores.any()
-        and explanation.certificate is None
-        and not is_unproved_selection(explanation)
-    ):
+    is_scored = explanation.certificate is None and not is_unproved_selection(explanation)
+    if is_scored and not explanation.scores.any():
         sentences.append("All scores are zero.")
     return [clean_text(sentence) for sentence in [*sentences, *explanation.notes]]
 
@@ -153,13 +161,20 @@ def numeric_diagnostics(diagnostics: Mapping[str, Any]) -> Iterator[tuple[str, f
         for key, number in inner.items():
             is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
             if is_number and math.isfinite(number):
-                yield f"{name} {key}".replace("_", " ").strip(), number
+                full_name = f"{name} {key}".replace("_", " ").strip()
+                yield full_name, number
 
 
 def diagnostics_named_with(numbers: Mapping[str, float], words: tuple[str, ...]) -> list[str]:
     """The names that hold one of the words, those of the first word first."""
-    return [name for word in words for name in numbers if word in name.split()]
+    names = []
+    for word in words:
+        names += [name for name in numbers if word in name.split()]
+    return names
 
 
 def rounded_diagnostic(value: float) -> str:
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
+    """A number with three digits; a whole number with all of them."""
+    if float(value).is_integer():
+        return f"{value:.0f}"
+    return f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Results as LaTeX that can be pasted into a paper: coloured text by xcolor, tables by booktabs."""
+"""Results as LaTeX that can be pasted into a paper: explanations as coloured text, evaluations as tables."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from raison.show.text_pieces import (
     TextPiece,
     is_selected_piece,
     is_unproved_selection,
+    strongest_weight_of_piece,
     text_passages,
 )
 
@@ -42,11 +43,9 @@ def escape_latex(text: str) -> str:
 
 def to_latex(result: Evaluation | Sequence[Explanation]) -> str:
     """An evaluation as a table, explanations as coloured text."""
-    return (
-        latex_evaluation_table(result)
-        if isinstance(result, Evaluation)
-        else latex_coloured_texts(result)
-    )
+    if isinstance(result, Evaluation):
+        return latex_evaluation_table(result)
+    return latex_coloured_texts(result)
 
 
 # -- coloured text ------------------------------------------------------------------------------------------
@@ -59,8 +58,10 @@ def latex_coloured_texts(explanations: Sequence[Explanation]) -> str:
         lines.append(latex_title_line(name, explanation))
         weights = colour_scale.relative_weights(explanation.scores)
         for passage in text_passages(explanation):
-            pieces = [latex_coloured_piece(piece, explanation, weights) for piece in passage.pieces]
-            lines.append("".join(pieces) + r"\par\smallskip")
+            line = ""
+            for piece in passage.pieces:
+                line += latex_coloured_piece(piece, explanation, weights)
+            lines.append(line + r"\par\smallskip")
     return "\n".join([*lines, "}", ""])
 
 
@@ -73,11 +74,12 @@ def latex_titles(explanations: Sequence[Explanation]) -> list[str]:
 
 
 def latex_title_line(name: str, explanation: Explanation) -> str:
+    """The method, the target and its probability."""
+    title = rf"\textbf{{{escape_latex(name)}}}: {escape_latex(explanation.target.text)}"
     probability = target_probability(explanation.prediction)
-    percentage = "" if probability is None else f" ({100 * probability:.1f}\\,\\%)"
-    return (
-        rf"\textbf{{{escape_latex(name)}}}: {escape_latex(explanation.target.text)}{percentage}\par"
-    )
+    if probability is not None:
+        title += f" ({100 * probability:.1f}\\,\\%)"
+    return title + r"\par"
 
 
 def latex_coloured_piece(piece: TextPiece, explanation: Explanation, weights: np.ndarray) -> str:
@@ -88,12 +90,11 @@ def latex_coloured_piece(piece: TextPiece, explanation: Explanation, weights: np
             return rf" $\rightarrow$ \textbf{{{escape_latex(piece.text)}}}"
         return escape_latex(piece.text)
 
-    before = piece.text[: len(piece.text) - len(piece.text.lstrip())]
-    after = piece.text[len(piece.text.rstrip()) :]
+    before, _, after = piece.text.partition(word)
+    inside = escape_latex(word)
     colour = latex_piece_colour(piece, explanation, weights)
     if colour is None:
-        return f"{before}{escape_latex(word)}{after}"
-    inside = escape_latex(word)
+        return f"{before}{inside}{after}"
     if colour_scale.ink_colour(colour) != (0, 0, 0):
         inside = rf"\textcolor{{white}}{{{inside}}}"
     rgb = ",".join(map(str, colour))
@@ -104,11 +105,12 @@ def latex_piece_colour(
     piece: TextPiece, explanation: Explanation, weights: np.ndarray
 ) -> colour_scale.RGB | None:
     """The colour of a piece: one for all that was selected, or a shade of its score."""
+    is_selected = is_selected_piece(piece, explanation)
     if is_rationale(explanation):
-        return colour_scale.FOR if is_selected_piece(piece, explanation) else None
+        return colour_scale.FOR if is_selected else None
     if is_unproved_selection(explanation):
-        return colour_scale.SELECTED if is_selected_piece(piece, explanation) else None
-    strongest = max((float(weights[unit]) for unit in piece.units), key=abs)
+        return colour_scale.SELECTED if is_selected else None
+    strongest = strongest_weight_of_piece(piece, weights)
     return colour_scale.background_colour(strongest, colour_scale.PAPERS["light"])
 
 
@@ -117,12 +119,13 @@ def latex_piece_colour(
 
 def latex_evaluation_table(evaluation: Evaluation) -> str:
     """Methods down, numbers across; the best of each column in bold, intervals below."""
-    titles = ["", *(escape_latex(column_heading(column)) for column in evaluation.columns)]
+    titles = [escape_latex(column_heading(column)) for column in evaluation.columns]
+    alignment = "l" + "r" * len(evaluation.columns)
     lines = [
         r"% needs \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{l{'r' * len(evaluation.columns)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
-        " & ".join(titles) + r" \\",
+        latex_row(["", *titles]),
         r"\midrule",
     ]
     for method in evaluation.methods:
@@ -133,23 +136,36 @@ def latex_evaluation_table(evaluation: Evaluation) -> str:
     return "\n".join([*lines, ""])
 
 
+def latex_row(cells: Sequence[str]) -> str:
+    """The cells of a row of a table."""
+    return " & ".join(cells) + r" \\"
+
+
 def latex_rows_of_method(evaluation: Evaluation, method: str) -> list[str]:
     """The numbers of a method, and below them their intervals, if it has any."""
     values, intervals = [escape_latex(method)], [""]
     for column in evaluation.columns:
         values.append(latex_cell_value(evaluation, method, column))
         intervals.append(latex_cell_interval(evaluation, method, column))
-    rows = [values, intervals] if any(intervals) else [values]
-    return [" & ".join(row) + r" \\" for row in rows]
+    if not any(intervals):
+        return [latex_row(values)]
+    return [latex_row(values), latex_row(intervals)]
 
 
 def latex_cell_value(evaluation: Evaluation, method: str, column: Column) -> str:
-    value = escape_latex(table_number(evaluation.cell(method, column.key).value))
-    return rf"\textbf{{{value}}}" if method in best_methods_of_column(evaluation, column) else value
+    """A number, in bold where it is the best of its column."""
+    cell = evaluation.cell(method, column.key)
+    value = escape_latex(table_number(cell.value))
+    if method in best_methods_of_column(evaluation, column):
+        return rf"\textbf{{{value}}}"
+    return value
 
 
 def latex_cell_interval(evaluation: Evaluation, method: str, column: Column) -> str:
+    """The interval of a number in small print."""
     cell = evaluation.cell(method, column.key)
     if cell.low is None or cell.high is None:
         return ""
-    return rf"{{\scriptsize {escape_latex(table_number(cell.low))} to {escape_latex(table_number(cell.high))}}}"
+    low = escape_latex(table_number(cell.low))
+    high = escape_latex(table_number(cell.high))
+    return rf"{{\scriptsize {low} to {high}}}"

@@ -1,4 +1,4 @@
-"""Where one method gives more than another: the difference of scores, each relative to its method's strongest.
+"""The difference of two methods: where one gives more than another, each score relative to its method's strongest.
 
 d_u = a_u / max|a| − b_u / max|b|, of sizes where only one of the two has negative scores (P4, Figures 6 to 13). A
 difference of 1 is full colour, so two methods that say almost the same leave the text bare.
@@ -57,7 +57,9 @@ class MethodDifference:
 
     def strongest(self, most: int, side: int = 0) -> list[int]:
         """The units with the largest differences that can be seen; only those of a side, 1 or -1, if one is given."""
-        sizes = self.values * side if side else np.abs(self.values)
+        sizes = np.abs(self.values)
+        if side:
+            sizes = self.values * side
         largest = np.argsort(-sizes, kind="stable")[:most]
         return [int(unit) for unit in largest if sizes[unit] >= colour_scale.SILENT]
 
@@ -66,22 +68,26 @@ class MethodDifference:
         relative = "scores divided by the largest of their method"
         if self.by_size:
             return f"{relative}, without signs"
-        return f"{relative}, with their signs" if self.has_negative else relative
+        if self.has_negative:
+            return f"{relative}, with their signs"
+        return relative
 
 
 def difference_of_methods(
     one: Explanation, other: Explanation, names: tuple[str, str]
 ) -> MethodDifference:
     """What the first of two methods gives more than the second."""
+    first, second = names
     scores, other_scores = comparable_scores(one.scores, other.scores)
+    one_has_signs = colour_scale.has_negative_scores(one.scores)
+    other_has_signs = colour_scale.has_negative_scores(other.scores)
     return MethodDifference(
         explanation=one,
-        first=names[0],
-        second=names[1],
+        first=first,
+        second=second,
         one=colour_scale.relative_weights(scores),
         other=colour_scale.relative_weights(other_scores),
-        by_size=colour_scale.has_negative_scores(one.scores)
-        != colour_scale.has_negative_scores(other.scores),
+        by_size=one_has_signs != other_has_signs,
     )
 
 
@@ -89,7 +95,7 @@ def differences_from_first_method(explanations: Sequence[Explanation]) -> list[M
     """The first method minus each of the others."""
     first, *others = explanations
     first_name, *names = method_titles(explanations)
-    return [
-        difference_of_methods(first, other, (first_name, name))
-        for other, name in zip(others, names, strict=True)
-    ]
+    differences = []
+    for other, name in zip(others, names, strict=True):
+        differences.append(difference_of_methods(first, other, (first_name, name)))
+    return differences

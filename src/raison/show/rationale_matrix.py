@@ -1,4 +1,6 @@
-"""Many rationales of one text as a matrix: what was predicted down, the context across (P0, Figure 1).
+"""The matrix of many rationales of one text: its rows, columns and cells, alarms and facts (P0, Figure 1).
+
+What was predicted stands down, the context across.
 
 Units differ between targets, since each may use only what comes before it; tokens do not. So a column is a token, or
 several tokens of one unit that every row treats alike.
@@ -32,9 +34,10 @@ __all__ = [
     "matrix_row_alarms",
 ]
 
-HIDDEN, SPARED, GIVEN, CHOSEN = range(
-    4
-)  # not visible to the target, left out, kept anyway, in the rationale
+HIDDEN = 0  # not visible to the target
+SPARED = 1  # left out
+GIVEN = 2  # kept anyway
+CHOSEN = 3  # in the rationale
 MEANINGS = {CHOSEN: "in the rationale", GIVEN: "given", SPARED: "not needed"}
 
 
@@ -69,27 +72,29 @@ class RationaleMatrix:
     rows: tuple[Explanation, ...]
     columns: tuple[MatrixColumn, ...]
     cells: np.ndarray  # [row column] HIDDEN | SPARED | GIVEN | CHOSEN
-    gold: np.ndarray | None = (
-        None  # [row column] whether people linked the two; None: nobody was asked
-    )
+    # [row column] whether people linked the two; None: nobody was asked
+    gold: np.ndarray | None = None
 
     def begins_segment(self, column: int) -> bool:
         """Whether another text begins at this column."""
-        return column > 0 and self.columns[column].segment != self.columns[column - 1].segment
+        if column == 0:
+            return False
+        return self.columns[column].segment != self.columns[column - 1].segment
 
     def meanings(self) -> dict[int, str]:
         """What the states mean that occur."""
-        return {
-            state: meaning for state, meaning in MEANINGS.items() if (self.cells == state).any()
-        }
+        occurring = {}
+        for state, meaning in MEANINGS.items():
+            if (self.cells == state).any():
+                occurring[state] = meaning
+        return occurring
 
     def alarms(self) -> list[MatrixAlarm]:
         """The alarms that occur, each once."""
-        occurring = {alarm for row in self.rows for alarm in matrix_row_alarms(row)}
+        occurring: set[MatrixAlarm] = set()
+        for row in self.rows:
+            occurring.update(matrix_row_alarms(row))
         return [alarm for alarm in ALARMS if alarm in occurring]
-
-
-# -- which rationales make a matrix --------------------------------------------------------------------------------
 
 
 # -- the matrix ----------------------------------------------------------------------------------------------------
@@ -108,17 +113,20 @@ def matrix_of_rationales(
     states = np.stack([matrix_token_states(row) for row in rows])  # [row token]
     linked = None
     if gold is not None:
-        linked = np.stack(
-            [tokens_linked_by_people(row.target, encoding, gold) for row in rows]
-        )  # [row token]
+        by_row = [tokens_linked_by_people(row.target, encoding, gold) for row in rows]
+        linked = np.stack(by_row)  # [row token]
 
     runs = matrix_column_runs(rows, states, linked)
-    first = [run[0] for run in runs]
+    columns = []
+    first_tokens = []
+    for run in runs:
+        columns.append(matrix_column_of(encoding, run))
+        first_tokens.append(run[0])
     return RationaleMatrix(
         rows=rows,
-        columns=tuple(matrix_column_of(encoding, run) for run in runs),
-        cells=states[:, first],
-        gold=None if linked is None else linked[:, first],
+        columns=tuple(columns),
+        cells=states[:, first_tokens],
+        gold=None if linked is None else linked[:, first_tokens],
     )
 
 
@@ -130,19 +138,24 @@ def matrix_column_runs(
     `states` and `linked` are [row token].
     """
     encoding = rows[0].encoding
-    unit_of = max(rows, key=lambda row: len(row.units)).units.of
+    row_of_most_units = max(rows, key=lambda row: len(row.units))
+    unit_of = row_of_most_units.units.of
+
+    def is_like_the_one_before(token: int) -> bool:
+        before = token - 1
+        if unit_of[token] < 0 or unit_of[token] != unit_of[before]:
+            return False
+        if (states[:, token] != states[:, before]).any():
+            return False
+        if linked is None:
+            return True
+        return bool((linked[:, token] == linked[:, before]).all())
+
     visible_to_some = (states != HIDDEN).any(0)
     runs: list[tuple[int, ...]] = []
     for token in np.flatnonzero(visible_to_some & ~encoding.fixed).tolist():
-        before = token - 1
-        joins = (
-            bool(runs)
-            and runs[-1][-1] == before
-            and -1 < unit_of[token] == unit_of[before]
-            and (states[:, token] == states[:, before]).all()
-            and (linked is None or (linked[:, token] == linked[:, before]).all())
-        )
-        if joins:
+        follows_last_run = bool(runs) and runs[-1][-1] == token - 1
+        if follows_last_run and is_like_the_one_before(token):
             runs[-1] = (*runs[-1], token)
         else:
             runs.append((token,))
@@ -154,10 +167,10 @@ def matrix_token_states(explanation: Explanation) -> np.ndarray:
     states = np.where(explanation.scope, SPARED, HIDDEN)
     states[given_tokens(explanation)] = GIVEN
     if explanation.selected is not None:
-        of_units = np.append(
-            explanation.selected, False
-        )  # a token of no unit, -1, reads the added one
-        states[of_units[explanation.units.of] & explanation.scope] = CHOSEN
+        # a token of no unit, -1, reads the added one
+        selected_units = np.append(explanation.selected, False)
+        selected_tokens = selected_units[explanation.units.of]
+        states[selected_tokens & explanation.scope] = CHOSEN
     return states
 
 
@@ -166,8 +179,9 @@ def matrix_column_of(encoding: Encoding, tokens: tuple[int, ...]) -> MatrixColum
     first, last = tokens[0], tokens[-1]
     segment = int(encoding.segment[first])
     name = encoding.tokens[first]
-    if encoding.start[first] >= 0:
-        name = encoding.texts[segment][encoding.start[first] : encoding.end[last]] or name
+    start, end = encoding.start[first], encoding.end[last]
+    if start >= 0:
+        name = encoding.texts[segment][start:end] or name
     return MatrixColumn(name.strip() or visible(name), segment, tokens)
 
 
@@ -178,13 +192,14 @@ def tokens_linked_by_people(
     target: Target, encoding: Encoding, gold: Sequence[tuple[Span, Span]]
 ) -> np.ndarray:
     """[t] tokens that people linked to a target that stands in the text; tokens belong to the words that they touch."""
-    found = np.zeros(len(encoding), bool)
+    linked = np.zeros(len(encoding), bool)
     positions = [position for position in target.positions if position < len(encoding)]
     for read, written in gold:
-        behind = replace(written, segment=written.segment or encoding.segments[-1])
-        if tokens_touched_by_span(encoding, behind)[positions].any():
-            found |= tokens_touched_by_span(encoding, read)
-    return found
+        segment = written.segment or encoding.segments[-1]
+        touched = tokens_touched_by_span(encoding, replace(written, segment=segment))
+        if touched[positions].any():
+            linked |= tokens_touched_by_span(encoding, read)
+    return linked
 
 
 def tokens_touched_by_span(encoding: Encoding, span: Span) -> np.ndarray:
@@ -193,7 +208,8 @@ def tokens_touched_by_span(encoding: Encoding, span: Span) -> np.ndarray:
     touched = np.zeros(len(encoding), bool)
     for token in np.flatnonzero(encoding.start >= 0):
         start, end = encoding.start[token], encoding.end[token]
-        touched[token] = marked[encoding.segment[token]][start:end].any()
+        in_segment = marked[encoding.segment[token]]
+        touched[token] = in_segment[start:end].any()
     return touched
 
 

@@ -1,4 +1,4 @@
-"""What the certificate of a rationale says, in words: is it enough, can something be spared, is it the smallest?"""
+"""What is said about a rationale and its certificate: units, proof, search effort, warnings, roles of passages."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ __all__ = [
 MOST_UNIT_NAMES = 12  # of units in a line
 MOST_GIVEN = 3  # given tokens that are named
 LONGEST_NAME = 48  # characters
+# why a search ended before it was done
+ENDED_EARLY = {"budget": "its budget was spent", "interrupted": "it was interrupted"}
 
 
 def is_rationale(explanation: Explanation) -> bool:
@@ -53,12 +55,13 @@ def rationale_units_in_order(explanation: Explanation) -> list[int]:
     """The units of the rationale in the order they were chosen; others that were selected follow in reading order."""
     if explanation.selected is None:
         return []
-    units = [] if explanation.order is None else explanation.order.tolist()
-    units = [unit for unit in units if explanation.selected[unit]]
+    order = [] if explanation.order is None else explanation.order.tolist()
+    units = [unit for unit in order if explanation.selected[unit]]
     with_order = set(units)
-    return units + [
-        unit for unit in np.flatnonzero(explanation.selected).tolist() if unit not in with_order
-    ]
+    for unit in np.flatnonzero(explanation.selected).tolist():
+        if unit not in with_order:
+            units.append(unit)
+    return units
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,9 @@ def rationale_in_words(
 ) -> RationaleInWords:
     """How much was selected of how much, and what, in the order chosen."""
     units = rationale_units_in_order(explanation)
-    names = [
-        short_name(explanation.units.names[unit], LONGEST_NAME, dots)
-        for unit in units[:MOST_UNIT_NAMES]
-    ]
+    names = []
+    for unit in units[:MOST_UNIT_NAMES]:
+        names.append(short_name(explanation.units.names[unit], LONGEST_NAME, dots))
     if len(units) > MOST_UNIT_NAMES:
         names.append(dots)
 
@@ -86,17 +88,19 @@ def rationale_in_words(
     given_names = [f"{left}{name}{right}" for name in names_of_given_tokens(explanation)]
     besides = ""
     if 0 < len(given_names) <= MOST_GIVEN:
-        besides = f"{', and' if names else ': only'} the given {', '.join(given_names)}"
+        conjunction = ", and" if names else ": only"
+        besides = f"{conjunction} the given {', '.join(given_names)}"
     elif not names and certificate_of(explanation).sufficient:
         besides = ": nothing of it is needed"
-    size = f"{len(units)} of {count_with_noun(len(explanation.units), explanation.units.level)}"
-    return RationaleInWords(size, names, besides)
+    all_units = count_with_noun(len(explanation.units), explanation.units.level)
+    return RationaleInWords(f"{len(units)} of {all_units}", names, besides)
 
 
 def names_of_given_tokens(explanation: Explanation) -> list[str]:
     """Names of the given tokens, which are kept besides the rationale."""
+    tokens = explanation.encoding.tokens
     places = np.flatnonzero(given_tokens(explanation))
-    return [short_name(explanation.encoding.tokens[place], LONGEST_NAME) for place in places]
+    return [short_name(tokens[place], LONGEST_NAME) for place in places]
 
 
 # -- what was proved ----------------------------------------------------------------------------------------
@@ -113,11 +117,14 @@ def certificate_in_words(explanation: Explanation) -> list[str]:
     threshold = certificate_threshold(certificate)
     if threshold is not None:
         parts.append(f"enough from {probability_in_percent(threshold)} on")
-    if certificate.irreducible is not None:
-        parts.append(
-            "nothing can be spared" if certificate.irreducible else "something may be spared"
-        )
-    parts.append(proof_of_least_cost(certificate) if by_cost else proof_of_least_size(certificate))
+    if certificate.irreducible:
+        parts.append("nothing can be spared")
+    elif certificate.irreducible is not None:
+        parts.append("something may be spared")
+    if by_cost:
+        parts.append(proof_of_least_cost(certificate))
+    else:
+        parts.append(proof_of_least_size(certificate))
     return parts
 
 
@@ -131,7 +138,9 @@ def certificate_threshold(certificate: Certificate) -> float | None:
 
 def proof_of_least_cost(certificate: Certificate) -> str:
     """Whether a cheaper rationale was ruled out."""
-    return "proved: none costs less" if certificate.optimal else "not proved to cost least"
+    if certificate.optimal:
+        return "proved: none costs less"
+    return "not proved to cost least"
 
 
 def proof_of_least_size(certificate: Certificate) -> str:
@@ -163,12 +172,14 @@ def search_effort_in_words(explanation: Explanation) -> list[str]:
 
 
 def probability_from_whole_context(certificate: Certificate) -> str:
+    """`(98.7 % from the whole context)`, or nothing."""
     if certificate.full_probability is None:
         return ""
     return f" ({probability_in_percent(certificate.full_probability)} from the whole context)"
 
 
 def search_work_in_words(certificate: Certificate) -> list[str]:
+    """Evaluations and tokens that the search took."""
     work = []
     if certificate.evaluations is not None:
         work.append(count_with_noun(certificate.evaluations, "evaluation"))
@@ -191,8 +202,8 @@ def rationale_warnings(explanation: Explanation) -> list[str]:
         sentences.append(
             f"Not even the whole context is sufficient by {rule}, and this search found no part that is."
         )
-    elif certificate.status in ("budget", "interrupted"):
-        reason = "its budget was spent" if certificate.status == "budget" else "it was interrupted"
+    elif certificate.status in ENDED_EARLY:
+        reason = ENDED_EARLY[certificate.status]
         sentences.append(
             f"The search ended because {reason}: this is the best found, and a smaller rationale may exist."
         )
@@ -201,7 +212,9 @@ def rationale_warnings(explanation: Explanation) -> list[str]:
             f"What is marked is not sufficient by {rule}: the prediction rests on more than this."
         )
     if certificate.is_prediction is False:
-        rival = "the contrast" if explanation.target.contrast is not None else "something else"
+        rival = "something else"
+        if explanation.target.contrast is not None:
+            rival = "the contrast"
         sentences.append(
             f"From the whole context the model prefers {rival}: this target is not its own."
         )

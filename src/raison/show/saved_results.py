@@ -1,4 +1,4 @@
-"""Results that were saved: what a file holds, and how it becomes a picture, a page or a piece of LaTeX."""
+"""Saved results: reading the file of one, and writing it as a picture, a page or a piece of LaTeX."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ __all__ = [
     "write_saved_result",
 ]
 
-SavedResult = (
-    list[Explanation] | Evaluation | Artifact
-)  # what explain, rationalize, evaluate and heads write
+# what explain, rationalize, evaluate and heads write
+SavedResult = list[Explanation] | Evaluation | Artifact
 
 ENDINGS = (".svg", ".png", ".pdf", ".tex", ".html")
 MOST_PANELS = 4  # curves of an evaluation in one picture
@@ -41,11 +40,9 @@ def read_saved_result(path: Path) -> SavedResult:
     try:
         saved = result_from_json(json_of_result_text(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InputError) as error:
-        reason = (
-            "it holds no JSON"
-            if isinstance(error, json.JSONDecodeError)
-            else str(error)[:120].rstrip(".")
-        )
+        reason = str(error)[:120].rstrip(".")
+        if isinstance(error, json.JSONDecodeError):
+            reason = "it holds no JSON"
         raise InputError(
             f"{str(path)!r} is no result of raison ({reason}): name a file that explain, rationalize, evaluate or "
             "heads wrote with --out."

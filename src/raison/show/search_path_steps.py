@@ -1,4 +1,4 @@
-"""The path of a search for a rationale, step by step, ready to be printed or drawn."""
+"""The path of a search for a rationale: its steps, their rivals and bars, and an excerpt of them."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def path_measure(explanation: Explanation) -> str:
 
 def path_runners_up_title(explanation: Explanation) -> str:
     """What the others of a step are called; `refined` ranks by the lead over other predictions as well."""
-    by_lead = explanation.method.startswith("refined") and certificate_of(
-        explanation
-    ).rule.startswith("argmax")
-    return "runners-up, by lead" if by_lead else "runners-up"
+    is_refined = explanation.method.startswith("refined")
+    if is_refined and certificate_of(explanation).rule.startswith("argmax"):
+        return "runners-up, by lead"
+    return "runners-up"
 
 
 def search_path(explanation: Explanation, dots: str = "…") -> list[PathStep]:
@@ -98,7 +98,8 @@ def highest_path_probability(explanation: Explanation) -> float:
     """The largest probability of all steps and of the whole context; 0 where there are none."""
     probabilities = [step.probability for step in explanation.steps]
     probabilities.append(certificate_of(explanation).full_probability)
-    return max((each for each in probabilities if each is not None), default=0.0)
+    known = [probability for probability in probabilities if probability is not None]
+    return max(known, default=0.0)
 
 
 def rivals_of_step(
@@ -111,14 +112,13 @@ def rivals_of_step(
     moved = {*step.added, *step.removed}
     rivals = []
     for unit, value in step.candidates:
-        if unit not in moved:
-            probability = None if to_probability is None else to_probability(value)
-            rivals.append(
-                (
-                    unit_names_of_step(explanation, [unit], dots),
-                    value_of_step_in_words(value, probability),
-                )
-            )
+        if unit in moved:
+            continue
+        probability = None
+        if to_probability is not None:
+            probability = to_probability(value)
+        name = unit_names_of_step(explanation, [unit], dots)
+        rivals.append((name, value_of_step_in_words(value, probability)))
     return tuple(rivals)
 
 
@@ -142,13 +142,18 @@ def step_value_to_probability(steps: Sequence[SearchStep]) -> Callable[[float], 
     for step in steps:
         if step.probability is not None and step.value is not None:
             pairs.append((step.value, step.probability))
+    if not pairs:
+        return None
+
     for read in (exponential, float):
-        if pairs and all(math.isclose(read(v), p, rel_tol=1e-3, abs_tol=1e-6) for v, p in pairs):
+        fits = [math.isclose(read(v), p, rel_tol=1e-3, abs_tol=1e-6) for v, p in pairs]
+        if all(fits):
             return read
     return None
 
 
 def exponential(value: float) -> float:
+    """exp of a value, finite for every value."""
     return math.exp(min(value, 700.0))
 
 
@@ -156,22 +161,22 @@ def unit_names_of_step(explanation: Explanation, units: Sequence[int], dots: str
     """Units by their names; many are counted."""
     if len(units) > NAMED:
         return count_with_noun(len(units), explanation.units.level)
-    return ", ".join(short_name(explanation.units.names[unit], LONGEST, dots) for unit in units)
+    names = [short_name(explanation.units.names[unit], LONGEST, dots) for unit in units]
+    return ", ".join(names)
 
 
 def path_excerpt(steps: Sequence[PathStep]) -> list[PathStep | int]:
     """The first and last steps and the first that is enough; a number stands for steps left out."""
-    turn = next((place for place, step in enumerate(steps) if step.enough), 0)
-    chosen = {*range(FIRST), turn, *range(len(steps) - LAST - 1, len(steps))}
-    found: list[PathStep | int] = []
+    enough = [place for place, step in enumerate(steps) if step.enough]
+    chosen = {*range(FIRST), *enough[:1], *range(len(steps) - LAST - 1, len(steps))}
+    excerpt: list[PathStep | int] = []
     for place, step in enumerate(steps):
-        fills_gap_of_one = (
-            place - 1 in chosen and place + 1 in chosen
-        )  # leaving it out would be no gain
+        # leaving out a single step would be no gain
+        fills_gap_of_one = place - 1 in chosen and place + 1 in chosen
         if place in chosen or fills_gap_of_one:
-            found.append(step)
-        elif found and isinstance(found[-1], int):
-            found[-1] += 1
+            excerpt.append(step)
+        elif excerpt and isinstance(excerpt[-1], int):
+            excerpt[-1] += 1
         else:
-            found.append(1)
-    return found
+            excerpt.append(1)
+    return excerpt

@@ -16,13 +16,8 @@ __all__ = [
 ]
 
 Quotes = tuple[str, str]
-
-
 STRAIGHT: Quotes = ('"', '"')  # for a terminal, whose stream may carry no others
-
-
 CURLY: Quotes = ("“", "”")
-
 
 # explicit reordering may show numbers and words in a false order
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -30,10 +25,11 @@ REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 def clean_text(text: str) -> str:
     """The text, character by character, without those that command a terminal: they become visible signs."""
-    return "".join(
-        char if char.isprintable() or char in " \n\t" else visible_control_sign(char)
-        for char in text
-    )
+    cleaned = ""
+    for char in text:
+        is_harmless = char.isprintable() or char in " \n\t"
+        cleaned += char if is_harmless else visible_control_sign(char)
+    return cleaned
 
 
 def visible_control_sign(char: str) -> str:
@@ -45,7 +41,8 @@ def visible_control_sign(char: str) -> str:
         return "␡"
     if char in "\u2028\u2029":
         return "␤"
-    if code < 0xA0 or char in REORDERING or 0xD800 <= code <= 0xDFFF:
+    is_surrogate = 0xD800 <= code <= 0xDFFF
+    if code < 0xA0 or char in REORDERING or is_surrogate:
         return "\ufffd"
     return char  # unusual spaces, joiners of emoji, direction marks: harmless
 
@@ -60,7 +57,9 @@ def short_name(text: str, size: int, dots: str = "…") -> str:
 
 def count_with_noun(count: int, noun: str) -> str:
     """A number of things: `1 word`, `2 words`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def signed_score(score: float, largest: float) -> str:

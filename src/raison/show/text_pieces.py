@@ -1,4 +1,4 @@
-"""The text as it was written, cut into pieces: which characters belong to which units.
+"""The text of an explanation, cut into pieces: which characters belong to which units, are given, or marked as gold.
 
 Nothing is lost and nothing added: the pieces of a passage joined together are the original text, but for
 special tokens and the outcome behind the text, which have pieces of their own.
@@ -36,9 +36,8 @@ class TextPiece:
     """Characters that look alike."""
 
     text: str
-    units: tuple[
-        int, ...
-    ] = ()  # more than one where tokens share a character, e.g. the bytes of an emoji
+    # more than one where tokens share a character, e.g. the bytes of an emoji
+    units: tuple[int, ...] = ()
     kind: str = "plain"  # plain | given | special | target | outcome | unseen | unread
     gold: bool = False  # people marked it
 
@@ -49,6 +48,10 @@ class TextPassage:
 
     name: str
     pieces: tuple[TextPiece, ...]
+
+    def followed_by(self, *pieces: TextPiece) -> TextPassage:
+        """The same passage with more pieces at its end."""
+        return TextPassage(self.name, (*self.pieces, *pieces))
 
 
 def text_passages(explanation: Explanation, gold: Sequence[Span] = ()) -> list[TextPassage]:
@@ -62,15 +65,14 @@ def text_passages(explanation: Explanation, gold: Sequence[Span] = ()) -> list[T
     for index, name in enumerate(encoding.segments):
         pieces = tuple(cut_segment_into_pieces(explanation, index, marked[index]))
         if name == "continuation" and passages:
-            passages[-1] = TextPassage(passages[-1].name, passages[-1].pieces + pieces)
+            passages[-1] = passages[-1].followed_by(*pieces)
         elif pieces:
             passages.append(TextPassage(name, pieces))
-    if (
-        target.generated and target.positions[0] >= len(encoding) and passages
-    ):  # it is not written yet
-        passages[-1] = TextPassage(
-            passages[-1].name, (*passages[-1].pieces, TextPiece(target.text, kind="outcome"))
-        )
+
+    is_not_written_yet = target.generated and target.positions[0] >= len(encoding)
+    if is_not_written_yet and passages:
+        outcome = TextPiece(target.text, kind="outcome")
+        passages[-1] = passages[-1].followed_by(outcome)
     return passages
 
 
@@ -97,7 +99,9 @@ def gold_characters(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray
                 f"Gold words are marked in {span.segment!r}, but the texts are {', '.join(encoding.segments)}: "
                 "name one of these."
             )
-        index = encoding.segments.index(span.segment) if span.segment else 0
+        index = 0
+        if span.segment:
+            index = encoding.segments.index(span.segment)
         text = encoding.texts[index]
         if span.end > len(text):
             raise InputError(
@@ -105,8 +109,10 @@ def gold_characters(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray
                 "give spans of this text."
             )
         inside = text[span.start : span.end]
-        start = span.start + len(inside) - len(inside.lstrip())
-        marked[index][start : start + len(inside.strip())] = True
+        blanks_before = len(inside) - len(inside.lstrip())
+        start = span.start + blanks_before
+        end = start + len(inside.strip())
+        marked[index][start:end] = True
     return marked
 
 
@@ -115,18 +121,18 @@ def given_tokens(explanation: Explanation) -> np.ndarray:
 
     A prompt template and special tokens are there for every target and not counted.
     """
-    encoding, target = explanation.encoding, explanation.target
-    tokens: np.ndarray = (
-        target.given(encoding) & explanation.scope & ~encoding.fixed & (explanation.units.of < 0)
-    )
+    encoding = explanation.encoding
+    given = explanation.target.given(encoding) & explanation.scope
+    of_no_unit = explanation.units.of < 0
+    tokens: np.ndarray = given & ~encoding.fixed & of_no_unit
     return tokens
 
 
 def is_selected_piece(piece: TextPiece, explanation: Explanation) -> bool:
     """Whether a piece belongs to the rationale."""
-    return explanation.selected is not None and any(
-        explanation.selected[unit] for unit in piece.units
-    )
+    if explanation.selected is None:
+        return False
+    return any(explanation.selected[unit] for unit in piece.units)
 
 
 def is_unproved_selection(explanation: Explanation) -> bool:
@@ -138,10 +144,16 @@ def is_unproved_selection(explanation: Explanation) -> bool:
     """
     if explanation.selected is None or explanation.certificate is not None:
         return False
-    return (
-        bool((explanation.scores >= 0).all())
-        and not explanation.scores[~explanation.selected].any()
-    )
+    if (explanation.scores < 0).any():
+        return False
+    outside = explanation.scores[~explanation.selected]
+    return not outside.any()
+
+
+def strongest_weight_of_piece(piece: TextPiece, weights: np.ndarray) -> float:
+    """The weight of the strongest of the units that share a piece."""
+    of_units = [float(weights[unit]) for unit in piece.units]
+    return max(of_units, key=abs)
 
 
 def shorten_pieces(
@@ -151,21 +163,25 @@ def shorten_pieces(
 
     Where no `tail` is wanted, all behind the start of such a stretch is left out.
     """
-    found: list[TextPiece] = []
-    for matters, group in groupby(
-        pieces, lambda piece: piece.gold or is_selected_piece(piece, explanation)
-    ):
+
+    def matters(piece: TextPiece) -> bool:
+        return piece.gold or is_selected_piece(piece, explanation)
+
+    kept: list[TextPiece] = []
+    for must_stay, group in groupby(pieces, matters):
         stretch = list(group)
         text = "".join(piece.text for piece in stretch)
-        if matters or len(text) <= 2 * AROUND + 40:
-            found += stretch
+        if must_stay or len(text) <= 2 * AROUND + 40:
+            kept += stretch
             continue
-        first = text[:AROUND].rpartition(" ")[0] or text[:AROUND]
+        beginning = text[:AROUND]
+        first = beginning.rpartition(" ")[0] or beginning
         last = ""
         if tail:
-            last = text[-AROUND:].partition(" ")[2] or text[-AROUND:]
-        found.append(TextPiece(first + dots + last))
-    return found
+            end = text[-AROUND:]
+            last = end.partition(" ")[2] or end
+        kept.append(TextPiece(first + dots + last))
+    return kept
 
 
 # -- from characters to pieces -------------------------------------------------------------------------------------
@@ -187,7 +203,9 @@ class UnitSpot:
         """Whether none of its characters is one of low..high."""
         if self.end < low or self.start > high:
             return True
-        return not self.is_special and (self.end == low or self.start == high)
+        if self.is_special:
+            return False
+        return self.end == low or self.start == high
 
 
 def cut_segment_into_pieces(
@@ -197,12 +215,12 @@ def cut_segment_into_pieces(
 
     `gold` says for each character whether people marked it.
     """
-    text, kinds, cursor = (
-        explanation.encoding.texts[index],
-        character_kinds_of_segment(explanation, index),
-        low,
-    )
-    high = len(text) if high is None else min(high, len(text))
+    text = explanation.encoding.texts[index]
+    kinds = character_kinds_of_segment(explanation, index)
+    if high is None or high > len(text):
+        high = len(text)
+
+    cursor = low
     for spot in unit_spots_of_segment(explanation, index):
         if spot.is_outside(low, high):
             continue
@@ -210,55 +228,82 @@ def cut_segment_into_pieces(
         yield from pieces_between_units(text, kinds, gold, cursor, start)
         cursor = max(cursor, end)
         if spot.is_special:
-            yield TextPiece(explanation.units.names[spot.units[0]], spot.units, "special")
-            continue
-        kind = next((kind for kind in kinds[start:end] if kind in ("target", "outcome")), "plain")
-        is_blank = text[start:end].isspace()
-        for marked, places in groupby(range(start, end), lambda place: bool(gold[place])):
-            shown = "".join(text[place] for place in places)
-            if is_blank:
-                shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
-            yield TextPiece(shown, spot.units, kind, marked)
+            name = explanation.units.names[spot.units[0]]
+            yield TextPiece(name, spot.units, "special")
+        else:
+            yield from pieces_of_units(text, kinds, gold, start, end, spot.units)
     yield from pieces_between_units(text, kinds, gold, cursor, high)
+
+
+def pieces_of_units(
+    text: str,
+    kinds: Sequence[str],
+    gold: np.ndarray,
+    start: int,
+    end: int,
+    units: tuple[int, ...],
+) -> Iterator[TextPiece]:
+    """The pieces of the characters that belong to some units: one, or more where people marked only a part."""
+    kind = "plain"
+    for each in kinds[start:end]:
+        if each in ("target", "outcome"):
+            kind = each
+            break
+    is_blank = text[start:end].isspace()
+    for marked, places in groupby(range(start, end), lambda place: bool(gold[place])):
+        shown = "".join(text[place] for place in places)
+        if is_blank:
+            shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
+        yield TextPiece(shown, units, kind, marked)
 
 
 def pieces_between_units(
     text: str, kinds: Sequence[str], gold: np.ndarray, start: int, end: int
 ) -> Iterator[TextPiece]:
     """The pieces of characters that belong to no unit."""
-    for (kind, marked), places in groupby(
-        range(start, end), lambda place: (kinds[place], bool(gold[place]))
-    ):
-        yield TextPiece("".join(text[place] for place in places), (), kind, marked)
+
+    def look_of(place: int) -> tuple[str, bool]:
+        return kinds[place], bool(gold[place])
+
+    for (kind, marked), places in groupby(range(start, end), look_of):
+        shown = "".join(text[place] for place in places)
+        yield TextPiece(shown, (), kind, marked)
 
 
 def character_kinds_of_segment(explanation: Explanation, index: int) -> list[str]:
     """For each character of a segment: read or not, seen or not, or part of the target itself."""
     encoding, target = explanation.encoding, explanation.target
-    here = np.flatnonzero((encoding.segment == index) & (encoding.start >= 0))
-    kinds = ["unread" if encoding.truncated else "plain"] * len(encoding.texts[index])
+    text = encoding.texts[index]
+    in_segment = (encoding.segment == index) & (encoding.start >= 0)
+    here = np.flatnonzero(in_segment)
+    kinds = ["unread" if encoding.truncated else "plain"] * len(text)
 
     def mark(tokens: np.ndarray, kind: str) -> None:
         if len(tokens):
-            low, high = int(encoding.start[tokens].min()), int(encoding.end[tokens].max())
+            low = int(encoding.start[tokens].min())
+            high = int(encoding.end[tokens].max())
             kinds[low:high] = [kind] * (high - low)
 
     mark(here, "plain")
     if explanation.certificate is not None:  # what is kept besides the rationale
-        for token in here[given_tokens(explanation)[here]]:
+        given_here = here[given_tokens(explanation)[here]]
+        for token in given_here:
             for place in range(encoding.start[token], encoding.end[token]):
-                kinds[place] = "plain" if encoding.texts[index][place].isspace() else "given"
+                kinds[place] = "plain" if text[place].isspace() else "given"
     if target.positions:
         first, last = min(target.positions), max(target.positions)
         if target.generated:
             mark(here[here > last], "unseen")
-        mark(here[(here >= first) & (here <= last)], kind_of_target_piece(explanation, index))
+        of_target = (here >= first) & (here <= last)
+        mark(here[of_target], kind_of_target_piece(explanation, index))
     return kinds
 
 
 def kind_of_target_piece(explanation: Explanation, index: int) -> str:
     """A target that stands in the text is marked there; one that was written behind it is the outcome."""
-    return "outcome" if explanation.encoding.segments[index] == "continuation" else "target"
+    if explanation.encoding.segments[index] == "continuation":
+        return "outcome"
+    return "target"
 
 
 def unit_spots_of_segment(explanation: Explanation, index: int) -> list[UnitSpot]:
@@ -267,14 +312,17 @@ def unit_spots_of_segment(explanation: Explanation, index: int) -> list[UnitSpot
     for unit, (segment, start, end) in enumerate(explanation.units.spans):
         if segment != index:
             continue
-        token = int(np.flatnonzero(explanation.units.of == unit)[0])
+        tokens = np.flatnonzero(explanation.units.of == unit)
+        first_token = int(tokens[0])
         if start < 0:
-            start = end = end_of_text_before(explanation.encoding, index, token)
-        places.append((start, token, end, unit))
+            start = end = end_of_text_before(explanation.encoding, index, first_token)
+        places.append((start, first_token, end, unit))
+    places.sort(key=lambda place: place[:2])
 
     spots: list[UnitSpot] = []
-    for start, _, end, unit in sorted(places, key=lambda place: place[:2]):
-        if spots and end > start and start < spots[-1].end:
+    for start, _, end, unit in places:
+        shares_characters = bool(spots) and start < end and start < spots[-1].end
+        if shares_characters:
             last = spots[-1]
             spots[-1] = UnitSpot(last.start, max(end, last.end), (*last.units, unit))
         else:
@@ -284,10 +332,9 @@ def unit_spots_of_segment(explanation: Explanation, index: int) -> list[UnitSpot
 
 def end_of_text_before(encoding: Encoding, index: int, token: int) -> int:
     """Where a special token stands: behind the characters of the tokens before it."""
-    before = np.flatnonzero((encoding.segment[:token] == index) & (encoding.start[:token] >= 0))
-    return int(encoding.end[before].max()) if len(before) else 0
-
-
-def strongest_weight_of_piece(piece: TextPiece, weights: np.ndarray) -> float:
-    """The strongest weight of the units that share a piece."""
-    return max((float(weights[unit]) for unit in piece.units), key=abs)
+    in_segment = encoding.segment[:token] == index
+    has_characters = encoding.start[:token] >= 0
+    before = np.flatnonzero(in_segment & has_characters)
+    if not len(before):
+        return 0
+    return int(encoding.end[before].max())

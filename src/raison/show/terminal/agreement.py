@@ -1,4 +1,4 @@
-"""How far methods agree, in the terminal: in words, in numbers for every pair, and what the numbers mean."""
+"""The agreement of methods in the terminal: a statement, a list or square of all pairs, and footnotes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 from raison.core.records import Explanation
 from raison.show.agreement_measures import (
     MethodAgreement,
+    MethodPair,
     PairAgreements,
     agreement_of_pairs,
     count_of_strongest_units,
@@ -47,26 +48,25 @@ class TerminalAgreementTables:
     style: TerminalStyle
     width: int
 
-    def number(self, pair: tuple[int, int], measure: str) -> str:
+    def number(self, pair: MethodPair, measure: str) -> str:
         """One measure of a pair, as it is printed."""
         agreement = self.agreements[pair]
         if measure == "shared":
-            return (
-                "-"
-                if agreement.shared is None
-                else f"{agreement.shared} of {count_of_strongest_units(self.size)}"
-            )
-        correlation = {"tau": agreement.tau, "rho": agreement.rho, "r": agreement.r}[measure]
-        return "-" if correlation is None else signed_correlation(correlation)
+            if agreement.shared is None:
+                return "-"
+            return f"{agreement.shared} of {count_of_strongest_units(self.size)}"
+        correlations = {"tau": agreement.tau, "rho": agreement.rho, "r": agreement.r}
+        correlation = correlations[measure]
+        if correlation is None:
+            return "-"
+        return signed_correlation(correlation)
 
-    def emphasis(self, pair: tuple[int, int]) -> Style:
+    def emphasis(self, pair: MethodPair) -> Style:
         """Pairs that are alike stand out."""
         tau = self.agreements[pair].tau
-        return (
-            Style(bold=True)
-            if tau is not None and tau >= least_tau_alike(self.size)
-            else Style.null()
-        )
+        if tau is None or tau < least_tau_alike(self.size):
+            return Style.null()
+        return Style(bold=True)
 
 
 def terminal_agreement(
@@ -103,45 +103,49 @@ def terminal_agreement(
 def terminal_agreement_pairs(tables: TerminalAgreementTables) -> Table:
     """One row for each pair, the most alike first; where room is scarce names stand above each other, and the measures
     are fewer."""
-    pairs = sorted(
-        tables.agreements,
-        key=lambda pair: agreement_tau_for_sorting(tables.agreements[pair]),
-        reverse=True,
-    )
+
+    def tau_of_pair(pair: MethodPair) -> float:
+        return agreement_tau_for_sorting(tables.agreements[pair])
+
+    pairs = sorted(tables.agreements, key=tau_of_pair, reverse=True)
     widths = {}
     for measure, title in TITLES.items():
-        widths[measure] = (
-            widest_line([title, *(tables.number(pair, measure) for pair in pairs)]) + GAP
-        )
+        numbers = [tables.number(pair, measure) for pair in pairs]
+        widths[measure] = widest_line([title, *numbers]) + GAP
     first = widest_line([tables.names[one] for one, _ in pairs])
     second = widest_line([tables.names[other] for _, other in pairs])
 
     beside = first + GAP + second + sum(widths.values()) <= tables.width
-    names_width = first if beside else max(first, second)
+    names_width = first
     if not beside:
+        names_width = max(first, second)
         drop_agreement_measures(widths, tables.width - names_width)
-    names_width = min(max(names_width, len(CORNER)), tables.width - sum(widths.values()))
+    room_for_names = tables.width - sum(widths.values())
+    names_width = min(max(names_width, len(CORNER)), room_for_names)
 
-    measures = list(widths)
-    titles = [TITLES[measure] for measure in measures]
-    corner = [CORNER[:names_width], ""] if beside else [CORNER[:names_width]]
-    table = bare_terminal_table(*corner, *titles)
+    titles = [TITLES[measure] for measure in widths]
+    corner = CORNER[:names_width]
     if beside:
+        table = bare_terminal_table(corner, "", *titles)
         table.columns[1].justify = "left"
+    else:
+        table = bare_terminal_table(corner, *titles)
+
     dots = tables.style.either("…", "~")
     for pair in pairs:
-        names = []
+        cells = []
         for place in pair:
             name = tables.names[place]
-            names.append(short_name(name, len(name) if beside else names_width, dots))
-        numbers = [tables.number(pair, measure) for measure in measures]
-        cells = names if beside else ["\n".join(names)]
-        table.add_row(*cells, *numbers, style=tables.emphasis(pair))
+            cells.append(short_name(name, len(name) if beside else names_width, dots))
+        if not beside:
+            cells = ["\n".join(cells)]
+        cells += [tables.number(pair, measure) for measure in widths]
+        table.add_row(*cells, style=tables.emphasis(pair))
     return table
 
 
 def agreement_tau_for_sorting(agreement: MethodAgreement) -> float:
-    """Pairs without a number come last."""
+    """The tau-b of a pair; pairs without a number come last."""
     return -2.0 if agreement.tau is None else agreement.tau
 
 
@@ -160,28 +164,30 @@ def terminal_agreement_squares(
 ) -> Iterator[RenderableType]:
     """Methods down and across: one measure below the diagonal, another above."""
     measures = measures_of_agreement(tables.size)
-    titles = (
-        f"{measures[below].ascii_title} below the diagonal, {measures[above].ascii_title} above"
-    )
+    title_below = measures[below].ascii_title
+    title_above = measures[above].ascii_title
+    titles = f"{title_below} below the diagonal, {title_above} above"
     yield Text(titles, "dim", overflow="fold")
 
     digits = len(str(len(tables.names)))
-    room = max(8, tables.width // 3)
+    longest = max(8, tables.width // 3)
+    dots = tables.style.either("…", "~")
     labels = []
     for place, name in enumerate(tables.names, start=1):
-        labels.append(f"{place:{digits}} {short_name(name, room, tables.style.either('…', '~'))}")
+        labels.append(f"{place:{digits}} {short_name(name, longest, dots)}")
 
-    room_for_columns = tables.width - widest_line(labels) - GAP
-    for group in columns_side_by_side([SQUARE_COLUMN] * len(labels), room_for_columns):
-        table = bare_terminal_table("", *(str(place + 1) for place in group))
+    room = tables.width - widest_line(labels) - GAP
+    widths = [SQUARE_COLUMN] * len(labels)
+    for group in columns_side_by_side(widths, room):
+        titles_of_group = [str(place + 1) for place in group]
+        table = bare_terminal_table("", *titles_of_group)
         for column in table.columns[1:]:
             column.width = SQUARE_COLUMN
         for row, label in enumerate(labels):
-            cells = [
-                agreement_square_cell(tables, row, place, below=below, above=above)
-                for place in group
-            ]
-            table.add_row(Text(label), *cells)
+            cells = [Text(label)]
+            for place in group:
+                cells.append(agreement_square_cell(tables, row, place, below=below, above=above))
+            table.add_row(*cells)
         yield table
         yield Text(" ")
 
@@ -189,8 +195,10 @@ def terminal_agreement_squares(
 def agreement_square_cell(
     tables: TerminalAgreementTables, row: int, column: int, *, below: str, above: str
 ) -> Text:
+    """The measure of a method with another; a dot on the diagonal."""
     if row == column:
         return Text(tables.style.either("·", "."), "dim")
     pair = min(row, column), max(row, column)
-    number = tables.number(pair, below if column < row else above)
-    return Text(number.partition(" ")[0], tables.emphasis(pair))  # without `of 3`
+    measure = below if column < row else above
+    number, _, _ = tables.number(pair, measure).partition(" ")  # without `of 3`
+    return Text(number, tables.emphasis(pair))

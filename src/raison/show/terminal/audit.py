@@ -1,4 +1,4 @@
-"""An audit of attention in the terminal."""
+"""An audit of attention in the terminal: the verdict, its reasons, and a table of all numbers."""
 
 from __future__ import annotations
 

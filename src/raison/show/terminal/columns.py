@@ -1,4 +1,4 @@
-"""Tables in the terminal: bare ones, titles that fold, and columns that go below where there is no room beside."""
+"""Tables and columns in the terminal: bare tables, grids of passages, titles that fold, columns side by side."""
 
 from __future__ import annotations
 
@@ -58,14 +58,17 @@ def widest_line(lines: Sequence[str]) -> int:
 def fold_column_titles(titles: Sequence[str], room: int) -> list[str]:
     """Titles of columns, in one line each where there is room for that."""
     needed = sum(map(len, titles)) + GAP * len(titles)
-    return list(titles) if needed <= room else [fold_column_title(title) for title in titles]
+    if needed <= room:
+        return list(titles)
+    return [fold_column_title(title) for title in titles]
 
 
 def fold_column_title(title: str) -> str:
     """A long title in lines, broken behind its signs."""
     lines = [""]
     for part in re.findall(r"[^_(,=\s]*[_(,=\s]*", title):
-        if lines[-1] and len(lines[-1] + part.rstrip()) > TITLE:
+        longer = lines[-1] + part.rstrip()
+        if lines[-1] and len(longer) > TITLE:
             lines.append("")
         lines[-1] += part
     return "\n".join(line.strip() for line in lines)

@@ -1,4 +1,4 @@
-"""How a model behaves on parts of its context, in the terminal."""
+"""The compatibility report in the terminal: perplexity of subsets of the context, and sentences on other tests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ __all__ = ["print_compatibility"]
 
 def print_compatibility(report: CompatibilityReport, console: Console) -> None:
     """Print the verdict first, then the numbers that carry it."""
-    console.print(
-        Text(clean_text(report.verdict), style="bold" if report.trusted else "bold yellow")
-    )
+    style = "bold" if report.trusted else "bold yellow"
+    console.print(Text(clean_text(report.verdict), style=style))
     console.print()
     console.print(terminal_subset_table(report))
     if report.repetition:
@@ -40,10 +39,10 @@ def terminal_subset_table(report: CompatibilityReport) -> Table:
     for name in ("kept tokens", "perplexity", "95 % interval", "places"):
         table.add_column(name, justify="right")
     for subset in report.subsets:
+        size = subset_size_in_words(subset)
+        perplexity = f"{subset.perplexity:,.1f}"
         interval = f"{subset.low:,.1f} … {subset.high:,.1f}"
-        table.add_row(
-            subset_size_in_words(subset), f"{subset.perplexity:,.1f}", interval, str(subset.count)
-        )
+        table.add_row(size, perplexity, interval, str(subset.count))
     table.add_row("none", f"{report.guess:,.1f}", "frequencies alone", "")
     return table
 
@@ -60,8 +59,9 @@ def sentence_on_repetition(repetition: Sequence[RepeatedAtPosition]) -> str:
 
 def sentence_on_truth(tokens: Sequence[MarginalisedToken]) -> str:
     """How far probabilities with a token left out are from the truth."""
-    apart = sum(abs(token.true - token.masked) for token in tokens) / len(tokens)
+    distances = [abs(token.true - token.masked) for token in tokens]
     covered = sum(token.covered for token in tokens) / len(tokens)
+    apart = sum(distances) / len(tokens)
     return (
         f"a token left out against marginalised out: {apart:.3f} apart on average "
         f"({len(tokens)} contexts; {covered:.0%} of the mass summed over)"

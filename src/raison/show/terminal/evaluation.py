@@ -1,11 +1,11 @@
-"""An evaluation in the terminal: methods down, numbers across, as many tables as the width asks for."""
+"""An evaluation in the terminal: tables of numbers and costs, and the paired tests of two methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -22,10 +22,16 @@ from raison.show.evaluation_tables import (
 )
 from raison.show.text_formats import clean_text
 
-__all__ = ["GAP", "PairedTest", "print_evaluation", "print_paired_tests"]
+__all__ = ["PairedTest", "print_evaluation", "print_paired_tests"]
 
 GAP = 2  # columns between cells
 MEASURING = "measuring all of them"
+
+# of paired tests
+UNDECIDED = "not decided"
+TITLES = ("number", "difference", "interval", "p", "corrected", "d", "higher on", "better")
+TITLES_OF_WORDS = ("number", "better")  # titles of columns that hold words
+P_EXPLANATION = "p: paired permutation test, two-sided; corrected by Holm's rule; d: Cohen's, of paired differences."
 
 
 def print_evaluation(evaluation: Evaluation, console: Console) -> None:
@@ -45,7 +51,8 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
 
 def evaluation_names_width(evaluation: Evaluation, width: int) -> int:
     """Columns for the names of methods: long ones are folded, so that no number is."""
-    longest = max(len(clean_text(name)) for name in (*evaluation.methods, MEASURING))
+    names = [*evaluation.methods, MEASURING]
+    longest = max(len(clean_text(name)) for name in names)
     return min(longest, max(12, width // 2))
 
 
@@ -87,19 +94,17 @@ def terminal_numbers_table(
     evaluation: Evaluation, columns: Sequence[Column], names_width: int
 ) -> Table:
     """Numbers over their intervals; the best of a column is bold."""
-    table = empty_evaluation_table(
-        "method", names_width, [column_heading(column) for column in columns]
-    )
-    best = {column.key: best_methods_of_column(evaluation, column) for column in columns}
+    headings = [column_heading(column) for column in columns]
+    table = empty_evaluation_table("method", names_width, headings)
     for method in evaluation.methods:
-        cells = []
+        cells: list[RenderableType] = [Text(clean_text(method))]
         for column in columns:
             cell = evaluation.cell(method, column.key)
-            value = Text(
-                table_number(cell.value), style="bold" if method in best[column.key] else ""
-            )
-            cells.append(Group(value, Text(interval_of_cell(cell), style="dim")))
-        table.add_row(Text(clean_text(method)), *cells)
+            is_best = method in best_methods_of_column(evaluation, column)
+            value = Text(table_number(cell.value), style="bold" if is_best else "")
+            interval = Text(interval_of_cell(cell), style="dim")
+            cells.append(Group(value, interval))
+        table.add_row(*cells)
     return table
 
 
@@ -107,16 +112,16 @@ def terminal_costs_table(evaluation: Evaluation, names_width: int) -> Table:
     """What the explanations took, per text; and what measuring them took."""
     table = empty_evaluation_table("cost per text", names_width, list(COSTS.values()))
     for name in [*evaluation.methods, "metrics"]:
-        if name in evaluation.costs:
-            shown = name if name in evaluation.methods else MEASURING
-            table.add_row(Text(clean_text(shown)), *costs_of_method(evaluation, name))
+        if name not in evaluation.costs:
+            continue
+        shown = name
+        if name not in evaluation.methods:
+            shown = MEASURING
+        table.add_row(Text(clean_text(shown)), *costs_of_method(evaluation, name))
     return table
 
 
-UNDECIDED = "not decided"
-TITLES = ("number", "difference", "interval", "p", "corrected", "d", "higher on", "better")
-WORDS = ("number", "better")  # titles of columns that hold words
-EXPLANATION = "p: paired permutation test, two-sided; corrected by Holm's rule; d: Cohen's, of paired differences."
+# -- paired tests -------------------------------------------------------------------------------------------
 
 
 class PairedTest(Protocol):
@@ -150,22 +155,29 @@ class PairedTest(Protocol):
 
 def print_paired_tests(tests: Sequence[PairedTest], console: Console) -> None:
     """Print differences, p-values corrected for their number, effect sizes, and who is better."""
-    one, other = (tests[0].one, tests[0].other) if tests else ("", "")
+    one = other = ""
+    if tests:
+        one, other = tests[0].one, tests[0].other
     console.print(Text(clean_text(f"{one} − {other}"), style="bold"))
 
     rows = [cells_of_paired_test(test) for test in tests]
     for columns in paired_test_column_groups(rows, console.width):
         console.print(paired_tests_table(rows, [0, *columns]))
 
-    for note in [EXPLANATION, *warning_of_few_texts(*(test.count for test in tests))]:
+    counts = [test.count for test in tests]
+    for note in [P_EXPLANATION, *warning_of_few_texts(*counts)]:
         console.print(Text(note, style="dim"))
 
 
 def cells_of_paired_test(test: PairedTest) -> list[str]:
     """The cells of one row, in the order of TITLES."""
-    interval = "–" if test.low is None else f"{table_number(test.low)} … {table_number(test.high)}"
-    effect = "–" if test.effect is None else f"{test.effect:+.2f}".replace("-", "−")
-    superiority = "–" if test.superiority is None else f"{test.superiority:.0%}"
+    interval = effect = superiority = "–"
+    if test.low is not None:
+        interval = f"{table_number(test.low)} … {table_number(test.high)}"
+    if test.effect is not None:
+        effect = f"{test.effect:+.2f}".replace("-", "−")
+    if test.superiority is not None:
+        superiority = f"{test.superiority:.0%}"
     return [
         test.key,
         table_number(test.difference),
@@ -180,26 +192,28 @@ def cells_of_paired_test(test: PairedTest) -> list[str]:
 
 def p_value_in_words(p: float) -> str:
     """A p-value as it is printed."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    if p < 0.001:
+        return "< 0.001"
+    return f"{p:.3f}"
 
 
 def paired_tests_table(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
+    """Some columns of the table of tests."""
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
     for column in columns:
         title = TITLES[column]
         table.add_column(
             title,
-            justify="left" if title in WORDS else "right",
+            justify="left" if title in TITLES_OF_WORDS else "right",
             no_wrap=title != "better",
             overflow="fold",
         )
     for row in rows:
-        table.add_row(
-            *(
-                Text(row[column], style="dim" if row[column] == UNDECIDED else "")
-                for column in columns
-            )
-        )
+        cells = []
+        for column in columns:
+            is_undecided = row[column] == UNDECIDED
+            cells.append(Text(row[column], style="dim" if is_undecided else ""))
+        table.add_row(*cells)
     return table
 
 
@@ -207,7 +221,8 @@ def paired_test_column_groups(rows: Sequence[Sequence[str]], width: int) -> Iter
     """The columns in groups that fit beside the first, so that no number is cut."""
     widths = []
     for column, title in enumerate(TITLES):
-        widths.append(max([len(title), *(len(row[column]) for row in rows)]))
+        lengths = [len(row[column]) for row in rows]
+        widths.append(max([len(title), *lengths]))
 
     group: list[int] = []
     used = widths[0]

@@ -1,4 +1,4 @@
-"""Explanations in the terminal: what was predicted, the text in colours, and the numbers behind it."""
+"""The printer of explanations in the terminal: headline, text in colours, numbers; rationales, methods, a matrix."""
 
 from __future__ import annotations
 
@@ -130,10 +130,9 @@ class ExplanationPrinter:
 
     def print_scores(self, explanation: Explanation, *, with_table: bool) -> None:
         """The text in the colours of its scores, what must be known about them, and the strongest in a table."""
-        marked = frozenset(
-            strongest_units_on_side(explanation.scores, 1)
-            + strongest_units_on_side(explanation.scores, -1)
-        )
+        speak_for = strongest_units_on_side(explanation.scores, 1)
+        speak_against = strongest_units_on_side(explanation.scores, -1)
+        marked = frozenset(speak_for + speak_against)
         passages = text_passages(explanation)
         texts = [self.style.scored_text(passage, explanation, marked) for passage in passages]
         self.print_part(terminal_passage_grid(passages, texts))
@@ -145,12 +144,10 @@ class ExplanationPrinter:
 
         if explanation.selected is not None:
             self.print_parts([terminal_selected_units(explanation, self.style)])
-        if (
-            with_table and explanation.scores.any() and not is_unproved_selection(explanation)
-        ):  # in or out needs no table
-            self.print_parts(
-                [terminal_strongest_units(explanation, self.style, self.console.width)]
-            )
+        is_in_or_out = is_unproved_selection(explanation)  # and needs no table
+        if with_table and explanation.scores.any() and not is_in_or_out:
+            table = terminal_strongest_units(explanation, self.style, self.console.width)
+            self.print_parts([table])
 
     def print_notes(self, explanation: Explanation) -> None:
         """What a reader must know before trusting the picture."""
@@ -164,20 +161,20 @@ class ExplanationPrinter:
         if warnings:
             self.print_parts(warnings)
 
-        if explanation.grounding is None:
+        grounding = explanation.grounding
+        if grounding is None:
             self.print_part(rationales.terminal_rationale_text(explanation, self.style))
         else:
-            for part in rationales.terminal_grounded_answer(
-                explanation, explanation.grounding, self.style
-            ):
+            for part in rationales.terminal_grounded_answer(explanation, grounding, self.style):
                 self.print_part(part)
         self.print_notes(explanation)
         self.console.print()
 
         self.print_parts([rationales.terminal_rationale_line(explanation, self.style)])
-        path = terminal_search_path(explanation, self.style, self.width) if with_table else None
-        if path is not None:
-            self.print_parts([path])
+        if with_table:
+            path = terminal_search_path(explanation, self.style, self.width)
+            if path is not None:
+                self.print_parts([path])
         self.print_parts([rationales.terminal_certificate_lines(explanation, self.style)])
 
     # -- several explanations -----------------------------------------------------------------------------
@@ -196,8 +193,9 @@ class ExplanationPrinter:
         if len(scored) < 2:  # a rationale is in or out
             return
         self.print_parts(terminal_agreement(scored, self.style, self.width))
-        for each in differences_from_first_method(scored) if difference else ():
-            self.print_parts(terminal_difference(each, self.style, self.width))
+        if difference:
+            for each in differences_from_first_method(scored):
+                self.print_parts(terminal_difference(each, self.style, self.width))
 
     def print_matrix(self, explanations: Sequence[Explanation]) -> None:
         """Rationales of one text as a matrix."""

@@ -1,4 +1,4 @@
-"""The matrix of rationales in the terminal, in blocks of columns that fit its width."""
+"""The matrix of rationales in the terminal: column names, row heads and cells in blocks that fit, and a legend."""
 
 from __future__ import annotations
 
@@ -47,43 +47,48 @@ class MatrixRowHeadWidths:
     alarms: int
     size: int
 
+    @classmethod
+    def of(cls, heads: Sequence[MatrixRowHead]) -> MatrixRowHeadWidths:
+        """The widths in which all heads fit."""
+        return cls(
+            name=max(cell_len(head.name) for head in heads),
+            alarms=max(len(head.alarms) for head in heads),
+            size=max(len(head.size) for head in heads),
+        )
+
     @property
     def total(self) -> int:
-        return self.name + self.alarms + self.size + 3  # spaces between them
+        """All of them, with the spaces between them."""
+        return self.name + self.alarms + self.size + 3
 
 
 def terminal_matrix(
-    matrix: RationaleMatrix, look: TerminalStyle, width: int
+    matrix: RationaleMatrix, style: TerminalStyle, width: int
 ) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
+    dots = style.either("…", "~")
     heads = []
     for explanation in matrix.rows:
-        name = short_name(explanation.target.text, longest, look.either("…", "~"))
-        heads.append(
-            MatrixRowHead(
-                name,
-                tuple(matrix_row_alarms(explanation)),
-                str(len(rationale_units_in_order(explanation))),
-            )
+        head = MatrixRowHead(
+            name=short_name(explanation.target.text, longest, dots),
+            alarms=tuple(matrix_row_alarms(explanation)),
+            size=str(len(rationale_units_in_order(explanation))),
         )
-    widths = MatrixRowHeadWidths(
-        name=max(cell_len(head.name) for head in heads),
-        alarms=max(len(head.alarms) for head in heads),
-        size=max(len(head.size) for head in heads),
-    )
-    for block in matrix_column_blocks(matrix, max(1, (width - widths.total) // CELL)):
-        yield from terminal_matrix_column_names(matrix, block, look, widths.total)
+        heads.append(head)
+    widths = MatrixRowHeadWidths.of(heads)
+
+    columns_in_block = max(1, (width - widths.total) // CELL)
+    for block in matrix_column_blocks(matrix, columns_in_block):
+        yield from terminal_matrix_column_names(matrix, block, style, widths.total)
+        is_first_block = block[0] == 0
         for row, head in enumerate(heads):
-            is_first_block = block[0] == 0
-            if (
-                is_first_block or matrix.cells[row, block].any()
-            ):  # else nothing in this block is visible to it
-                yield terminal_matrix_row_head(head, look, widths).append_text(
-                    terminal_matrix_row_cells(matrix, row, block, look)
-                )
+            is_visible_here = bool(matrix.cells[row, block].any())
+            if is_first_block or is_visible_here:
+                line = terminal_matrix_row_head(head, style, widths)
+                yield line.append_text(terminal_matrix_row_cells(matrix, row, block, style))
         yield Text(" ")
-    yield terminal_matrix_legend(matrix, look)
+    yield terminal_matrix_legend(matrix, style)
 
 
 def matrix_column_blocks(matrix: RationaleMatrix, room: int) -> Iterator[list[int]]:
@@ -110,22 +115,25 @@ def has_gap_before_column(matrix: RationaleMatrix, block: Sequence[int], column:
 
 
 def terminal_matrix_column_names(
-    matrix: RationaleMatrix, block: Sequence[int], look: TerminalStyle, left: int
+    matrix: RationaleMatrix, block: Sequence[int], style: TerminalStyle, left: int
 ) -> Iterator[Text]:
     """The names of columns written downwards, ending just above their columns."""
-    names = [letters_of_column_name(matrix.columns[column].name, look) for column in block]
+    names = [letters_of_column_name(matrix.columns[column].name, style) for column in block]
     height = max(len(letters) for letters in names)
     for line in range(height):
         text = Text(" " * left, no_wrap=True, overflow="crop")
         for column, letters in zip(block, names, strict=True):
             place = line - (height - len(letters))
-            letter = letters[place] if place >= 0 else " "
-            text.append("  " if has_gap_before_column(matrix, block, column) else "")
+            letter = " "
+            if place >= 0:
+                letter = letters[place]
+            if has_gap_before_column(matrix, block, column):
+                text.append("  ")
             text.append(letter + " " * (CELL - cell_len(letter)))
         yield text
 
 
-def letters_of_column_name(name: str, look: TerminalStyle) -> list[str]:
+def letters_of_column_name(name: str, style: TerminalStyle) -> list[str]:
     """The letters of a name, each with its accents; a long name is cut."""
     letters: list[str] = []
     for char in " ".join(clean_text(name).split()):
@@ -134,7 +142,7 @@ def letters_of_column_name(name: str, look: TerminalStyle) -> list[str]:
         else:
             letters.append(char)
     if len(letters) > HEAD:
-        return [*letters[: HEAD - 1], look.either("⋮", ":")]
+        return [*letters[: HEAD - 1], style.either("⋮", ":")]
     return letters
 
 
@@ -142,56 +150,62 @@ def letters_of_column_name(name: str, look: TerminalStyle) -> list[str]:
 
 
 def terminal_matrix_row_head(
-    head: MatrixRowHead, look: TerminalStyle, widths: MatrixRowHeadWidths
+    head: MatrixRowHead, style: TerminalStyle, widths: MatrixRowHeadWidths
 ) -> Text:
     """The name of a row, its alarms and the size of its rationale."""
-    signs = "".join(sign_of_matrix_alarm(alarm, look) for alarm in head.alarms)
+    name_style: Style | str = "bold"
+    if INSUFFICIENT in head.alarms:
+        name_style = style.warning
+    signs = "".join(sign_of_matrix_alarm(alarm, style) for alarm in head.alarms)
+    blanks = widths.name - cell_len(head.name) + 1
+
     text = Text(no_wrap=True, overflow="crop")
-    text.append(clean_text(head.name), look.warning if INSUFFICIENT in head.alarms else "bold")
-    text.append(" " * (widths.name - cell_len(head.name) + 1))
-    text.append(signs.ljust(widths.alarms), look.warning)
+    text.append(clean_text(head.name), name_style)
+    text.append(" " * blanks)
+    text.append(signs.ljust(widths.alarms), style.warning)
     text.append(f" {head.size.rjust(widths.size)} ", "dim")
     return text
 
 
 def terminal_matrix_row_cells(
-    matrix: RationaleMatrix, row: int, block: Sequence[int], look: TerminalStyle
+    matrix: RationaleMatrix, row: int, block: Sequence[int], style: TerminalStyle
 ) -> Text:
     """The cells of a row, with a line where another text begins."""
     text = Text(no_wrap=True, overflow="crop")
     for column in block:
-        text.append(
-            look.either("│ ", "| ") if has_gap_before_column(matrix, block, column) else "", "dim"
-        )
-        text.append(*terminal_matrix_cell(int(matrix.cells[row, column]), look))
+        if has_gap_before_column(matrix, block, column):
+            text.append(style.either("│ ", "| "), "dim")
+        text.append(*terminal_matrix_cell(int(matrix.cells[row, column]), style))
     return text
 
 
-def terminal_matrix_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
+def terminal_matrix_cell(state: int, style: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix, and its style."""
     if state == CHOSEN:
-        return look.either("██", "# "), Style(
-            color=look.kept.bgcolor
-        ) if look.coloured else Style.null()
+        return style.either("██", "# "), style.in_colour(Style(color=style.kept.bgcolor))
     if state == GIVEN:
-        return look.either("░░", "o "), Style(color=look.given.color if look.coloured else None)
+        return style.either("░░", "o "), style.in_colour(Style(color=style.given.color))
     if state == SPARED:
-        return look.either("· ", ". "), Style(dim=True)
+        return style.either("· ", ". "), Style(dim=True)
     return "  ", Style.null()
 
 
-def sign_of_matrix_alarm(alarm: MatrixAlarm, look: TerminalStyle) -> str:
-    return alarm.ascii_sign if look.ascii else alarm.sign
+def sign_of_matrix_alarm(alarm: MatrixAlarm, style: TerminalStyle) -> str:
+    """The sign of an alarm that the stream can carry."""
+    return style.either(alarm.sign, alarm.ascii_sign)
 
 
-def terminal_matrix_legend(matrix: RationaleMatrix, look: TerminalStyle) -> Text:
+def terminal_matrix_legend(matrix: RationaleMatrix, style: TerminalStyle) -> Text:
     """What the signs mean, only those that occur."""
     text = Text(overflow="fold")
     for state, meaning in matrix.meanings().items():
-        sign, style = terminal_matrix_cell(state, look)
-        text.append("   " if text else "").append(sign.strip(), style).append(f" {meaning}", "dim")
+        if text:
+            text.append("   ")
+        sign, sign_style = terminal_matrix_cell(state, style)
+        text.append(sign.strip(), sign_style)
+        text.append(f" {meaning}", "dim")
     for alarm in matrix.alarms():
-        text.append("   ").append(sign_of_matrix_alarm(alarm, look), look.warning).append(
-            f" {alarm.meaning}", "dim"
-        )
+        text.append("   ")
+        text.append(sign_of_matrix_alarm(alarm, style), style.warning)
+        text.append(f" {alarm.meaning}", "dim")
     return text

@@ -1,4 +1,4 @@
-"""A rationale in the terminal: the text with what suffices marked, the path that led there, and what was proved."""
+"""A rationale in the terminal: warnings, the text or grounded answer, what was selected and proved."""
 
 from __future__ import annotations
 
@@ -30,18 +30,17 @@ __all__ = [
 def terminal_rationale_warnings(explanation: Explanation, style: TerminalStyle) -> list[Text]:
     """What a reader must know first, one line each."""
     sign = style.either("▲ ", "! ")
-    return [
-        Text.assemble((sign, style.warning), (line, style.warning))
-        for line in proof.rationale_warnings(explanation)
-    ]
+    lines = []
+    for warning in proof.rationale_warnings(explanation):
+        lines.append(Text.assemble((sign, style.warning), (warning, style.warning)))
+    return lines
 
 
 def terminal_rationale_text(explanation: Explanation, style: TerminalStyle) -> Table:
     """The text itself, or each of its passages under its name."""
     passages = text_passages(explanation)
-    return terminal_passage_grid(
-        passages, [style.rationale_text(passage.pieces, explanation) for passage in passages]
-    )
+    texts = [style.rationale_text(passage.pieces, explanation) for passage in passages]
+    return terminal_passage_grid(passages, texts)
 
 
 # -- grounded answers ---------------------------------------------------------------------------------------
@@ -71,14 +70,13 @@ def terminal_grounded_answer(
 
 def terminal_passage_name(finding: PassageFinding, style: TerminalStyle) -> Text:
     """The name of a passage with what it is to the answer."""
+    sign = style.either("○", "-")
+    name_style = Style(bold=False, dim=True)
+    sign_style = Style(dim=True)
     if finding.selected:
         sign = style.either("●", "#")
         name_style = Style(bold=True, dim=False)
-        sign_style = Style(color=style.given.color) if style.coloured else Style(dim=False)
-    else:
-        sign = style.either("○", "-")
-        name_style = Style(bold=False, dim=True)
-        sign_style = Style(dim=True)
+        sign_style = style.in_colour(Style(color=style.given.color), otherwise=Style(dim=False))
     role = style.dot + proof.passage_role_in_answer(finding)
     return Text.assemble(
         (f"{sign} ", sign_style),
@@ -103,8 +101,10 @@ def terminal_rationale_line(explanation: Explanation, style: TerminalStyle) -> T
 def terminal_certificate_lines(explanation: Explanation, style: TerminalStyle) -> Group:
     """The certificate in two lines: what holds, and what it took."""
     first, *others = proof.certificate_in_words(explanation)
-    is_sufficient = proof.certificate_of(explanation).sufficient
-    line = Text(first, "bold" if is_sufficient else style.warning, overflow="fold")
+    first_style: Style | str = style.warning
+    if proof.certificate_of(explanation).sufficient:
+        first_style = "bold"
+    line = Text(first, first_style, overflow="fold")
     if others:
         line.append(style.dot + style.dot.join(others), "not bold")
 

@@ -1,4 +1,4 @@
-"""The path of a search in the terminal: a row for each step, with as many columns as there is room for."""
+"""The search path in the terminal: a row for each step, with as many columns as there is room for."""
 
 from __future__ import annotations
 
@@ -58,25 +58,24 @@ class PathColumnWidths:
         longest = max(map(cell_len, changes))
         least = min(longest, SHORT)
         room = width - figure - tick - 2 * GAP - SPARE
-        counts = 2 * (COUNT + GAP)
-        has_counts = room >= least + counts
-        if has_counts:
-            room -= counts
 
-        bar = LONGEST_BAR if width >= WIDE else SHORTER_BAR
-        has_bars = has_bars and room >= least + bar + GAP
-        if has_bars:
-            room -= bar + GAP
+        count = 0
+        if room >= least + 2 * (COUNT + GAP):
+            count = COUNT
+            room -= 2 * (COUNT + GAP)
+
+        bar = 0
+        longest_bar = LONGEST_BAR if width >= WIDE else SHORTER_BAR
+        if has_bars and room >= least + longest_bar + GAP:
+            bar = longest_bar
+            room -= longest_bar + GAP
 
         change = max(4, min(longest, LONG, room))
         runners_up = room - change - GAP
+        if not has_runners_up or runners_up < SHORT:
+            runners_up = 0
         return cls(
-            change=change,
-            count=COUNT if has_counts else 0,
-            figure=figure,
-            bar=bar if has_bars else 0,
-            tick=tick,
-            runners_up=runners_up if has_runners_up and runners_up >= SHORT else 0,
+            change=change, count=count, figure=figure, bar=bar, tick=tick, runners_up=runners_up
         )
 
 
@@ -102,14 +101,14 @@ def terminal_search_path(
     table = empty_path_table(columns, title, path_runners_up_title(explanation))
     for row, change in zip(rows, changes, strict=True):
         shown = cut_text_to_cells(change, columns.change, style)
-        if isinstance(row, int):  # so many steps are left out
-            table.add_row(*([""] if columns.count else []), shown, style="dim")
+        if not isinstance(row, int):
+            is_whole_context = row.number is None
+            cells = cells_of_path_step(row, shown, columns, style)
+            table.add_row(*cells, style="dim" if is_whole_context else "")
+        elif columns.count:  # so many steps are left out
+            table.add_row("", shown, style="dim")
         else:
-            whole_context = row.number is None
-            table.add_row(
-                *cells_of_path_step(row, shown, columns, style),
-                style="dim" if whole_context else "",
-            )
+            table.add_row(shown, style="dim")
     return table
 
 
@@ -139,7 +138,8 @@ def cells_of_path_step(
         cells = [number, change, str(step.size), step.figure]
     if columns.bar:
         cells.append("" if step.weight is None else style.bar(step.weight, columns.bar))
-    cells.append(Text(path_tick(style) if step.enough else "", "bold"))
+    tick = path_tick(style) if step.enough else ""
+    cells.append(Text(tick, "bold"))
     if columns.runners_up:
         names = runners_up_within_width(step, columns.runners_up)
         cells.append(cut_text_to_cells(names, columns.runners_up, style))

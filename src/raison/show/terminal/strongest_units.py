@@ -1,4 +1,4 @@
-"""The units that speak most for a target and against it, in the terminal, with their scores as bars."""
+"""The strongest units in the terminal: those that speak most for a target and against it, with scores and bars."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ WIDE = 76  # cells from which for and against stand side by side
 
 def terminal_selected_units(explanation: Explanation, style: TerminalStyle) -> Text:
     """How many units were selected, and in which order they were chosen."""
-    selected = explanation.selected if explanation.selected is not None else np.zeros(0, bool)
+    selected = np.zeros(0, bool)
+    if explanation.selected is not None:
+        selected = explanation.selected
+    units = count_with_noun(len(selected), explanation.units.level)
     line = Text("rationale ", style="dim")
-    line.append(
-        f"{int(selected.sum())} of {count_with_noun(len(selected), explanation.units.level)}",
-        "bold",
-    )
+    line.append(f"{int(selected.sum())} of {units}", "bold")
 
     order = [] if explanation.order is None else explanation.order.tolist()
     names = [clean_text(explanation.units.names[unit]) for unit in order if selected[unit]]
+    if len(names) > MOST_UNIT_NAMES:
+        names = [*names[:MOST_UNIT_NAMES], "…"]
     if names:
-        if len(names) > MOST_UNIT_NAMES:
-            names = [*names[:MOST_UNIT_NAMES], "…"]
         line.append(", in the order chosen: ", "dim")
         line.append(style.either(" → ", ", ").join(names))
     return line
@@ -51,19 +51,20 @@ def strongest_units_on_side(scores: np.ndarray, side: int) -> list[int]:
 def terminal_strongest_units(explanation: Explanation, style: TerminalStyle, width: int) -> Table:
     """The strongest units for the target and against it, with their scores; side by side where there is room."""
     scores = explanation.scores
-    units_by_title = {
-        "for" if colour_scale.has_negative_scores(scores) else "strongest": strongest_units_on_side(
-            scores, 1
-        ),
-        "against": strongest_units_on_side(scores, -1),
-    }
-    sides = {title: units for title, units in units_by_title.items() if units}
-    across = len(sides) if width >= WIDE else 1
+    sides = []
+    title = "for" if colour_scale.has_negative_scores(scores) else "strongest"
+    for side, side_title in ((1, title), (-1, "against")):
+        units = strongest_units_on_side(scores, side)
+        if units:
+            sides.append((side_title, units))
+
+    across = 1
+    if width >= WIDE:
+        across = len(sides)
     room = (width - 2 - GAP * (across - 1)) // across
-    tables = [
-        terminal_units_of_side(explanation, units, title, style, room)
-        for title, units in sides.items()
-    ]
+    tables = []
+    for side_title, units in sides:
+        tables.append(terminal_units_of_side(explanation, units, side_title, style, room))
 
     grid = Table.grid(padding=(0, GAP))
     if across > 1:
@@ -80,10 +81,11 @@ def terminal_units_of_side(
     """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
     weights = colour_scale.relative_weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
-    names = [
-        Text(" ".join(clean_text(explanation.units.names[unit]).split()) or "␣") for unit in units
-    ]
-    scores = [signed_score(float(explanation.scores[unit]), largest) for unit in units]
+    names, scores = [], []
+    for unit in units:
+        in_one_line = " ".join(clean_text(explanation.units.names[unit]).split())
+        names.append(Text(in_one_line or "␣"))
+        scores.append(signed_score(float(explanation.scores[unit]), largest))
 
     score_width = max(map(len, scores))
     left = room - score_width - 4  # two gaps of two cells

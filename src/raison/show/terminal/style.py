@@ -1,4 +1,4 @@
-"""How pieces look in a terminal: colours where there are colours, signs where there are none."""
+"""The style of a terminal: signs, tints, bars and flowing text; colours where there are colours, else signs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from raison.show.text_pieces import (
 
 __all__ = ["TerminalStyle", "terminal_console"]
 
-USUAL, NARROWEST = (
-    80,
-    20,
-)  # cells of a line: where nobody says how many there are, and that anything needs
+# cells of a line
+USUAL = 80  # where nobody says how many there are
+NARROWEST = 20  # that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
 GREY: colour_scale.RGB = (128, 128, 128)
 DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
@@ -45,8 +44,10 @@ StyledText = tuple[str, Style]
 def terminal_console(highlight: bool = True) -> Console:
     """The terminal, in which there is room for something whatever COLUMNS says (cron and some editors set it to 0)."""
     console = Console(highlight=highlight)
-    if console.width < NARROWEST:
-        console.width = NARROWEST if console.width > 0 else USUAL
+    if console.width <= 0:
+        console.width = USUAL
+    elif console.width < NARROWEST:
+        console.width = NARROWEST
     return console
 
 
@@ -114,45 +115,38 @@ class TerminalStyle:
     def warning(self) -> Style:
         return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
-    def tint(
-        self, weight: float, hues: tuple[colour_scale.RGB, colour_scale.RGB] = colour_scale.SCORES
-    ) -> Style:
+    def tint(self, weight: float, hues: colour_scale.HuePair = colour_scale.SCORES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
             return PLAIN
         if self.paper is None and colour_scale.SILENT <= abs(weight) < FAINT:
-            return Style(
-                color=colour_scale.hexadecimal_colour(
-                    mix_colours(hue_of_weight(weight, hues), GREY)
-                )
-            )
-        paper = colour_scale.PAPERS[self.paper] if self.paper else GREY
+            letters = mix_colours(hue_of_weight(weight, hues), GREY)
+            return Style(color=colour_scale.hexadecimal_colour(letters))
+        paper = GREY
+        if self.paper:
+            paper = colour_scale.PAPERS[self.paper]
         colour = colour_scale.background_colour(weight, paper, hues)
         if colour is None:
             return PLAIN
+        ink = colour_scale.ink_colour(colour)
         return Style(
-            color=colour_scale.hexadecimal_colour(colour_scale.ink_colour(colour)),
+            color=colour_scale.hexadecimal_colour(ink),
             bgcolor=colour_scale.hexadecimal_colour(colour),
         )
 
     def bar(
-        self,
-        weight: float,
-        width: int,
-        hues: tuple[colour_scale.RGB, colour_scale.RGB] = colour_scale.SCORES,
+        self, weight: float, width: int, hues: colour_scale.HuePair = colour_scale.SCORES
     ) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
-        eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
+        eighths = 0
+        if weight:
+            eighths = max(1, round(abs(weight) * width * 8))
         full, rest = divmod(eighths, 8)
         blocks = "█" * full + EIGHTHS[rest].strip()
         if self.ascii:
             blocks = "#" * (full + (rest > 0))
-        return Text(
-            blocks,
-            self.in_colour(
-                Style(color=colour_scale.hexadecimal_colour(hue_of_weight(weight, hues)))
-            ),
-        )
+        hue = hue_of_weight(weight, hues)
+        return Text(blocks, self.in_colour(Style(color=colour_scale.hexadecimal_colour(hue))))
 
     # -- flowing text -------------------------------------------------------------------------------------
 
@@ -221,19 +215,25 @@ class TerminalStyle:
         text = Text(overflow="fold")
         in_outcome = False
         for piece in pieces:
-            if piece.kind == "outcome" and not in_outcome:
-                text.append(f" {self.arrow} ", DIM).append('"', BOLD)
-            elif in_outcome and piece.kind != "outcome":
+            is_outcome = piece.kind == "outcome"
+            if is_outcome and not in_outcome:
+                text.append(f" {self.arrow} ", DIM)
                 text.append('"', BOLD)
-            in_outcome = piece.kind == "outcome"
+            elif in_outcome and not is_outcome:
+                text.append('"', BOLD)
+            in_outcome = is_outcome
 
             shown, style = style_piece(piece)
             if piece.kind == "special":  # stands apart from the words around it
-                needs_space = bool(text) and not text.plain[-1].isspace()
-                text.append(" " if needs_space else "").append(shown, style).append(" ")
+                if text and not text.plain[-1].isspace():
+                    text.append(" ")
+                text.append(shown, style)
+                text.append(" ")
             else:
                 text.append(shown, style)
-        return text.append('"', BOLD) if in_outcome else text
+        if in_outcome:
+            text.append('"', BOLD)
+        return text
 
     def piece_without_score(
         self, piece: TextPiece, explanation: Explanation | None = None
@@ -255,7 +255,9 @@ class TerminalStyle:
 
 def style_on_tint(tint: Style, style: Style) -> Style:
     """The style of a piece on the tint of its score; dim letters would be lost there."""
-    return tint if tint and style == DIM else tint + style
+    if tint and style == DIM:
+        return tint
+    return tint + style
 
 
 def piece_with_score_sign(
@@ -274,18 +276,20 @@ def piece_with_score_sign(
 
 
 def sign_of_weight(number: float) -> str:
+    """`+` above 0, `-` below."""
     return "+" if number > 0 else "-"
 
 
 def surround_with_signs(shown: str, *, left: str, right: str) -> str:
     """The characters with signs around them; white space stays outside."""
     core = shown.strip()
-    return shown.replace(core, left + core + right, 1) if core else shown
+    if not core:
+        return shown
+    return shown.replace(core, left + core + right, 1)
 
 
-def hue_of_weight(
-    weight: float, hues: tuple[colour_scale.RGB, colour_scale.RGB]
-) -> colour_scale.RGB:
+def hue_of_weight(weight: float, hues: colour_scale.HuePair) -> colour_scale.RGB:
+    """The hue of a weight by its sign."""
     above, below = hues
     return above if weight > 0 else below
 
@@ -298,8 +302,10 @@ def mix_colours(one: colour_scale.RGB, other: colour_scale.RGB) -> colour_scale.
 
 def paper_of_terminal(setting: str) -> str | None:
     """Dark or light, from what some terminals put into COLORFGBG ("15;0": white on black)."""
-    last = setting.rpartition(";")[2]
+    _, _, last = setting.rpartition(";")
     if not last.isdigit():
         return None
-    is_light = int(last) == 7 or 9 <= int(last) <= 15
-    return "light" if is_light else "dark"
+    number = int(last)
+    if number == 7 or 9 <= number <= 15:
+        return "light"
+    return "dark"
