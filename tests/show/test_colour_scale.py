@@ -11,13 +11,13 @@ import numpy as np
 
 from raison.show import colour_scale
 from raison.show.colour_scale import (
-    AGAINST,
-    FOR,
-    INKS,
-    LESS,
-    MORE,
-    PAPERS,
-    SILENT,
+    AGAINST_TARGET,
+    FOR_TARGET,
+    GIVES_LESS,
+    GIVES_MORE,
+    INK_COLOURS,
+    PAPER_COLOURS,
+    SILENT_WEIGHT,
     background_colour,
     colour_contrast,
     ink_colour,
@@ -28,14 +28,16 @@ from raison.show.terminal.style import paper_of_terminal
 
 def test_scale_is_readable_everywhere():
     for paper, hues, weight in product(
-        PAPERS.values(), (colour_scale.SCORES, colour_scale.DIFFERENCES), np.linspace(-1, 1, 201)
+        PAPER_COLOURS.values(),
+        (colour_scale.SCORE_HUES, colour_scale.DIFFERENCE_HUES),
+        np.linspace(-1, 1, 201),
     ):
         if colour := background_colour(float(weight), paper, hues):
             assert colour_contrast(ink_colour(colour), colour) >= 4.5
-    assert colour_contrast(MORE, LESS) >= 2  # a light green and a dark red
+    assert colour_contrast(GIVES_MORE, GIVES_LESS) >= 2  # a light green and a dark red
     assert (
-        background_colour(SILENT / 2, PAPERS["light"]) is None
-        and background_colour(1, PAPERS["dark"]) == FOR
+        background_colour(SILENT_WEIGHT / 2, PAPER_COLOURS["light"]) is None
+        and background_colour(1, PAPER_COLOURS["dark"]) == FOR_TARGET
     )
     assert relative_weights(np.zeros(3)).tolist() == [0, 0, 0] and relative_weights(
         np.array([1, -4.0])
@@ -58,10 +60,10 @@ def test_page_has_the_same_scale():
     found = {
         name: json.loads(value) for name, value in re.findall(rf"const ({names}) = (.*);", script)
     }
-    colours = {"FOR": FOR, "AGAINST": AGAINST, "MORE": MORE, "LESS": LESS}
+    colours = {"FOR": FOR_TARGET, "AGAINST": AGAINST_TARGET, "MORE": GIVES_MORE, "LESS": GIVES_LESS}
     expected = {name: list(colour) for name, colour in colours.items()}
-    assert found == {**expected, "INKS": [list(i) for i in INKS], "SILENT": SILENT}
-    for name, paper in PAPERS.items():
+    assert found == {**expected, "INKS": [list(i) for i in INK_COLOURS], "SILENT": SILENT_WEIGHT}
+    for name, paper in PAPER_COLOURS.items():
         assert f"{name}: {list(paper)}" in script
         assert f"rgb({' '.join(map(str, paper))})" in (
             files("raison") / "page" / "page.css"

@@ -20,7 +20,7 @@ def test_a_selection_in_latex_and_in_pictures_has_no_colours_of_evidence():
     assert written.count("217,218,222") == 3 and written.count("colorbox") == 3
     sheet = ExplanationSheet()
     sheet.add_texts(own)
-    assert [box.colour for box in sheet.boxes] == [colour_scale.SELECTED] * 3
+    assert [box.colour for box in sheet.boxes] == [colour_scale.SELECTED_COLOUR] * 3
 
 
 def test_latex_prints_the_text_as_it_is(explanations, evaluation):

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from raison.show import colour_scale
+from raison.show.colour_scale import has_negative_scores, relative_weights
 
 __all__ = [
     "MethodAgreement",
@@ -62,8 +62,8 @@ PairAgreements = Mapping[MethodPair, MethodAgreement]
 
 def measure_agreement(one: np.ndarray, other: np.ndarray) -> MethodAgreement:
     """All measures of two vectors of scores [u]."""
-    one_has_signs = colour_scale.has_negative_scores(one)
-    other_has_signs = colour_scale.has_negative_scores(other)
+    one_has_signs = has_negative_scores(one)
+    other_has_signs = has_negative_scores(other)
     by_size = one_has_signs != other_has_signs
     a, b = comparable_scores(one, other)
     if scores_are_constant(a) or scores_are_constant(b):
@@ -87,7 +87,7 @@ def agreement_of_pairs(scores: Sequence[np.ndarray]) -> dict[MethodPair, MethodA
 
 def comparable_scores(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors as they can be compared: where only one of them has negative scores, both by size."""
-    if colour_scale.has_negative_scores(one) == colour_scale.has_negative_scores(other):
+    if has_negative_scores(one) == has_negative_scores(other):
         return one, other
     return np.abs(one), np.abs(other)
 
@@ -154,8 +154,8 @@ def pearson_r(one: np.ndarray, other: np.ndarray) -> float | None:
 
 def relative_score_deviations(scores: np.ndarray) -> np.ndarray:
     """Deviations from the mean, the largest ±1; of relative scores, since squares of tiny ones would vanish."""
-    weights = colour_scale.relative_weights(scores)
-    return colour_scale.relative_weights(weights - weights.mean())
+    weights = relative_weights(scores)
+    return relative_weights(weights - weights.mean())
 
 
 def score_ranks(scores: np.ndarray) -> np.ndarray:

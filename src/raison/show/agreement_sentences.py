@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raison.core.records import Explanation
-from raison.show import colour_scale
 from raison.show.agreement_measures import (
     MethodAgreement,
     MethodPair,
@@ -17,6 +16,7 @@ from raison.show.agreement_measures import (
     methods_apart,
     scores_are_constant,
 )
+from raison.show.colour_scale import has_negative_scores
 from raison.show.text_formats import clean_text
 
 __all__ = [
@@ -113,7 +113,7 @@ def names_of_unsigned_methods(explanations: Sequence[Explanation]) -> list[str]:
     """The methods that give no negative scores."""
     names = []
     for name, explanation in zip(method_titles(explanations), explanations, strict=True):
-        if not colour_scale.has_negative_scores(explanation.scores):
+        if not has_negative_scores(explanation.scores):
             names.append(name)
     return names
 

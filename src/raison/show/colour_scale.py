@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 __all__ = [
-    "AGAINST",
-    "DIFFERENCES",
-    "FOR",
-    "HUES",
-    "LESS",
-    "MORE",
-    "PAPERS",
-    "SCORES",
-    "SELECTED",
-    "SILENT",
+    "AGAINST_TARGET",
+    "DIFFERENCE_HUES",
+    "FOR_TARGET",
+    "GIVES_LESS",
+    "GIVES_MORE",
+    "METHOD_HUES",
+    "PAPER_COLOURS",
+    "SCORE_HUES",
+    "SELECTED_COLOUR",
+    "SILENT_WEIGHT",
     "HuePair",
     "background_colour",
     "has_negative_scores",
@@ -31,15 +31,18 @@ __all__ = [
 RGB = tuple[int, int, int]
 HuePair = tuple[RGB, RGB]  # above 0 and below
 
-FOR: RGB = (236, 122, 22)
-AGAINST: RGB = (36, 114, 214)
-MORE: RGB = (30, 180, 135)
-LESS: RGB = (184, 34, 28)
-SELECTED: RGB = (217, 218, 222)  # behind what a model selected: neither for nor against
-SCORES, DIFFERENCES = (FOR, AGAINST), (MORE, LESS)  # hues above 0 and below
-PAPERS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
+FOR_TARGET: RGB = (236, 122, 22)
+AGAINST_TARGET: RGB = (36, 114, 214)
+GIVES_MORE: RGB = (30, 180, 135)
+GIVES_LESS: RGB = (184, 34, 28)
+SELECTED_COLOUR: RGB = (217, 218, 222)  # behind what a model selected: neither for nor against
+SCORE_HUES, DIFFERENCE_HUES = (
+    (FOR_TARGET, AGAINST_TARGET),
+    (GIVES_MORE, GIVES_LESS),
+)  # hues above 0 and below
+PAPER_COLOURS: dict[str, RGB] = {"light": (255, 255, 255), "dark": (27, 28, 31)}
 # of methods in curves
-HUES = (
+METHOD_HUES = (
     "#1f5fa8",
     "#c2571a",
     "#2f7d4f",
@@ -51,8 +54,8 @@ HUES = (
     "#6b4a2f",
     "#3d3d9e",
 )
-INKS = ((0, 0, 0), (255, 255, 255))
-SILENT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
+INK_COLOURS = ((0, 0, 0), (255, 255, 255))
+SILENT_WEIGHT = 0.04  # weights below are not coloured: a tint that nobody can see is only noise
 
 
 def relative_weights(scores: np.ndarray) -> np.ndarray:
@@ -68,10 +71,10 @@ def has_negative_scores(scores: np.ndarray) -> bool:
     return bool((scores < 0).any())
 
 
-def background_colour(weight: float, paper: RGB, hues: HuePair = SCORES) -> RGB | None:
+def background_colour(weight: float, paper: RGB, hues: HuePair = SCORE_HUES) -> RGB | None:
     """The colour behind a unit: the paper, tinted in proportion to |weight|; None where it stays bare."""
     strength = min(1.0, abs(weight))
-    if strength < SILENT:
+    if strength < SILENT_WEIGHT:
         return None
     above, below = hues
     hue = above if weight > 0 else below
@@ -85,7 +88,7 @@ def background_colour(weight: float, paper: RGB, hues: HuePair = SCORES) -> RGB 
 
 def ink_colour(colour: RGB) -> RGB:
     """Black or white, whichever reads better on `colour`: the better one always has a contrast above 4.5."""
-    dark, light = INKS
+    dark, light = INK_COLOURS
     if colour_contrast(dark, colour) >= colour_contrast(light, colour):
         return dark
     return light

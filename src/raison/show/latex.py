@@ -8,8 +8,16 @@ import numpy as np
 
 from raison.core.evaluation import Column, Evaluation, target_probability
 from raison.core.records import Explanation
-from raison.show import colour_scale
 from raison.show.agreement_sentences import method_titles
+from raison.show.colour_scale import (
+    FOR_TARGET,
+    PAPER_COLOURS,
+    RGB,
+    SELECTED_COLOUR,
+    background_colour,
+    ink_colour,
+    relative_weights,
+)
 from raison.show.evaluation_tables import (
     best_methods_of_column,
     column_heading,
@@ -56,7 +64,7 @@ def latex_coloured_texts(explanations: Sequence[Explanation]) -> str:
     lines = [r"% needs \usepackage{xcolor}", r"{\setlength{\fboxsep}{1pt}\raggedright"]
     for name, explanation in zip(latex_titles(explanations), explanations, strict=True):
         lines.append(latex_title_line(name, explanation))
-        weights = colour_scale.relative_weights(explanation.scores)
+        weights = relative_weights(explanation.scores)
         for passage in text_passages(explanation):
             line = ""
             for piece in passage.pieces:
@@ -95,7 +103,7 @@ def latex_coloured_piece(piece: TextPiece, explanation: Explanation, weights: np
     colour = latex_piece_colour(piece, explanation, weights)
     if colour is None:
         return f"{before}{inside}{after}"
-    if colour_scale.ink_colour(colour) != (0, 0, 0):
+    if ink_colour(colour) != (0, 0, 0):
         inside = rf"\textcolor{{white}}{{{inside}}}"
     rgb = ",".join(map(str, colour))
     return rf"{before}\colorbox[RGB]{{{rgb}}}{{\strut {inside}}}{after}"
@@ -103,15 +111,15 @@ def latex_coloured_piece(piece: TextPiece, explanation: Explanation, weights: np
 
 def latex_piece_colour(
     piece: TextPiece, explanation: Explanation, weights: np.ndarray
-) -> colour_scale.RGB | None:
+) -> RGB | None:
     """The colour of a piece: one for all that was selected, or a shade of its score."""
     is_selected = is_selected_piece(piece, explanation)
     if is_rationale(explanation):
-        return colour_scale.FOR if is_selected else None
+        return FOR_TARGET if is_selected else None
     if is_unproved_selection(explanation):
-        return colour_scale.SELECTED if is_selected else None
+        return SELECTED_COLOUR if is_selected else None
     strongest = strongest_weight_of_piece(piece, weights)
-    return colour_scale.background_colour(strongest, colour_scale.PAPERS["light"])
+    return background_colour(strongest, PAPER_COLOURS["light"])
 
 
 # -- tables -------------------------------------------------------------------------------------------------

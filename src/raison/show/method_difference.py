@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.records import Explanation
-from raison.show import colour_scale
 from raison.show.agreement_measures import comparable_scores
 from raison.show.agreement_sentences import method_titles
+from raison.show.colour_scale import SILENT_WEIGHT, has_negative_scores, relative_weights
 
 __all__ = [
     "NO_DIFFERENCE",
@@ -51,9 +51,7 @@ class MethodDifference:
 
     @property
     def has_negative(self) -> bool:
-        return colour_scale.has_negative_scores(self.one) or colour_scale.has_negative_scores(
-            self.other
-        )
+        return has_negative_scores(self.one) or has_negative_scores(self.other)
 
     def strongest(self, most: int, side: int = 0) -> list[int]:
         """The units with the largest differences that can be seen; only those of a side, 1 or -1, if one is given."""
@@ -61,7 +59,7 @@ class MethodDifference:
         if side:
             sizes = self.values * side
         largest = np.argsort(-sizes, kind="stable")[:most]
-        return [int(unit) for unit in largest if sizes[unit] >= colour_scale.SILENT]
+        return [int(unit) for unit in largest if sizes[unit] >= SILENT_WEIGHT]
 
     def meaning(self) -> str:
         """What the numbers are."""
@@ -79,14 +77,14 @@ def difference_of_methods(
     """What the first of two methods gives more than the second."""
     first, second = names
     scores, other_scores = comparable_scores(one.scores, other.scores)
-    one_has_signs = colour_scale.has_negative_scores(one.scores)
-    other_has_signs = colour_scale.has_negative_scores(other.scores)
+    one_has_signs = has_negative_scores(one.scores)
+    other_has_signs = has_negative_scores(other.scores)
     return MethodDifference(
         explanation=one,
         first=first,
         second=second,
-        one=colour_scale.relative_weights(scores),
-        other=colour_scale.relative_weights(other_scores),
+        one=relative_weights(scores),
+        other=relative_weights(other_scores),
         by_size=one_has_signs != other_has_signs,
     )
 

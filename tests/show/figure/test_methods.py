@@ -36,7 +36,7 @@ def test_picture_of_methods_and_of_differences(tmp_path):
         "random",
         "against",
     } <= set(texts)
-    more, less = (colour_scale.hexadecimal_colour(hue) for hue in colour_scale.DIFFERENCES)
+    more, less = (colour_scale.hexadecimal_colour(hue) for hue in colour_scale.DIFFERENCE_HUES)
     assert (
         more not in svg and less not in svg and svg.count("fill: #ec7a16") == 4 + 1
     )  # full colour, and the key

@@ -178,7 +178,7 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         "A </b> note.",
     ]
     assert seen["selected"] == [[], ["great"], [], []] and seen["bold"] == 0
-    colour = colour_scale.background_colour(1, colour_scale.PAPERS["light"])
+    colour = colour_scale.background_colour(1, colour_scale.PAPER_COLOURS["light"])
     assert seen["colour"] == f"rgb({' '.join(map(str, colour))})"
     assert seen["label"] == "gradient_norm, great: +0.9, for, rank 1 of 12"
     assert seen["tip"] == [

@@ -1,11 +1,11 @@
-"""What pictures are drawn on: inches from the upper left corner, widths of words, and colours."""
+"""The canvas of pictures: figures in inches from the upper left corner, headers, widths of words, colours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from raison.show import colour_scale
+from raison.show.colour_scale import FOR_TARGET, hexadecimal_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,12 @@ __all__ = [
 ]
 
 MARGIN = 0.3  # inches
-TEXT, SMALL, NOTE = 12.0, 9.0, 8.0  # points
+# points
+TEXT = 12.0
+SMALL = 9.0
+NOTE = 8.0
 INK, QUIET, FAINT = "#1b1c1f", "#64666d", "#c9cacf"
-KEPT, HATCH, ALARM = colour_scale.hexadecimal_colour(colour_scale.FOR), "#a4520a", "#8a4b00"
+KEPT, HATCH, ALARM = hexadecimal_colour(FOR_TARGET), "#a4520a", "#8a4b00"
 
 
 def empty_figure(

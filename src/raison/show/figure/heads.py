@@ -1,4 +1,4 @@
-"""Attention heads that matter, as a picture: blocks down, heads across (P4 Figure 5).
+"""Attention heads that matter, as a picture: a grid with blocks down and heads across (P4 Figure 5).
 
 The same statistics and masks give the same file, byte by byte.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.show import colour_scale
+from raison.show.colour_scale import AGAINST_TARGET, FOR_TARGET, hexadecimal_colour, ink_colour
 from raison.show.figure.canvas import (
     ALARM,
     FAINT,
@@ -37,7 +37,7 @@ __all__ = ["draw_heads"]
 
 WIDE, HIGH, LARGEST = 0.62, 0.27, 20.0  # inches of a cell, and of the longest side
 LABEL, TIGHT = 6.5, 5.5  # points
-SYNTACTIC, POSITIONAL = colour_scale.FOR, colour_scale.AGAINST
+SYNTACTIC, POSITIONAL = FOR_TARGET, AGAINST_TARGET
 SYNTACTIC_SHARE = 0.62  # of a cell of both kinds
 
 
@@ -79,11 +79,13 @@ def draw_heads(selection: HeadSelection, path: str | os.PathLike[str]) -> None:
 
 
 def heads_figure(selection: HeadSelection) -> Figure:
+    """The whole picture: title, numbers of heads, names of blocks, cells and a legend."""
     statistics = selection.statistics
     rows, columns = selection.positional.shape
     ruler = WordRuler()
 
-    title = f"{statistics.model}: {int(selection.any_kind.sum())} of {rows * columns} heads matter"
+    chosen = int(selection.any_kind.sum())
+    title = f"{statistics.model}: {chosen} of {rows * columns} heads matter"
     notes = [(statistics.corpus, QUIET)]
     if selection.empty_blocks:
         notes.append((f"no head in {list_head_blocks(selection.empty_blocks)}", ALARM))
@@ -103,22 +105,21 @@ def heads_figure(selection: HeadSelection) -> Figure:
         ruler.widest([line for line, _ in notes], NOTE),
         ruler.widest(legend, NOTE) + 0.5,
     )
-    width = max(grid.right + 0.12 + ruler.widest(counts, NOTE), MARGIN + text_width) + MARGIN
+    grid_width = grid.right + 0.12 + ruler.widest(counts, NOTE)
+    width = max(grid_width, MARGIN + text_width) + MARGIN
     figure, axes = figure_canvas(width, grid.bottom + 0.3 + 0.24 * len(legend) + MARGIN)
 
     draw_figure_header(axes, title, notes)
     draw_head_numbers(axes, grid, ruler)
-    every = max(
-        1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height)
-    )  # names that would overlap are left out
+    # names that would overlap are left out
+    every = max(1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height))
     for row in range(rows):
         if row % every == 0:
             draw_block_name(axes, grid, row, statistics.blocks[row], counts[row])
         draw_heads_of_block(axes, grid, row, selection)
     draw_unchosen_heads(axes, grid, selection)
-    for number, (line, sign) in enumerate(
-        zip(legend, (HeadCell(syntactic="obj"), HeadCell(positional="−1")), strict=True)
-    ):
+    signs = (HeadCell(syntactic="obj"), HeadCell(positional="−1"))
+    for number, (line, sign) in enumerate(zip(legend, signs, strict=True)):
         top = grid.bottom + 0.2 + 0.24 * number
         draw_head_cell(axes, sign, left=MARGIN, top=top, width=0.4, height=0.19)
         axes.text(MARGIN + 0.48, top + 0.14, line, fontsize=NOTE, color=QUIET)
@@ -127,10 +128,8 @@ def heads_figure(selection: HeadSelection) -> Figure:
 
 def count_heads_of_block(selection: HeadSelection, row: int) -> str:
     """How many heads of each kind a block has."""
-    syntactic, positional = (
-        int(selection.syntactic[row].sum()),
-        int(selection.positional[row].sum()),
-    )
+    syntactic = int(selection.syntactic[row].sum())
+    positional = int(selection.positional[row].sum())
     parts = []
     if syntactic:
         parts.append(f"{syntactic} syntactic")
@@ -189,7 +188,7 @@ def draw_heads_of_block(axes: Axes, grid: HeadsGrid, row: int, selection: HeadSe
 
 
 def draw_unchosen_heads(axes: Axes, grid: HeadsGrid, selection: HeadSelection) -> None:
-    """The heads that were not chosen, all at once."""
+    """The heads that were not chosen, as dots, all at once."""
     rows, heads = np.nonzero(~selection.any_kind)
     across = [grid.left + grid.cell_width * (head + 0.5) for head in heads]
     down = [grid.top + grid.cell_height * (row + 0.5) for row in rows]
@@ -199,12 +198,17 @@ def draw_unchosen_heads(axes: Axes, grid: HeadsGrid, selection: HeadSelection) -
 
 def head_cell_of(selection: HeadSelection, row: int, head: int, *, named: bool) -> HeadCell:
     """What one head is; its relation and position are written down only where it is `named`."""
+    statistics = selection.statistics
     relation = offset = None
     if selection.syntactic[row, head]:
-        relation = selection.statistics.best_relation(row, head) if named else ""
+        relation = ""
+        if named:
+            relation = statistics.best_relation(row, head)
     if selection.positional[row, head]:
-        offset = signed_head_offset(int(selection.statistics.offsets[row, head])) if named else ""
-    return HeadCell(relation, offset)
+        offset = ""
+        if named:
+            offset = signed_head_offset(int(statistics.offsets[row, head]))
+    return HeadCell(syntactic=relation, positional=offset)
 
 
 def draw_head_cell(
@@ -214,6 +218,7 @@ def draw_head_cell(
     from matplotlib.patches import Rectangle
 
     is_both = cell.syntactic is not None and cell.positional is not None
+    font_size = TIGHT if is_both else LABEL
     parts = []
     if cell.syntactic is not None:
         parts.append((cell.syntactic, SYNTACTIC, SYNTACTIC_SHARE if is_both else 1.0))
@@ -221,20 +226,21 @@ def draw_head_cell(
         parts.append((cell.positional, POSITIONAL, 1 - SYNTACTIC_SHARE if is_both else 1.0))
 
     gap = min(width, height) * 0.06
+    inner_height = height - 2 * gap
     start = left + gap
     for word, colour, share in parts:
         part = (width - 2 * gap) * share
-        paint = colour_scale.hexadecimal_colour(colour)
-        axes.add_patch(
-            Rectangle((start, top + gap), part, height - 2 * gap, facecolor=paint, edgecolor="none")
-        )
+        paint = hexadecimal_colour(colour)
+        ink = hexadecimal_colour(ink_colour(colour))
+        corner = (start, top + gap)
+        axes.add_patch(Rectangle(corner, part, inner_height, facecolor=paint, edgecolor="none"))
         axes.text(
             start + part / 2,
             top + height / 2,
             word,
-            fontsize=TIGHT if is_both else LABEL,
+            fontsize=font_size,
             ha="center",
             va="center_baseline",
-            color=colour_scale.hexadecimal_colour(colour_scale.ink_colour(colour)),
+            color=ink,
         )
         start += part

@@ -1,4 +1,4 @@
-"""The matrix of rationales as a picture (P0, Figure 1).
+"""The matrix of rationales as a picture: a grid of cells with names of rows and columns, and a legend (P0, Figure 1).
 
 Filled cells are rationales, hatched ones are given, dots are not needed; frames are links that people made.
 """
@@ -115,10 +115,14 @@ def matrix_figure(matrix: RationaleMatrix) -> Figure:
 
 
 def matrix_grid_of(
-    matrix: RationaleMatrix, row_names: Sequence[str], column_names: Sequence[str], ruler: WordRuler
+    matrix: RationaleMatrix,
+    row_names: Sequence[str],
+    column_names: Sequence[str],
+    ruler: WordRuler,
 ) -> MatrixGrid:
     """The place of the cells: as large as usual, or as many as there are fit into the largest picture."""
-    cell = min(CELL, LARGEST / max(1, len(matrix.columns), len(matrix.rows)))
+    most_cells = max(1, len(matrix.columns), len(matrix.rows))
+    cell = min(CELL, LARGEST / most_cells)
     font_size = min(SMALL, max(4.0, cell * 72 * 0.6))
     columns = []
     segments = 0  # begun before this column; a new one stands a little apart
@@ -174,13 +178,13 @@ def draw_matrix_row_name(
 
 def draw_matrix_row(axes: Axes, grid: MatrixGrid, matrix: RationaleMatrix, row: int) -> None:
     """The cells of a row that are kept, and frames around what people linked to it."""
-    for column in np.flatnonzero(matrix.cells[row] >= GIVEN).tolist():
-        draw_matrix_cell(
-            axes, int(matrix.cells[row, column]), grid.across(column), grid.down(row), grid.cell
-        )
+    down = grid.down(row)
+    states = matrix.cells[row]
+    for column in np.flatnonzero(states >= GIVEN).tolist():
+        draw_matrix_cell(axes, int(states[column]), grid.across(column), down, grid.cell)
     if matrix.gold is not None:
         for column in np.flatnonzero(matrix.gold[row]).tolist():
-            draw_matrix_frame(axes, grid.across(column), grid.down(row), grid.cell)
+            draw_matrix_frame(axes, grid.across(column), down, grid.cell)
 
 
 def draw_spared_matrix_cells(axes: Axes, grid: MatrixGrid, matrix: RationaleMatrix) -> None:
@@ -212,14 +216,12 @@ def draw_matrix_cell(axes: Axes, state: int, left: float, top: float, cell: floa
 
     gap = cell * 0.06
     corner, size = (left + gap, top + gap), cell - 2 * gap
+    patch = Rectangle(corner, size, size, lw=0.6, facecolor=KEPT, edgecolor="none")
     if state == GIVEN:
-        axes.add_patch(
-            Rectangle(
-                corner, size, size, lw=0.6, facecolor="white", edgecolor=HATCH, hatch="//////"
-            )
+        patch = Rectangle(
+            corner, size, size, lw=0.6, facecolor="white", edgecolor=HATCH, hatch="//////"
         )
-    else:
-        axes.add_patch(Rectangle(corner, size, size, lw=0.6, facecolor=KEPT, edgecolor="none"))
+    axes.add_patch(patch)
 
 
 def draw_matrix_frame(axes: Axes, left: float, top: float, cell: float) -> None:
@@ -234,6 +236,5 @@ def draw_matrix_dots(
     axes: Axes, across: Sequence[float], down: Sequence[float], cell: float
 ) -> None:
     """Cells that are not needed."""
-    axes.plot(
-        across, down, "o", markersize=cell * 0.14 * 72, markerfacecolor=FAINT, markeredgewidth=0
-    )
+    size = cell * 0.14 * 72
+    axes.plot(across, down, "o", markersize=size, markerfacecolor=FAINT, markeredgewidth=0)

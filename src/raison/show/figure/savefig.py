@@ -1,4 +1,4 @@
-"""Writing a picture to a file: raison's fonts, the same bytes for the same drawing, PNG, SVG or PDF by its ending."""
+"""Saving a picture to a file: its ending (PNG, SVG or PDF), raison's fonts, the same bytes for the same drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words set line by line on a sheet that grows downwards; what is drawn waits until its height is known."""
+"""A typeset sheet that grows downwards: words set line by line, labels, bars and boxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from raison.show import colour_scale
+from raison.show.colour_scale import RGB, hexadecimal_colour, ink_colour
 from raison.show.figure.canvas import (
     ALARM,
     HATCH,
@@ -47,7 +47,7 @@ class SheetWord:
 
     text: str
     style: str  # plain | kept | given | quiet | bold | alarm
-    colour: colour_scale.RGB | None = None  # behind it
+    colour: RGB | None = None  # behind it
     piece: int = -1  # words of one piece share what is behind them
     line: int = 0  # 1: a line below it, -1: above
     heavy: bool = False  # in bold, whatever its style
@@ -60,7 +60,7 @@ class SheetWord:
     def ink(self) -> str:
         """The colour of the letters."""
         if self.colour:
-            return colour_scale.hexadecimal_colour(colour_scale.ink_colour(self.colour))
+            return hexadecimal_colour(ink_colour(self.colour))
         return INKS.get(self.style, INK)
 
 
@@ -131,7 +131,7 @@ class SheetBar:
 class SheetBox:
     """A colour behind some words of a line; it grows with them."""
 
-    colour: colour_scale.RGB
+    colour: RGB
     left: float
     right: float
     top: float
@@ -146,14 +146,15 @@ class SheetBox:
             (left, self.top),
             right - left,
             self.height,
-            facecolor=colour_scale.hexadecimal_colour(self.colour),
+            facecolor=hexadecimal_colour(self.colour),
             boxstyle="round,pad=0,rounding_size=0.04",
             edgecolor="none",
             zorder=1,
         )
         axes.add_patch(patch)
         if self.line:
-            down = self.top + self.height * (0.97 if self.line > 0 else 0.03)
+            share = 0.97 if self.line > 0 else 0.03
+            down = self.top + self.height * share
             axes.plot(
                 [self.left, self.right],
                 [down, down],
@@ -165,11 +166,15 @@ class SheetBox:
 
     def edges(self, neighbours: Sequence[SheetBox]) -> tuple[float, float]:
         """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
-        beside = [other for other in neighbours if other.top == self.top]
-        meets_left = any(abs(other.right - self.left) < AROUND for other in beside)
-        meets_right = any(abs(other.left - self.right) < AROUND for other in beside)
-        left = self.left if meets_left else self.left - AROUND
-        right = self.right if meets_right else self.right + AROUND
+        left = self.left - AROUND
+        right = self.right + AROUND
+        for other in neighbours:
+            if other.top != self.top:
+                continue
+            if abs(other.right - self.left) < AROUND:
+                left = self.left
+            if abs(other.left - self.right) < AROUND:
+                right = self.right
         return left, right
 
 
@@ -203,16 +208,17 @@ class TypesetSheet:
         """Set flowing words with their colours; a word that is too long for a line is broken."""
         left, right, line = MARGIN, WIDTH - MARGIN, LINE * size / TEXT
         pen = SheetPen(across=left, top=self.height)
-        parts = [part for word in words for part in self.split_to_fit(word, size, right - left)]
-        for word in parts:
+        for word in self.split_all_to_fit(words, size, right - left):
             if "\n" in word.text:
                 pen.break_line(left, line)
                 continue
             width = self.width_of(word, size)
             if word.text.isspace():
-                pen.space += width if pen.across > left else 0.0
+                if pen.across > left:
+                    pen.space += width
                 continue
-            if pen.across + pen.space + width > right + 1e-6 and pen.across > left:
+            is_too_wide = pen.across + pen.space + width > right + 1e-6
+            if is_too_wide and pen.across > left:
                 pen.break_line(left, line)
             start = pen.across + pen.space
             end = pen.across + pen.space + width
@@ -221,9 +227,22 @@ class TypesetSheet:
             self.put(word, start, end, pen.top, size)
         self.height = pen.top + line
 
+    def write_line(self, phrases: Sequence[str], style: str, size: float) -> None:
+        """Set phrases of one style with dots between them."""
+        self.write([SheetWord(" · ".join(phrases), style)], size)
+
+    def split_all_to_fit(
+        self, words: Sequence[SheetWord], size: float, room: float
+    ) -> Iterator[SheetWord]:
+        """All words, each in parts that fit into a line."""
+        for word in words:
+            yield from self.split_to_fit(word, size, room)
+
     def width_of(self, word: SheetWord, size: float) -> float:
         """Inches of a word, with the white space in it."""
-        return self.ruler(f"|{word.text}|", size, word.weight) - self.ruler("||", size, word.weight)
+        with_bars = self.ruler(f"|{word.text}|", size, word.weight)
+        bars = self.ruler("||", size, word.weight)
+        return with_bars - bars
 
     def colour_behind(
         self, word: SheetWord, start: float, end: float, pen: SheetPen, line: float
@@ -232,9 +251,15 @@ class TypesetSheet:
         if word.colour and pen.piece == word.piece:
             self.boxes[-1].right = end
         elif word.colour:
-            self.boxes.append(
-                SheetBox(word.colour, start, end, pen.top + 0.09 * line, 0.86 * line, word.line)
+            box = SheetBox(
+                word.colour,
+                left=start,
+                right=end,
+                top=pen.top + 0.09 * line,
+                height=0.86 * line,
+                line=word.line,
             )
+            self.boxes.append(box)
         pen.piece = word.piece
 
     def put(self, word: SheetWord, start: float, end: float, top: float, size: float) -> None:
@@ -243,16 +268,26 @@ class TypesetSheet:
         if word.style == "given":
             self.marks.append(SheetUnderline(start, end, top + line * 0.88))
         label = SheetLabel(
-            word.text, start, top + line * 0.7, size, word.ink, word.weight, zorder=2
+            word.text,
+            across=start,
+            baseline=top + line * 0.7,
+            size=size,
+            colour=word.ink,
+            weight=word.weight,
+            zorder=2,
         )
         self.marks.append(label)
 
     def split_to_fit(self, word: SheetWord, size: float, room: float) -> Iterator[SheetWord]:
         """A word in parts: at its spaces, and where it is wider than a line."""
         for part in split_at_spaces(word.text):
-            # measured as far as a line may go, or a long word would be measured again and again to its end
-            while len(part) > 1 and (width := self.ruler(part[:FARTHEST], size, "bold")) > room:
-                fits = max(1, int(min(len(part), FARTHEST) * room / width) - 1)
+            while len(part) > 1:
+                # measured as far as a line may go, or a long word would be measured again and again to its end
+                measured = part[:FARTHEST]
+                width = self.ruler(measured, size, "bold")
+                if width <= room:
+                    break
+                fits = max(1, int(len(measured) * room / width) - 1)
                 yield replace(word, text=part[:fits])
                 part = part[fits:]
             yield replace(word, text=part)
@@ -272,11 +307,9 @@ def split_at_spaces(text: str) -> Iterator[str]:
     start = 0
     for end in range(1, len(text) + 1):
         last, following = text[end - 1], text[end : end + 1]
-        if (
-            last == "\n"
-            or following in ("", "\n")
-            or last.isspace() != following.isspace()
-            or following > "\u2e7f"
-        ):
+        at_line_break = last == "\n" or following in ("", "\n")
+        at_space = last.isspace() != following.isspace()
+        before_han = following > "\u2e7f"
+        if at_line_break or at_space or before_han:
             yield text[start:end]
             start = end

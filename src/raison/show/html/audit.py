@@ -1,4 +1,4 @@
-"""An audit of attention as one page, with the plots of the papers and a verdict in plain words."""
+"""The page of an audit of attention: verdict, table, histograms, adversaries, and texts word by word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from raison.show.audit_rows import AuditedText, AuditReport, SpreadOfTexts, audit_rows
-from raison.show.colour_scale import HUES
+from raison.show.colour_scale import METHOD_HUES
 from raison.show.evaluation_tables import warning_of_few_texts
 from raison.show.html.audit_plots import adversaries_svg, histogram_svg, words_svg
 from raison.show.html.document import STYLE, colour_rules_css, page_without_script, safe_html
@@ -23,7 +23,7 @@ TABLE_HEAD = (
     "<th>interval of the mean (95 %), texts</th></tr>"
 )
 PLOT_STYLE = (
-    f"svg rect.m0 {{ fill: {HUES[0]}; stroke: none; }}\n"
+    f"svg rect.m0 {{ fill: {METHOD_HUES[0]}; stroke: none; }}\n"
     "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"
 )
 
@@ -39,17 +39,12 @@ def audit_page(audit: AuditReport) -> str:
         *other_attention_html(audit.instance),
     ]
     if audit.adversaries:
-        body += [
-            "<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>",
-            adversaries_svg(audit.adversaries),
-        ]
+        body.append("<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>")
+        body.append(adversaries_svg(audit.adversaries))
     body += audited_texts_html(audit.texts)
-    body += [
-        f'<p class="note">{safe_html(note)}</p>'
-        for note in [*audit.notes, *warning_of_few_texts(audit.count)]
-    ]
-
-    return page_without_script(title, STYLE + colour_rules_css(HUES) + PLOT_STYLE, body)
+    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+        body.append(f'<p class="note">{safe_html(note)}</p>')
+    return page_without_script(title, STYLE + colour_rules_css(METHOD_HUES) + PLOT_STYLE, body)
 
 
 def audit_verdict_html(audit: AuditReport, title: str) -> Iterator[str]:
@@ -67,7 +62,10 @@ def audit_table_html(audit: AuditReport) -> Iterator[str]:
     """All numbers."""
     yield TABLE_HEAD
     for row in audit_rows(audit):
-        yield f"<tr><td>{safe_html(row.name)}</td><td>{safe_html(row.value)}</td><td>{safe_html(row.about)}</td></tr>"
+        cells = ""
+        for text in (row.name, row.value, row.about):
+            cells += f"<td>{safe_html(text)}</td>"
+        yield f"<tr>{cells}</tr>"
     yield "</table></div>"
 
 
@@ -96,14 +94,11 @@ def audited_texts_html(texts: Sequence[AuditedText]) -> Iterator[str]:
     """Texts word by word."""
     if not texts:
         return
-    has_lines = any(len(text.probability) > 1 for text in texts)
-    line = (
-        " Line: the probability of the answer from each word alone, from 0 to 1."
-        if has_lines
-        else ""
-    )
+    note = "Colour: attention."
+    if any(len(text.probability) > 1 for text in texts):
+        note += " Line: the probability of the answer from each word alone, from 0 to 1."
     yield "<h2>Texts, word by word (P3 Figures 2 to 7)</h2>"
-    yield f'<p class="note">Colour: attention.{line}</p>'
+    yield f'<p class="note">{note}</p>'
     for text in texts:
         yield audited_text_html(text) + words_svg(text)
 
@@ -114,8 +109,10 @@ def audited_text_html(text: AuditedText) -> str:
     most = max(flat, *text.attention) if text.attention else 1.0
     words = []
     for token, share in zip(text.tokens, text.attention, strict=True):
-        words.append(
-            f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_html(token)}</b>'
-        )
-    label = "" if text.predicted == text.label else f", labelled {safe_html(text.label)}"
-    return f'<p class="label">{safe_html(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'
+        shade = round(10 * share / most)
+        words.append(f'<b class="f{shade}" title="{share:.3f}">{safe_html(token)}</b>')
+
+    label = safe_html(text.predicted)
+    if text.predicted != text.label:
+        label += f", labelled {safe_html(text.label)}"
+    return f'<p class="label">{label}</p><p class="text">{" ".join(words)}</p>'

@@ -1,4 +1,4 @@
-"""Pages without a script: text, inline SVG, and a policy that admits the one style sheet by its hash."""
+"""The document of pages without a script: safe text, elements, colour rules, a policy with the hash of the style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import html
 from collections.abc import Sequence
 
-from raison.show import colour_scale
+from raison.show.colour_scale import AGAINST_TARGET, FOR_TARGET
 from raison.show.text_formats import clean_text
 
 __all__ = [
@@ -94,7 +94,7 @@ def colour_rules_css(line_colours: Sequence[str]) -> str:
         rules.append(f"svg .m{place} {{ background: none; fill: none; }}\n")
     for shade in range(SHADES + 1):
         opacity = DARKEST * shade / SHADES
-        for name, (red, green, blue) in (("f", colour_scale.FOR), ("a", colour_scale.AGAINST)):
+        for name, (red, green, blue) in (("f", FOR_TARGET), ("a", AGAINST_TARGET)):
             rules.append(
                 f".{name}{shade} {{ background: rgba({red},{green},{blue},{opacity:.3f}); }}\n"
             )

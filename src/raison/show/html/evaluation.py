@@ -1,4 +1,4 @@
-"""An evaluation as one HTML page: the table with intervals, curves, and the texts where methods did best and worst."""
+"""The page of an evaluation: its table as HTML, curves as SVG, and the texts where methods did best and worst."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from raison.core.evaluation import Column, EvaluatedText, Evaluation, curve_title
-from raison.show.colour_scale import HUES
+from raison.show.colour_scale import METHOD_HUES
 from raison.show.evaluation_tables import (
     best_methods_of_column,
     column_heading,
@@ -27,25 +27,32 @@ from raison.show.html.document import (
     safe_html,
 )
 
-__all__ = ["class_of_method_line", "curve_html", "evaluation_page"]
+__all__ = ["evaluation_page"]
 
 MOST_SHOWN = 3  # best and worst texts of each column
 COSTS = ("CPU s per text", "forward", "backward")
+
+# of a picture of curves
+WIDTH, HEIGHT, EDGE = 420, 220, 36  # pixels; the edge holds the numbers at the left and below
+TOP, RIGHT = 8, 8  # pixels that stay free
 
 
 def evaluation_page(evaluation: Evaluation) -> str:
     """The whole page."""
     title, *notes = evaluation_summary(evaluation)
     body = [html_element("h1", safe_html(title))]
-    body += [html_element("p", safe_html(note), class_="note") for note in notes]
+    for note in notes:
+        body.append(html_element("p", safe_html(note), class_="note"))
     body.append(html_element("div", evaluation_table_html(evaluation), class_="scroll"))
     if evaluation.curves:
         body += ["<h2>Curves</h2>", method_key_html(evaluation), '<div class="curves">']
-        body += [curve_html(key, by_method) for key, by_method in evaluation.curves.items()]
+        for key, by_method in evaluation.curves.items():
+            body.append(curve_html(key, by_method))
         body.append("</div>")
     body += best_and_worst_texts_html(evaluation)
 
-    colours = [HUES[place % len(HUES)] for place in range(len(evaluation.methods))]
+    count = len(evaluation.methods)
+    colours = [METHOD_HUES[place % len(METHOD_HUES)] for place in range(count)]
     return page_without_script(title, STYLE + colour_rules_css(colours), body)
 
 
@@ -58,21 +65,23 @@ def evaluation_table_html(evaluation: Evaluation) -> str:
     head = [html_element("th", safe_html(title)) for title in titles]
     rows = [html_element("tr", *head)]
     for method in evaluation.methods:
-        numbers = [
-            evaluation_cell_html(evaluation, method, column) for column in evaluation.columns
-        ]
-        spent = [html_element("td", cost) for cost in costs_of_method(evaluation, method)]
-        rows.append(html_element("tr", html_element("td", safe_html(method)), *numbers, *spent))
+        cells = [html_element("td", safe_html(method))]
+        for column in evaluation.columns:
+            cells.append(evaluation_cell_html(evaluation, method, column))
+        for cost in costs_of_method(evaluation, method):
+            cells.append(html_element("td", cost))
+        rows.append(html_element("tr", *cells))
     return html_element("table", *rows)
 
 
 def evaluation_cell_html(evaluation: Evaluation, method: str, column: Column) -> str:
     """One number with its interval below."""
     cell = evaluation.cell(method, column.key)
-    parts = table_number(cell.value), html_element("small", interval_of_cell(cell))
+    value = table_number(cell.value)
+    interval = html_element("small", interval_of_cell(cell))
     if method in best_methods_of_column(evaluation, column):
-        return html_element("td", *parts, class_="best")
-    return html_element("td", *parts)
+        return html_element("td", value, interval, class_="best")
+    return html_element("td", value, interval)
 
 
 def method_key_html(evaluation: Evaluation) -> str:
@@ -93,31 +102,36 @@ def best_and_worst_texts_html(evaluation: Evaluation) -> list[str]:
         return []
     column = evaluation.columns[0]
     best_methods = best_methods_of_column(evaluation, column)
-    leader = next(
-        (method for method in evaluation.methods if method in best_methods), evaluation.methods[0]
-    )
+    leader = evaluation.methods[0]
+    for method in evaluation.methods:
+        if method in best_methods:
+            leader = method
+            break
 
     values = evaluation.cell(leader, column.key).each
-    ascending = places_by_known_value(values)
-    descending = ascending[::-1]
-    best, worst = (descending, ascending) if column.higher else (ascending, descending)
-    most = min(MOST_SHOWN, (len(ascending) + 1) // 2)  # no text is shown as both
+    worst = places_by_known_value(values)
+    best = worst[::-1]
+    if not column.higher:
+        worst, best = best, worst
+    most = min(MOST_SHOWN, (len(worst) + 1) // 2)  # no text is shown as both
+    fewer = min(most, len(worst) - most)
 
-    parts = [html_element("h2", f"{safe_html(column.key)} of {safe_html(leader)}, text by text")]
-    for title, places in (("Best", best[:most]), ("Worst", worst[: min(most, len(worst) - most)])):
+    title = f"{safe_html(column.key)} of {safe_html(leader)}, text by text"
+    parts = [html_element("h2", title)]
+    for title, places in (("Best", best[:most]), ("Worst", worst[:fewer])):
         if places:
             parts.append(html_element("h3", title))
         for place in places:
-            parts.append(
-                evaluated_text_html(evaluation.texts[place], leader, column, values[place])
-            )
+            text = evaluation.texts[place]
+            parts.append(evaluated_text_html(text, leader, column, values[place]))
     return parts
 
 
 def places_by_known_value(values: Sequence[float | None]) -> list[int]:
     """The places of the values that are known, the lowest value first."""
     numbers = [np.nan if value is None else value for value in values]
-    return [place for place in np.argsort(numbers).tolist() if values[place] is not None]
+    ascending = np.argsort(numbers).tolist()
+    return [place for place in ascending if values[place] is not None]
 
 
 def evaluated_text_html(
@@ -128,16 +142,18 @@ def evaluated_text_html(
     if text.id:
         facts.append(safe_html(text.id))
     words = coloured_words_html(text.units.get(method, []))
-    return html_element("p", " · ".join(facts), class_="label") + html_element(
-        "p", " ".join(words), class_="text"
-    )
+    label = html_element("p", " · ".join(facts), class_="label")
+    return label + html_element("p", " ".join(words), class_="text")
 
 
 def outcome_of_text_html(text: EvaluatedText) -> str:
     """What was explained, with its probability and what people say."""
-    probability = "" if text.probability is None else f" {text.probability:.1%}"
-    label = "" if text.label is None else f", labelled {safe_html(text.label)}"
-    return f"{safe_html(text.target)}{probability}{label}"
+    outcome = safe_html(text.target)
+    if text.probability is not None:
+        outcome += f" {text.probability:.1%}"
+    if text.label is not None:
+        outcome += f", labelled {safe_html(text.label)}"
+    return outcome
 
 
 def coloured_words_html(units: Sequence[Sequence[Any]]) -> list[str]:
@@ -147,19 +163,17 @@ def coloured_words_html(units: Sequence[Sequence[Any]]) -> list[str]:
     for name, score in units:
         shade = round(10 * abs(score) / strongest)
         side = "f" if score >= 0 else "a"
-        words.append(
-            html_element("b", safe_html(name), class_=f"{side}{shade}", title=f"{score:+.4f}")
-        )
+        word = html_element("b", safe_html(name), class_=f"{side}{shade}", title=f"{score:+.4f}")
+        words.append(word)
     return words
 
 
-WIDTH, HEIGHT, EDGE = 420, 220, 36  # pixels; the edge holds the numbers at the left and below
-TOP, RIGHT = 8, 8  # pixels that stay free
+# -- curves ------------------------------------------------------------------------------------------------------
 
 
 def class_of_method_line(place: int) -> str:
     """The class of a method's colour: one hue per method, told apart by lightness too."""
-    return f"m{place % len(HUES)}"
+    return f"m{place % len(METHOD_HUES)}"
 
 
 @dataclass(frozen=True)
@@ -172,21 +186,24 @@ class CurveFrame:
     @classmethod
     def around(cls, values: np.ndarray) -> CurveFrame:
         """A frame that holds all values and 0."""
-        low, high = float(min(0.0, values.min())), float(max(0.0, values.max()))
-        return cls(low, high if high > low else low + 1)
+        low = float(min(0.0, values.min()))
+        high = float(max(0.0, values.max()))
+        if high == low:
+            high = low + 1
+        return cls(low, high)
 
     def x(self, share: float) -> float:
         return EDGE + share * (WIDTH - EDGE - RIGHT)
 
     def y(self, value: float) -> float:
-        return TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - EDGE)
+        share = (self.high - value) / (self.high - self.low)
+        return TOP + share * (HEIGHT - EDGE)
 
     def points(self, shares: Iterable[float], values: Iterable[float]) -> str:
         """A line through these points."""
-        places = [
-            f"{self.x(share):.1f},{self.y(value):.1f}"
-            for share, value in zip(shares, values, strict=True)
-        ]
+        places = []
+        for share, value in zip(shares, values, strict=True):
+            places.append(f"{self.x(share):.1f},{self.y(value):.1f}")
         return " ".join(places)
 
 
@@ -195,17 +212,20 @@ def curve_html(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
     values = np.array(list(by_method.values()))
     frame = CurveFrame.around(values)
     points = values.shape[1]
-    shares = shares_of_curve(key, points) if points > 1 else np.array([1.0])
+    shares = np.array([1.0])
+    if points > 1:
+        shares = shares_of_curve(key, points)
 
     parts = curve_axes_svg(frame)
     for place, (method, curve) in enumerate(by_method.items()):
-        title = html_element("title", safe_html(method))
-        line = frame.points(shares, curve)
-        parts.append(
-            html_element(
-                "polyline", title, class_=class_of_method_line(place), stroke_width=2, points=line
-            )
+        line = html_element(
+            "polyline",
+            html_element("title", safe_html(method)),
+            class_=class_of_method_line(place),
+            stroke_width=2,
+            points=frame.points(shares, curve),
         )
+        parts.append(line)
 
     title = safe_html(curve_title(key))
     picture = html_element(
@@ -218,23 +238,19 @@ def curve_html(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
         aria_label=title,
     )
     what = "randomised blocks" if key == "randomisation_curve" else "units"
-    return html_element(
-        "figure", picture, html_element("figcaption", f"{title} by share of {what}")
-    )
+    caption = html_element("figcaption", f"{title} by share of {what}")
+    return html_element("figure", picture, caption)
 
 
 def curve_axes_svg(frame: CurveFrame) -> list[str]:
     """Lines at the lowest and the highest value, and the numbers of both axes."""
-    ends = (frame.low, frame.high)
     lines, numbers = [], []
-    for value in ends:
+    for value in (frame.low, frame.high):
         y = frame.y(value)
-        lines.append(
-            html_element(
-                "line", class_="axis", x1=EDGE, y1=f"{y:.1f}", x2=WIDTH - RIGHT, y2=f"{y:.1f}"
-            )
-        )
-        shown = f"{round(value, 2) + 0:.2f}".replace("-", "−")  # + 0: no minus before a zero
+        ends = {"x1": EDGE, "y1": f"{y:.1f}", "x2": WIDTH - RIGHT, "y2": f"{y:.1f}"}
+        lines.append(html_element("line", class_="axis", **ends))
+        rounded = round(value, 2) + 0  # no minus before a zero
+        shown = f"{rounded:.2f}".replace("-", "−")
         numbers.append(html_element("text", shown, x=2, y=f"{y + 4:.1f}"))
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         x = f"{frame.x(share):.1f}"

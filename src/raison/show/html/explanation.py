@@ -1,4 +1,4 @@
-"""Explanations as one HTML file that carries everything it needs and opens from disk.
+"""The page of explanations: one HTML file with its script, style and JSON inlined, which opens from disk.
 
 The page's own renderer is inlined. Texts come from strangers, so they travel as JSON that can't end
 its script tag, the renderer only ever sets text, and a content security policy admits the two inlined

@@ -1,4 +1,4 @@
-"""What the page says about a matrix of rationales, ready to be drawn."""
+"""What the page says about a matrix of rationales: its facts, rows and columns, legend and alarms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raison.core.records import Explanation
-from raison.show import rationale_sentences as proof
 from raison.show.html.explanation_words import facts_of_explanation
 from raison.show.rationale_matrix import (
     CHOSEN,
@@ -16,6 +15,7 @@ from raison.show.rationale_matrix import (
     matrix_of_rationales,
     matrix_row_alarms,
 )
+from raison.show.rationale_sentences import certificate_of, rationale_in_words
 from raison.show.text_formats import (
     clean_text,
     probability_in_percent,
@@ -24,13 +24,10 @@ from raison.show.text_formats import (
 
 __all__ = ["MatrixWords", "words_of_matrix"]
 
-LONGEST_COLUMN, LONGEST_ROW, LONGEST_NAME = (
-    24,
-    28,
-    48,
-)  # characters of names in a matrix, and in what is said of a cell
-
-
+# characters of names in a matrix, and in what is said of a cell
+LONGEST_COLUMN = 24
+LONGEST_ROW = 28
+LONGEST_NAME = 48
 STATES = {CHOSEN: "in the rationale", GIVEN: "given: read anyway", SPARED: "not needed"}
 
 
@@ -70,53 +67,59 @@ class MatrixColumnWords:
 
 def words_of_matrix(explanations: Sequence[Explanation]) -> MatrixWords:
     """All that the page draws of a matrix besides the details of its rows."""
-    found = matrix_of_rationales(explanations)
+    matrix = matrix_of_rationales(explanations)
     places = {id(explanation): place for place, explanation in enumerate(explanations)}
     rows = []
-    for row, cells in zip(found.rows, found.cells.tolist(), strict=True):
-        rows.append(words_of_matrix_row(row, places[id(row)], "".join(map(str, cells))))
+    for row, states in zip(matrix.rows, matrix.cells.tolist(), strict=True):
+        cells = "".join(map(str, states))
+        rows.append(words_of_matrix_row(row, places[id(row)], cells))
 
     return MatrixWords(
         title=f"{len(explanations)} rationales of one text",
-        facts=words_of_matrix_facts(found),
+        facts=words_of_matrix_facts(matrix),
         rows=rows,
-        columns=words_of_matrix_columns(found),
-        legend=[(state, STATES[state]) for state in found.meanings()],
-        alarms=[(alarm.sign, alarm.meaning) for alarm in found.alarms()],
+        columns=words_of_matrix_columns(matrix),
+        legend=[(state, STATES[state]) for state in matrix.meanings()],
+        alarms=[(alarm.sign, alarm.meaning) for alarm in matrix.alarms()],
         states=["", STATES[SPARED], STATES[GIVEN], STATES[CHOSEN]],
     )
 
 
-def words_of_matrix_facts(found: RationaleMatrix) -> dict[str, str]:
+def words_of_matrix_facts(matrix: RationaleMatrix) -> dict[str, str]:
     """How the rationales came about; their rules may differ."""
-    facts = facts_of_explanation(found.rows[0])
-    shared = {
-        name: facts[name] for name in ("model", "method", "units", "removal") if name in facts
-    }
-    rules = list(dict.fromkeys(proof.certificate_of(row).rule for row in found.rows))
+    facts = facts_of_explanation(matrix.rows[0])
+    shared: dict[str, str] = {}
+    for name in ("model", "method", "units", "removal"):
+        if name in facts:
+            shared[name] = facts[name]
+    rules = list(dict.fromkeys(certificate_of(row).rule for row in matrix.rows))
     name = "rule" if len(rules) == 1 else "rules"
-    return shared | {name: clean_text(", ".join(rules))}
+    shared[name] = clean_text(", ".join(rules))
+    return shared
 
 
 def words_of_matrix_row(explanation: Explanation, place: int, cells: str) -> MatrixRowWords:
+    """What the page says about one rationale."""
     alarms = matrix_row_alarms(explanation)
-    name = short_name(explanation.target.text, LONGEST_ROW)
+    target = explanation.target.text
+    name = short_name(target, LONGEST_ROW)
     summary = summary_of_matrix_row(explanation)
+    meanings = [alarm.meaning for alarm in alarms]
     return MatrixRowWords(
         place=place,
         name=name,
-        outcome=f"“{short_name(explanation.target.text, LONGEST_NAME)}”",
+        outcome=f"“{short_name(target, LONGEST_NAME)}”",
         signs="".join(alarm.sign for alarm in alarms),
         summary=summary,
-        label="; ".join([f"“{name}”", summary, *(alarm.meaning for alarm in alarms)]),
+        label="; ".join([f"“{name}”", summary, *meanings]),
         cells=cells,
     )
 
 
 def summary_of_matrix_row(explanation: Explanation) -> str:
     """`row: 2 of 3 tokens, probability 50.0 % (80.0 % from all)`."""
-    certificate = proof.certificate_of(explanation)
-    summary = f"row: {proof.rationale_in_words(explanation).size}"
+    certificate = certificate_of(explanation)
+    summary = f"row: {rationale_in_words(explanation).size}"
     if certificate.probability is not None:
         summary += f", probability {probability_in_percent(certificate.probability)}"
         if certificate.full_probability is not None:
@@ -124,15 +127,15 @@ def summary_of_matrix_row(explanation: Explanation) -> str:
     return summary
 
 
-def words_of_matrix_columns(found: RationaleMatrix) -> list[MatrixColumnWords]:
+def words_of_matrix_columns(matrix: RationaleMatrix) -> list[MatrixColumnWords]:
+    """What the page says about the columns."""
     columns = []
-    for place, column in enumerate(found.columns):
-        columns.append(
-            MatrixColumnWords(
-                name=short_name(column.name, LONGEST_COLUMN),
-                quoted=f"“{short_name(column.name, LONGEST_NAME)}”",
-                token=column.tokens[0],
-                edge=found.begins_segment(place),
-            )
+    for place, column in enumerate(matrix.columns):
+        words = MatrixColumnWords(
+            name=short_name(column.name, LONGEST_COLUMN),
+            quoted=f"“{short_name(column.name, LONGEST_NAME)}”",
+            token=column.tokens[0],
+            edge=matrix.begins_segment(place),
         )
+        columns.append(words)
     return columns

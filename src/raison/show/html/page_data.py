@@ -1,4 +1,4 @@
-"""What the page needs to draw explanations: the records, what is said about each, and which are drawn together."""
+"""The data of the page: records of explanations as JSON, the words about each, and which groups are drawn together."""
 
 from __future__ import annotations
 

@@ -21,11 +21,17 @@ from raison.show.explanation_sentences import (
 from raison.show.method_difference import differences_from_first_method
 from raison.show.rationale_matrix import matrix_facts, matrix_of_rationales
 from raison.show.rationale_sentences import is_rationale
-from raison.show.terminal import rationale as rationales
 from raison.show.terminal.agreement import terminal_agreement
 from raison.show.terminal.columns import terminal_passage_grid
 from raison.show.terminal.matrix import terminal_matrix
 from raison.show.terminal.methods import terminal_difference, terminal_methods_tables
+from raison.show.terminal.rationale import (
+    terminal_certificate_lines,
+    terminal_grounded_answer,
+    terminal_rationale_line,
+    terminal_rationale_text,
+    terminal_rationale_warnings,
+)
 from raison.show.terminal.search_path import terminal_search_path
 from raison.show.terminal.strongest_units import (
     strongest_units_on_side,
@@ -157,25 +163,25 @@ class ExplanationPrinter:
 
     def print_rationale(self, explanation: Explanation, *, with_table: bool) -> None:
         """The warnings, the text or the passages of an answer, the path and the certificate."""
-        warnings = rationales.terminal_rationale_warnings(explanation, self.style)
+        warnings = terminal_rationale_warnings(explanation, self.style)
         if warnings:
             self.print_parts(warnings)
 
         grounding = explanation.grounding
         if grounding is None:
-            self.print_part(rationales.terminal_rationale_text(explanation, self.style))
+            self.print_part(terminal_rationale_text(explanation, self.style))
         else:
-            for part in rationales.terminal_grounded_answer(explanation, grounding, self.style):
+            for part in terminal_grounded_answer(explanation, grounding, self.style):
                 self.print_part(part)
         self.print_notes(explanation)
         self.console.print()
 
-        self.print_parts([rationales.terminal_rationale_line(explanation, self.style)])
+        self.print_parts([terminal_rationale_line(explanation, self.style)])
         if with_table:
             path = terminal_search_path(explanation, self.style, self.width)
             if path is not None:
                 self.print_parts([path])
-        self.print_parts([rationales.terminal_certificate_lines(explanation, self.style)])
+        self.print_parts([terminal_certificate_lines(explanation, self.style)])
 
     # -- several explanations -----------------------------------------------------------------------------
 

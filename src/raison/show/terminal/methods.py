@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import colour_scale
 from raison.show.agreement_sentences import method_titles
+from raison.show.colour_scale import DIFFERENCE_HUES, relative_weights
 from raison.show.method_difference import NO_DIFFERENCE, MethodDifference
 from raison.show.terminal.columns import (
     GAP,
@@ -65,8 +65,8 @@ def terminal_difference_key(difference: MethodDifference, style: TerminalStyle) 
     """What green and red, or the signs, stand for."""
     samples = [("[+]", Style.null()), ("[-]", Style.null())]
     if style.coloured:
-        green = style.tint(1.0, colour_scale.DIFFERENCES) + Style(underline=True)
-        red = style.tint(-1.0, colour_scale.DIFFERENCES) + Style(underline=False)
+        green = style.tint(1.0, DIFFERENCE_HUES) + Style(underline=True)
+        red = style.tint(-1.0, DIFFERENCE_HUES) + Style(underline=False)
         samples = [(" green, underlined ", green), (" red ", red)]
 
     text = Text(overflow="fold")
@@ -106,7 +106,7 @@ def terminal_difference_table(
         cells += [f"{column[unit]:+.3f}" for column in columns]
         if bar_width:
             weight = float(difference.values[unit] / largest)
-            cells.append(style.bar(weight, bar_width, colour_scale.DIFFERENCES))
+            cells.append(style.bar(weight, bar_width, DIFFERENCE_HUES))
         table.add_row(*cells)
     return table
 
@@ -152,7 +152,7 @@ def terminal_methods_tables(
 
 def units_strongest_for_all_methods(explanations: Sequence[Explanation]) -> list[int]:
     """The units of the highest mean |weight| over all methods, in reading order."""
-    weights = [colour_scale.relative_weights(explanation.scores) for explanation in explanations]
+    weights = [relative_weights(explanation.scores) for explanation in explanations]
     importance = np.abs(np.stack(weights)).mean(0)  # of [methods u]
     strongest = np.argsort(-importance, kind="stable")[:MOST_UNITS]
     return sorted(strongest.tolist())
@@ -168,7 +168,7 @@ def terminal_column_of_scores(
     if is_unproved_selection(explanation):
         return [Text("selected" if selected[unit] else "") for unit in units]
 
-    weights = colour_scale.relative_weights(explanation.scores)
+    weights = relative_weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
     cells = []
     for unit in units:

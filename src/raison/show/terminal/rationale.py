@@ -12,7 +12,14 @@ from rich.text import Text
 
 from raison.core.findings import Grounding, PassageFinding
 from raison.core.records import Explanation
-from raison.show import rationale_sentences as proof
+from raison.show.rationale_sentences import (
+    certificate_in_words,
+    certificate_of,
+    passage_role_in_answer,
+    rationale_in_words,
+    rationale_warnings,
+    search_effort_in_words,
+)
 from raison.show.terminal.columns import terminal_passage_grid
 from raison.show.terminal.style import TerminalStyle
 from raison.show.text_formats import clean_text
@@ -31,7 +38,7 @@ def terminal_rationale_warnings(explanation: Explanation, style: TerminalStyle) 
     """What a reader must know first, one line each."""
     sign = style.either("▲ ", "! ")
     lines = []
-    for warning in proof.rationale_warnings(explanation):
+    for warning in rationale_warnings(explanation):
         lines.append(Text.assemble((sign, style.warning), (warning, style.warning)))
     return lines
 
@@ -77,7 +84,7 @@ def terminal_passage_name(finding: PassageFinding, style: TerminalStyle) -> Text
         sign = style.either("●", "#")
         name_style = Style(bold=True, dim=False)
         sign_style = style.in_colour(Style(color=style.given.color), otherwise=Style(dim=False))
-    role = style.dot + proof.passage_role_in_answer(finding)
+    role = style.dot + passage_role_in_answer(finding)
     return Text.assemble(
         (f"{sign} ", sign_style),
         (clean_text(finding.name), name_style),
@@ -90,7 +97,7 @@ def terminal_passage_name(finding: PassageFinding, style: TerminalStyle) -> Text
 
 def terminal_rationale_line(explanation: Explanation, style: TerminalStyle) -> Text:
     """How much was selected of how much, and what, in the order chosen."""
-    selected = proof.rationale_in_words(explanation, dots=style.dots)
+    selected = rationale_in_words(explanation, dots=style.dots)
     text = Text("rationale ", style="dim", overflow="fold")
     text.append(selected.size, "bold not dim")
     if selected.names:
@@ -100,15 +107,15 @@ def terminal_rationale_line(explanation: Explanation, style: TerminalStyle) -> T
 
 def terminal_certificate_lines(explanation: Explanation, style: TerminalStyle) -> Group:
     """The certificate in two lines: what holds, and what it took."""
-    first, *others = proof.certificate_in_words(explanation)
+    first, *others = certificate_in_words(explanation)
     first_style: Style | str = style.warning
-    if proof.certificate_of(explanation).sufficient:
+    if certificate_of(explanation).sufficient:
         first_style = "bold"
     line = Text(first, first_style, overflow="fold")
     if others:
         line.append(style.dot + style.dot.join(others), "not bold")
 
-    effort = proof.search_effort_in_words(explanation)
+    effort = search_effort_in_words(explanation)
     if not effort:
         return Group(line)
     return Group(line, Text(style.dot.join(effort), "dim"))

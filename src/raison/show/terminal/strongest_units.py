@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import colour_scale
+from raison.show.colour_scale import SILENT_WEIGHT, has_negative_scores, relative_weights
 from raison.show.rationale_sentences import MOST_UNIT_NAMES
 from raison.show.terminal.style import TerminalStyle
 from raison.show.text_formats import clean_text, count_with_noun, signed_score
@@ -43,16 +43,16 @@ def terminal_selected_units(explanation: Explanation, style: TerminalStyle) -> T
 
 def strongest_units_on_side(scores: np.ndarray, side: int) -> list[int]:
     """The units that speak most for (side 1) or against (side -1) the target, strongest first."""
-    weights = colour_scale.relative_weights(scores) * side
+    weights = relative_weights(scores) * side
     strongest = np.argsort(-weights, kind="stable")[:STRONGEST]
-    return [int(unit) for unit in strongest if weights[unit] >= colour_scale.SILENT]
+    return [int(unit) for unit in strongest if weights[unit] >= SILENT_WEIGHT]
 
 
 def terminal_strongest_units(explanation: Explanation, style: TerminalStyle, width: int) -> Table:
     """The strongest units for the target and against it, with their scores; side by side where there is room."""
     scores = explanation.scores
     sides = []
-    title = "for" if colour_scale.has_negative_scores(scores) else "strongest"
+    title = "for" if has_negative_scores(scores) else "strongest"
     for side, side_title in ((1, title), (-1, "against")):
         units = strongest_units_on_side(scores, side)
         if units:
@@ -79,7 +79,7 @@ def terminal_units_of_side(
     explanation: Explanation, units: Sequence[int], title: str, style: TerminalStyle, room: int
 ) -> Table:
     """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
-    weights = colour_scale.relative_weights(explanation.scores)
+    weights = relative_weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
     names, scores = [], []
     for unit in units:

@@ -12,7 +12,20 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import colour_scale
+from raison.show.colour_scale import (
+    DIFFERENCE_HUES,
+    FOR_TARGET,
+    PAPER_COLOURS,
+    RGB,
+    SCORE_HUES,
+    SILENT_WEIGHT,
+    HuePair,
+    background_colour,
+    has_negative_scores,
+    hexadecimal_colour,
+    ink_colour,
+    relative_weights,
+)
 from raison.show.method_difference import MethodDifference
 from raison.show.text_formats import clean_text
 from raison.show.text_pieces import (
@@ -29,11 +42,11 @@ __all__ = ["TerminalStyle", "terminal_console"]
 USUAL = 80  # where nobody says how many there are
 NARROWEST = 20  # that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
-GREY: colour_scale.RGB = (128, 128, 128)
+GREY: RGB = (128, 128, 128)
 DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
 KEPT = Style(
-    color=colour_scale.hexadecimal_colour(colour_scale.ink_colour(colour_scale.FOR)),
-    bgcolor=colour_scale.hexadecimal_colour(colour_scale.FOR),
+    color=hexadecimal_colour(ink_colour(FOR_TARGET)),
+    bgcolor=hexadecimal_colour(FOR_TARGET),
     bold=True,
 )
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
@@ -108,35 +121,33 @@ class TerminalStyle:
     @property
     def given(self) -> Style:
         """Quieter than `kept`, on any paper: what is read anyway."""
-        hue = colour_scale.hexadecimal_colour(mix_colours(colour_scale.FOR, GREY))
+        hue = hexadecimal_colour(mix_colours(FOR_TARGET, GREY))
         return self.in_colour(Style(color=hue, underline=True))
 
     @property
     def warning(self) -> Style:
         return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
-    def tint(self, weight: float, hues: colour_scale.HuePair = colour_scale.SCORES) -> Style:
+    def tint(self, weight: float, hues: HuePair = SCORE_HUES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
             return PLAIN
-        if self.paper is None and colour_scale.SILENT <= abs(weight) < FAINT:
+        if self.paper is None and SILENT_WEIGHT <= abs(weight) < FAINT:
             letters = mix_colours(hue_of_weight(weight, hues), GREY)
-            return Style(color=colour_scale.hexadecimal_colour(letters))
+            return Style(color=hexadecimal_colour(letters))
         paper = GREY
         if self.paper:
-            paper = colour_scale.PAPERS[self.paper]
-        colour = colour_scale.background_colour(weight, paper, hues)
+            paper = PAPER_COLOURS[self.paper]
+        colour = background_colour(weight, paper, hues)
         if colour is None:
             return PLAIN
-        ink = colour_scale.ink_colour(colour)
+        ink = ink_colour(colour)
         return Style(
-            color=colour_scale.hexadecimal_colour(ink),
-            bgcolor=colour_scale.hexadecimal_colour(colour),
+            color=hexadecimal_colour(ink),
+            bgcolor=hexadecimal_colour(colour),
         )
 
-    def bar(
-        self, weight: float, width: int, hues: colour_scale.HuePair = colour_scale.SCORES
-    ) -> Text:
+    def bar(self, weight: float, width: int, hues: HuePair = SCORE_HUES) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
         eighths = 0
         if weight:
@@ -146,7 +157,7 @@ class TerminalStyle:
         if self.ascii:
             blocks = "#" * (full + (rest > 0))
         hue = hue_of_weight(weight, hues)
-        return Text(blocks, self.in_colour(Style(color=colour_scale.hexadecimal_colour(hue))))
+        return Text(blocks, self.in_colour(Style(color=hexadecimal_colour(hue))))
 
     # -- flowing text -------------------------------------------------------------------------------------
 
@@ -154,7 +165,7 @@ class TerminalStyle:
         self, passage: TextPassage, explanation: Explanation, marked: frozenset[int]
     ) -> Text:
         """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
-        weights = colour_scale.relative_weights(explanation.scores)
+        weights = relative_weights(explanation.scores)
         if is_unproved_selection(explanation):
             weights = np.zeros(len(explanation.units))
 
@@ -184,7 +195,7 @@ class TerminalStyle:
                 if marked.intersection(piece.units):
                     shown = surround_with_signs(shown, left=f"[{sign_of_weight(weight)}", right="]")
                 return shown, style
-            tint = self.tint(weight, colour_scale.DIFFERENCES)
+            tint = self.tint(weight, DIFFERENCE_HUES)
             style = style_on_tint(tint, style)
             if tint and weight > 0:
                 style += Style(underline=True)
@@ -270,7 +281,7 @@ def piece_with_score_sign(
     if explanation.selected is not None or not strong:
         return shown
     sign = ""
-    if colour_scale.has_negative_scores(explanation.scores):
+    if has_negative_scores(explanation.scores):
         sign = sign_of_weight(explanation.scores[strong[0]])
     return surround_with_signs(shown, left=f"[{sign}", right="]")
 
@@ -288,13 +299,13 @@ def surround_with_signs(shown: str, *, left: str, right: str) -> str:
     return shown.replace(core, left + core + right, 1)
 
 
-def hue_of_weight(weight: float, hues: colour_scale.HuePair) -> colour_scale.RGB:
+def hue_of_weight(weight: float, hues: HuePair) -> RGB:
     """The hue of a weight by its sign."""
     above, below = hues
     return above if weight > 0 else below
 
 
-def mix_colours(one: colour_scale.RGB, other: colour_scale.RGB) -> colour_scale.RGB:
+def mix_colours(one: RGB, other: RGB) -> RGB:
     """Three parts of one colour and one of another: letters of middle brightness read on any paper."""
     red, green, blue = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
     return red, green, blue
