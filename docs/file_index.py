@@ -46,7 +46,11 @@ def folder_index(folder: Path) -> list[str]:
 def index() -> str:
     """The whole index."""
     folders = sorted({path.parent for path in SOURCE.rglob("*.py")})
-    lines = [HEADING, "Written by `python docs/file_index.py` from the first sentence of each file.", ""]
+    lines = [
+        HEADING,
+        "Written by `python docs/file_index.py` from the first sentence of each file.",
+        "",
+    ]
     for folder in folders:
         lines += folder_index(folder)
     return "\n".join(lines)
