@@ -33,7 +33,15 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError
 from raison.models.catalog import minilm
-from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, prepared, saved
+from raison.training.fit import (
+    CHECKPOINT,
+    Course,
+    Stopped,
+    fit,
+    prepared,
+    progress_log_lines,
+    saved,
+)
 
 MAX_TOKENS = 128
 REPORT = "training.json"
@@ -298,7 +306,7 @@ def train(
         bfloat16=args.bfloat16,
         every=every,
     )
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         done = fit(
             model,
             groups(model, args),

@@ -25,7 +25,7 @@ from raison.core import progress
 from raison.core.errors import RaisonError
 from raison.training.dropout import Side, draw_keeps, rule_of
 from raison.training.dropout_attention import attending, keeping_only, reach_of
-from raison.training.fit import Course, fit, lines
+from raison.training.fit import Course, fit, progress_log_lines
 from raison.training.seeds import generator
 
 BITS = 17
@@ -140,7 +140,7 @@ def teach(args: argparse.Namespace) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     groups = [{"params": list(net.parameters()), "peak": args.lr}]
     feed = lambda step: texts(args.batch, generator(args.seed, step))  # noqa: E731
-    with attending(net), progress.listen(lines()):
+    with attending(net), progress.listen(progress_log_lines()):
         done = fit(net, groups, feed, loss, course, lambda: perplexity(net, args.seed))
     net.save_pretrained(args.out)
     tokenizer().save_pretrained(args.out)

@@ -20,7 +20,7 @@ from raison.rationalizers.batching import batch_inputs, sorted_batches
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.class_data import examples_by_part, labels_of, lines_of
-from raison.training.data_names import named
+from raison.training.data_names import name_of_data
 from raison.training.early_stopping import BEST, Best
 from raison.training.feed import Feed
 from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
@@ -108,7 +108,7 @@ def train_ordinary(
     best.restore(model)
     report = {
         "what": "ordinary",
-        "data": named(data),
+        "data": name_of_data(data),
         "seed": seed,
         "labels": labels,
         "skip": skip,

@@ -41,7 +41,7 @@ from raison.core import progress
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets.overlap import overlap
 from raison.datasets.sources.multi30k_deen import Multi30k
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines, prepared
+from raison.training.fit import CHECKPOINT, Course, Fitted, fit, prepared, progress_log_lines
 
 PAD, START, END = "<pad>", "<s>", "</s>"
 POSITIONS = 256  # tokens of a text, at most
@@ -346,7 +346,7 @@ def train(
 ) -> Fitted:
     """Train in place, from the checkpoint if there is one."""
     groups = [{"params": list(model.parameters()), "peak": peak}]
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         return fit(
             model,
             groups,

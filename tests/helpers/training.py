@@ -8,7 +8,7 @@ import torch
 
 from raison.core.records import Example
 from raison.testing.tiny import TEXTS
-from raison.training.compatibility import Setup
+from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.dropout import rule_of
 from raison.training.dropout_attention import reach_of
 from raison.training.lm_data import Row, blocks
@@ -43,7 +43,7 @@ def one_group(model, peak=1e-2):
 
 def setup_of(model, **settings) -> tuple[PartialContexts, list[Row]]:
 
-    chosen = Setup(**{**SMALL, **settings})
+    chosen = CompatibilityTraining(**{**SMALL, **settings})
     if model.task == "causal":
         found = blocks(
             model, [Example(t * 6) for t in TEXTS], length=chosen.length, held=0.3, batch=1

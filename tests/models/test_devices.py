@@ -356,7 +356,7 @@ def compatibility() -> None:
     from raison.core.records import Example
     from raison.testing import tiny_hf
     from raison.training import fit
-    from raison.training.compatibility import train_compatibility
+    from raison.training.train_compatibility import train_compatibility
 
     torch.__future__.set_swap_module_params_on_conversion(
         True

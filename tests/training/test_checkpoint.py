@@ -17,8 +17,8 @@ from raison.models.load import load
 from raison.testing import tiny_hf
 from raison.testing.tiny import TEXTS
 from raison.training import fit as loop
-from raison.training.compatibility import train_compatibility
 from raison.training.fit import Course, Unsaved, fit
+from raison.training.train_compatibility import train_compatibility
 from tests.helpers.training import one_group, problem
 
 
@@ -85,7 +85,7 @@ KILLED = """
     torch.set_num_threads(1)
     from raison.testing import tiny_hf
     from raison.models.load import load
-    from raison.training import compatibility, feed
+    from raison.training import feed, train_compatibility
     out, part = sys.argv[1], int(sys.argv[2])
 
     class Killing(feed.Feed):
@@ -94,10 +94,10 @@ KILLED = """
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__call__(number)
 
-    compatibility.Feed = Killing
+    train_compatibility.Feed = Killing
     hf, tokenizer = tiny_hf("llama", "causal", double=False)
     texts = [f"{text} {i}" for i in range(12) for text in TRAINING_TEXTS]
-    compatibility.train_compatibility(
+    train_compatibility.train_compatibility(
         load(hf, tokenizer), texts, out=out, length=24, batch=4, steps=6, accumulate=2, lora=2, save_every=0.0
     )
 """

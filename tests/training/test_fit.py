@@ -10,7 +10,7 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.training.fit import Course, Stopped, fit, lines
+from raison.training.fit import Course, Stopped, fit, progress_log_lines
 from tests.helpers.training import one_group, problem
 
 
@@ -76,7 +76,7 @@ def test_looking_changes_nothing_and_is_told(tmp_path, capsys):
             return {"number": torch.rand(3).sum().item()}
 
         state = torch.get_rng_state()
-        with progress.listen(lines(every=1e9)):
+        with progress.listen(progress_log_lines(every=1e9)):
             done = fit(
                 model,
                 one_group(model),

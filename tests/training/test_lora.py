@@ -11,9 +11,9 @@ from raison.core.records import Example
 from raison.models.load import load
 from raison.models.lora import merge
 from raison.testing import tiny_hf
-from raison.training.compatibility import train_compatibility
 from raison.training.dropout_attention import attending
 from raison.training.lm_data import blocks
+from raison.training.train_compatibility import train_compatibility
 from tests.helpers.training import SMALL, setup_of
 
 

@@ -8,7 +8,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.load import load
 from raison.testing import tiny_hf
-from raison.training.compatibility import train_compatibility
+from raison.training.train_compatibility import train_compatibility
 from raison.training.translation_data import translations
 from tests.helpers.training import PAIRS, SMALL
 

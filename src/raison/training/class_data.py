@@ -18,7 +18,7 @@ from raison.datasets.open import parse_data_spec
 from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 from raison.training.class_parts import examples_by_part, labels_of
-from raison.training.data_names import named
+from raison.training.data_names import name_of_data
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
 Data: TypeAlias = (
@@ -152,7 +152,7 @@ def content_of(data: Data) -> str:
 def data_mark(data: Data) -> str:
     """What the data is called; a list of texts in memory is known by its content."""
     if isinstance(data, (str, Path)):
-        return named(data)
+        return name_of_data(data)
     digest = hashlib.sha256()
     for example in data:
         digest.update(example.content().encode())

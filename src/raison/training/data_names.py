@@ -1,4 +1,4 @@
-"""How training data are named: several joined by a plus, and without anybody's folders in a report."""
+"""How training data are named: joined by a plus, and without anybody's folders in a report."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.datasets.open import parse_data_spec
 
-__all__ = ["named", "several"]
+__all__ = ["name_of_data", "split_joined_data"]
 
 
-def named(data: object) -> str:
+def name_of_data(data: object) -> str:
     """What to call the data in a report: no folder of anybody's machine."""
     if not isinstance(data, (str, Path)):
         return "texts in memory"
-    return "+".join(name_of_one(part) for part in several(data))
+    return "+".join(name_of_one(part) for part in split_joined_data(data))
 
 
 def name_of_one(data: object) -> str:
@@ -24,7 +24,7 @@ def name_of_one(data: object) -> str:
     return Path(name).name + (f"({inside})" if inside else "")
 
 
-def several(data: object) -> Sequence[object]:
+def split_joined_data(data: object) -> Sequence[object]:
     """The data sets or files of `one+another`; a list of texts, or a file that is called so, is one."""
     if not isinstance(data, str) or Path(data).exists():
         return [data]

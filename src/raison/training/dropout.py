@@ -31,7 +31,6 @@ from raison.core.spec import Spec, between, changed_settings, one_of
 from raison.training.seeds import generator
 
 __all__ = [
-    "COINS",
     "HEADS",
     "Keeps",
     "Rule",
@@ -43,7 +42,6 @@ __all__ = [
 ]
 
 HEADS = ("alike", "each")
-COINS = ("apart", "one")
 
 keep_rules: Registry[type[Rule]] = Registry("keep rule", "raison.training", listed=False)
 R = TypeVar("R", bound="type[Rule]")

@@ -37,7 +37,7 @@ from raison.training.checkpoint import (
     writing,
 )
 from raison.training.course import SEEDS, Course, Fitted, Group, Measurements
-from raison.training.log_lines import lines
+from raison.training.log_lines import progress_log_lines
 
 __all__ = [
     "BEST",
@@ -50,9 +50,9 @@ __all__ = [
     "Unsaved",
     "check_free",
     "fit",
-    "lines",
     "on_cpu",
     "prepared",
+    "progress_log_lines",
     "saved",
     "writing",
 ]

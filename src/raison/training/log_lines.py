@@ -1,4 +1,4 @@
-"""Progress as lines of a log, where there is no terminal for a bar."""
+"""Progress as progress_log_lines of a log, where there is no terminal for a bar."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 
-__all__ = ["lines"]
+__all__ = ["progress_log_lines"]
 
 
-def lines(every: float = 15.0) -> Callable[[int, int, str], None]:
+def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
     """A listener of `raison.core.progress`: a line every so many seconds, and whenever something was measured."""
     last = -every
 

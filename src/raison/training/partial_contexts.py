@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 
 from raison.models.tasks.seq2seq import Seq2SeqTask
 from raison.models.transformers_model import TransformersWriter
+from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.dropout import Keeps, Rule, Side, draw_keeps
 from raison.training.dropout_attention import keeping_only
 from raison.training.lm_data import Row
 from raison.training.seeds import generator
-
-if TYPE_CHECKING:
-    from raison.training.compatibility import Setup
 
 __all__ = ["PartialContexts", "Subsets", "draw_subsets", "perplexities"]
 
@@ -34,7 +32,7 @@ class PartialContexts:
     learner: Any  # what runs: a model of transformers, plain or wrapped by peft
     model: TransformersWriter  # as raison has loaded it: its tokens
     rule: Rule
-    setup: Setup
+    training: CompatibilityTraining
     heads: dict[str, int]  # of each kind of attention
     lead: int = 0  # tokens at the start that are always kept
 
@@ -100,18 +98,22 @@ class PartialContexts:
         inputs, labels = self.inputs(rows)
         keeps = draw_keeps(
             self.rule,
-            self.setup.mix,
+            self.training.mix,
             self.sides(inputs),
-            seed=self.setup.seed,
+            seed=self.training.seed,
             step=part,
-            coins=self.setup.coins,
+            coins=self.training.coins,
         )
         return self.surprise(inputs, labels, keeps).sum() / (labels != IGNORED).sum()
 
     def measure(self, rows: Sequence[Row]) -> dict[str, float]:
         """Perplexities of held-out rows."""
         return perplexities(
-            self, rows, subset=self.setup.subset, batch=self.setup.batch, seed=self.setup.seed
+            self,
+            rows,
+            subset=self.training.subset,
+            batch=self.training.batch,
+            seed=self.training.seed,
         )
 
 

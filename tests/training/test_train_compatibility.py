@@ -11,11 +11,12 @@ from raison.core.errors import InputError, UnknownName
 from raison.core.records import Example
 from raison.models.load import load
 from raison.testing import tiny_hf
-from raison.training.compatibility import Setup, train_compatibility, trainable_copy
+from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.dropout import Side, draw_keeps, rule_of
 from raison.training.feed import Feed
 from raison.training.fit import Unsaved
 from raison.training.lm_data import blocks
+from raison.training.train_compatibility import train_compatibility, trainable_copy
 from tests.helpers.training import PAIRS, SMALL, literal
 
 SIDE = Side(torch.ones(4, 23, dtype=torch.bool), 2)
@@ -61,7 +62,9 @@ def test_frozen_weights_are_trained_in_full_and_computed_positions_are_not(tmp_p
         and "model.shared.weight" in moved
     )
     learned = {
-        name for name, p in trainable_copy(model, Setup()).named_parameters() if p.requires_grad
+        name
+        for name, p in trainable_copy(model, CompatibilityTraining()).named_parameters()
+        if p.requires_grad
     }
     assert learned == {n for n, _ in hf.named_parameters() if "embed_positions" not in n}
     assert report["counts"]["pairs held out"] == 2 and report["own_targets"] is False
