@@ -26,21 +26,27 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.catalog.quiet import quiet
 from raison.models.load import placed
-from raison.training.class_data import (
-    Line,
-    Lines,
-    content_of,
-    data_mark,
-    examples_by_part,
-    labels_of,
-    lines_of,
-    padded,
+from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
+from raison.training.early_stopping import BestEpochKeeper
+from raison.training.feed import BatchFeed
+from raison.training.fit import fit
+from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.labelled_lines import (
+    LabelledLine,
+    LabelledLines,
+    padded_lines,
+    read_labelled_lines,
 )
-from raison.training.early_stopping import BEST, Best
-from raison.training.feed import Feed
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, prepared, saved, writing
-from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
-from raison.training.seeds import generator
+from raison.training.labelled_parts import examples_by_part, labels_of_parts
+from raison.training.multi_seed import REPORT, RepeatedTraining, train_with_seeds
+from raison.training.seeds import seeded_generator
+from raison.training.training_folder import (
+    BEST,
+    CHECKPOINT,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
+)
 
 __all__ = ["train_classifier"]
 
@@ -67,12 +73,14 @@ class Experiment:
             "config": self.config.to_dict(),
             "training": self.training.to_dict(),
             "limit": self.limit,
-            "content": content_of(self.data),
+            "content": fingerprint_of_data_file(self.data),
         }
 
     def made(self, report: Mapping[str, Any]) -> bool:
         """Whether a report is of this experiment."""
-        return bool(report["data"] == data_mark(self.data) and report["asked"] == self.asked())
+        return bool(
+            report["data"] == name_of_labelled_data(self.data) and report["asked"] == self.asked()
+        )
 
 
 def train_classifier(
@@ -118,7 +126,7 @@ def train_classifier(
     def train_one(folder: Path, seed: int) -> dict[str, Any]:
         return train_run(experiment, folder, seed).to_dict()
 
-    report = repeated(train_one, Path(out), runs, seed, experiment.made)
+    report = train_with_seeds(train_one, Path(out), runs, seed, experiment.made)
     return ClassifierReport.from_dict(report) if runs == 1 else RepeatedTraining.from_dict(report)
 
 
@@ -135,7 +143,7 @@ def with_provisional_width(
 
 def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierReport:
     """One run: a folder with weights, config, vocabulary and training.json."""
-    prepared(folder, REPORT)
+    prepare_training_folder(folder, REPORT)
     training = experiment.training
     asked = experiment.asked()
     parts, left_out = examples_by_part(
@@ -146,11 +154,11 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
         seed=seed,
         skip_broken=experiment.skip_broken,
     )
-    labels = labels_of(parts)
+    labels = labels_of_parts(parts)
     tokenizer = words_tokenizer(texts_of(parts["train"]), least=training.least)
 
     vectors = word_vectors(
-        training.embeddings, experiment.config.width, tokenizer, generator(seed, VECTORS)
+        training.embeddings, experiment.config.width, tokenizer, seeded_generator(seed, VECTORS)
     )
     size = vectors.vectors.shape[1]
     if experiment.width is not None and size != experiment.width:
@@ -161,7 +169,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
     longest = experiment.config.longest if training.longest is None else training.longest
     config = replace(experiment.config, width=size, longest=longest)
 
-    lines = lines_of(parts, tokenizer, labels, config.longest)
+    lines = read_labelled_lines(parts, tokenizer, labels, config.longest)
     if len(lines.parts["train"]) < training.batch:
         raise InputError(
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {training.batch}: give more "
@@ -176,7 +184,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ClassifierReport(
         what="classifier",
-        data=data_mark(experiment.data),
+        data=name_of_labelled_data(experiment.data),
         seed=seed,
         asked=asked,
         config=config,
@@ -211,11 +219,11 @@ def write_run(
     folder: Path, model: AttentionClassifier, tokenizer: Any, report: ClassifierReport
 ) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
-    with writing(folder):
+    with writing_trained_model(folder):
         with quiet():
             placed(model, "cpu").save_pretrained(folder)
             tokenizer.save_pretrained(folder)
-        with saved(folder / REPORT) as half:
+        with write_training_file(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, BEST):
         (folder / name).unlink(missing_ok=True)
@@ -223,22 +231,22 @@ def write_run(
 
 def fit_classifier(
     model: AttentionClassifier,
-    lines: Lines,
+    lines: LabelledLines,
     config: ClassifierConfig,
     training: ClassifierTraining,
     folder: Path,
     seed: int,
-) -> Fitted:
+) -> FitProgress:
     """Train to the epoch with the best F1 of the development part; its weights are the model's in the end."""
     epoch = len(lines.parts["train"]) // training.batch  # steps
     settings = {**config.to_dict(), **training.to_dict(), "data": lines.content(), "seed": seed}
-    best = Best(folder, settings, "f1", training.patience)
+    best = BestEpochKeeper(folder, settings, "f1", training.patience)
 
     def look() -> dict[str, Any]:
         return evaluate_classifier(model, lines.parts["dev"]).to_dict()
 
-    def loss(_: torch.nn.Module, batch: Sequence[Line], part: int) -> torch.Tensor:
-        return batch_loss(model, batch, training, generator(seed, part, CORRUPTED_WORDS))
+    def loss(_: torch.nn.Module, batch: Sequence[LabelledLine], part: int) -> torch.Tensor:
+        return batch_loss(model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS))
 
     attention = {id(parameter) for parameter in model.scorer.parameters()}
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -249,7 +257,7 @@ def fit_classifier(
             "peak": training.lr * training.attention_lr,
         },
     ]
-    course = Course(
+    course = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -260,7 +268,7 @@ def fit_classifier(
         decay=training.weight_decay,
         every=epoch,
     )
-    feed = Feed(lines.parts["train"], training.batch, seed)
+    feed = BatchFeed(lines.parts["train"], training.batch, seed)
     fitted = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     return fitted
@@ -268,12 +276,12 @@ def fit_classifier(
 
 def batch_loss(
     model: AttentionClassifier,
-    lines: Sequence[Line],
+    lines: Sequence[LabelledLine],
     training: ClassifierTraining,
     random: torch.Generator,
 ) -> torch.Tensor:
     """The loss of a batch: cross entropy, and what keeps states near their words."""
-    ids, present, labels = padded(lines, device=model.device)
+    ids, present, labels = padded_lines(lines, device=model.device)
     output = model(ids, attention_mask=present)
     loss = functional.cross_entropy(output.logits, labels)
     if training.tying:

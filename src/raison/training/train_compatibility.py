@@ -23,18 +23,30 @@ from torch import nn
 from raison.core.errors import InputError
 from raison.models.attention.view import clone
 from raison.models.load import load, placed
-from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
 from raison.training.compatibility_settings import CompatibilityTraining
-from raison.training.course import Course
 from raison.training.data_names import name_of_data, split_joined_data
-from raison.training.dropout import rule_of
-from raison.training.dropout_attention import attending, reach_of
-from raison.training.feed import Feed
+from raison.training.feed import BatchFeed
 from raison.training.fit import fit
-from raison.training.lm_data import Material, Row, blocks, join_materials, training_examples
-from raison.training.lora import with_lora, write_adapter
-from raison.training.partial_contexts import PartialContexts
-from raison.training.translation_data import translations
+from raison.training.fit_settings import FitSettings
+from raison.training.language_model_rows import (
+    TrainingMaterial,
+    TrainingRow,
+    join_materials,
+    text_blocks,
+    training_examples,
+)
+from raison.training.lora_training import wrap_with_lora, write_lora_adapter
+from raison.training.partial_context_loss import PartialContextLoss
+from raison.training.training_folder import (
+    CHECKPOINT,
+    OWN,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
+)
+from raison.training.translation_rows import translation_material
+from raison.training.word_dropout import keep_rule_of
+from raison.training.word_dropout_attention import heads_within_reach, word_dropout_attention
 
 if TYPE_CHECKING:
     from raison.models.protocol import Model
@@ -86,16 +98,16 @@ def train_compatibility(
     training = compatibility_training_of(settings)
     folder = Path(out)
     opened = load(model, device=device)
-    check_model(opened, training, tokens)
-    prepared(folder, REPORT)
-    texts = Texts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
-    material = material_of(opened, texts, training, folder)
+    check_trainable_model(opened, training, tokens)
+    prepare_training_folder(folder, REPORT)
+    texts = CompatibilityTexts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
+    material = compatibility_material(opened, texts, training, folder)
     learner = trainable_copy(opened, training)
-    rule = rule_of(training.keep)
-    contexts = PartialContexts(
-        learner, opened, rule, training, reach_of(learner, opened.name), material.lead
+    rule = keep_rule_of(training.keep)
+    contexts = PartialContextLoss(
+        learner, opened, rule, training, heads_within_reach(learner, opened.name), material.lead
     )
-    course = Course(
+    course = FitSettings(
         out=folder,
         steps=training.steps,
         settings={
@@ -115,8 +127,8 @@ def train_compatibility(
     )
     trained = [parameter for parameter in learner.parameters() if parameter.requires_grad]
     groups = [{"params": trained, "peak": training.rate}]
-    feed = Feed(material.train, training.batch, training.seed)
-    with attending(learner):
+    feed = BatchFeed(material.train, training.batch, training.seed)
+    with word_dropout_attention(learner):
         done = fit(
             learner,
             groups,
@@ -128,8 +140,8 @@ def train_compatibility(
         if half and training.lora:
             round_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
-    plain = in_float32(clone(opened.hf))
-    with attending(plain):
+    plain = model_in_float32(clone(opened.hf))
+    with word_dropout_attention(plain):
         before = replace(contexts, learner=plain).measure(material.held[:TESTED])
     report = {
         "what": "compatibility",
@@ -144,16 +156,18 @@ def train_compatibility(
             **material.counts,
             "parameters trained": sum(parameter.numel() for parameter in trained),
         },
-        "tokens trained on": count_tokens(feed, training),
+        "tokens trained on": count_trained_tokens(feed, training),
         "before": before,
         "after": after,
         "history": done.history,
         "losses": [round(loss, 5) for loss in done.losses],
         "CPU minutes": round(done.seconds / 60, 1),
-        "versions": versions(("torch", "transformers", *(("peft",) if training.lora else ()))),
+        "versions": package_versions(
+            ("torch", "transformers", *(("peft",) if training.lora else ()))
+        ),
         "command": command,
     }
-    write_result(
+    write_compatibility_model(
         learner, opened, folder, report, half=half, base=base or name_for_adapter(model, opened)
     )
     return report
@@ -170,11 +184,11 @@ def compatibility_training_of(settings: Mapping[str, Any]) -> CompatibilityTrain
         reason = str(error).partition(") ")[2] or error
         place = "raison.training.compatibility_settings.CompatibilityTraining"
         raise InputError(f"{reason}: see {place}.") from None
-    rule_of(training.keep)  # a misspelt rule is cheap to refuse now
+    keep_rule_of(training.keep)  # a misspelt rule is cheap to refuse now
     return training
 
 
-def check_model(
+def check_trainable_model(
     opened: TransformersWriter, training: CompatibilityTraining, tokens: int | None
 ) -> None:
     """Refuse a model that can't be trained so."""
@@ -195,7 +209,7 @@ def check_model(
 
 
 @dataclass(frozen=True)
-class Texts:
+class CompatibilityTexts:
     """Where the texts are, and how many of them are read."""
 
     data: object
@@ -205,9 +219,12 @@ class Texts:
     tokens: int | None  # tokens of each
 
 
-def material_of(
-    opened: TransformersWriter, texts: Texts, training: CompatibilityTraining, folder: Path
-) -> Material:
+def compatibility_material(
+    opened: TransformersWriter,
+    texts: CompatibilityTexts,
+    training: CompatibilityTraining,
+    folder: Path,
+) -> TrainingMaterial:
     """Rows to train on and rows that are held out."""
     two_sides = opened.task == "seq2seq"
     read = []
@@ -217,7 +234,7 @@ def material_of(
         )
         read.append(examples)
     if two_sides:
-        return translations(
+        return translation_material(
             opened,
             [pair for examples in read for pair in examples],
             length=training.length,
@@ -228,7 +245,7 @@ def material_of(
         )
     parts = []
     for examples in read:
-        part_blocks = blocks(
+        part_blocks = text_blocks(
             opened,
             examples,
             length=training.length,
@@ -243,10 +260,10 @@ def material_of(
 def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if training.lora:
-        return with_lora(
-            in_float32(clone(opened.hf)), training.lora, seed=training.seed, name=opened.name
+        return wrap_with_lora(
+            model_in_float32(clone(opened.hf)), training.lora, seed=training.seed, name=opened.name
         )
-    copied = in_float32(copy.deepcopy(opened.hf))
+    copied = model_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
         computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
         for parameter in module.parameters(recurse=False):
@@ -254,7 +271,7 @@ def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) 
     return copied
 
 
-def in_float32(model: Transformer) -> Transformer:
+def model_in_float32(model: Transformer) -> Transformer:
     """The model in float32 where it was less: small updates would be lost."""
     is_half = next(model.parameters()).dtype in (torch.float16, torch.bfloat16)
     return model.float() if is_half else model
@@ -277,16 +294,16 @@ def name_for_adapter(model: Any, opened: Model) -> str:
     return opened.name
 
 
-def count_tokens(feed: Feed[Row], training: CompatibilityTraining) -> int:
+def count_trained_tokens(feed: BatchFeed[TrainingRow], training: CompatibilityTraining) -> int:
     """Tokens that the run has seen, each time that it saw them."""
-    again = Feed(feed.rows, feed.size, feed.seed)
+    again = BatchFeed(feed.rows, feed.size, feed.seed)
     count = 0
     for part in range(training.steps * training.accumulate):
         count += sum(len(row) for row in again(part))
     return count
 
 
-def versions(names: Sequence[str]) -> dict[str, str]:
+def package_versions(names: Sequence[str]) -> dict[str, str]:
     """The versions of packages."""
     found = {}
     for name in names:
@@ -297,7 +314,7 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_result(
+def write_compatibility_model(
     learner: Transformer,
     opened: TransformersWriter,
     folder: Path,
@@ -307,15 +324,15 @@ def write_result(
     base: str,
 ) -> None:
     """Write model and report; the report comes last, as the sign that all is there. An adapter is for `base`."""
-    with writing(folder):
+    with writing_trained_model(folder):
         if report["lora"]:
-            report["bytes"] = write_adapter(learner, folder, half=half, name=base)
+            report["bytes"] = write_lora_adapter(learner, folder, half=half, name=base)
         else:
             placed(learner, "cpu").save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)
-        with saved(folder / REPORT) as place:
+        with write_training_file(folder / REPORT) as place:
             place.write_text(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
