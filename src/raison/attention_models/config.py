@@ -1,15 +1,14 @@
-"""Everything that decides what an attention classifier is, and how it is trained: two frozen records."""
+"""The config of an attention classifier and the settings of its training: two frozen records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.from_settings import filled, setting
 from raison.core.json_record import Record
-from raison.core.spec import between, one_of, whole
+from raison.core.spec import between, not_negative, one_of, whole
 
 __all__ = ["ATTENTIONS", "COMBINATIONS", "ENCODERS", "ClassifierConfig", "ClassifierTraining"]
 
@@ -71,7 +70,7 @@ class ClassifierConfig(Record):
         return 2 * self.width if self.combine == "concat" else self.width
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierConfig:
+    def from_settings(cls, settings: Mapping[str, object]) -> ClassifierConfig:
         """The config of these settings; a name that it does not know is refused."""
         return filled(cls, settings, "An attention classifier")
 
@@ -105,13 +104,16 @@ class ClassifierTraining(Record):
     longest: int | None = setting(None, "Tokens of a text; longer ones are cut.")
 
     def validate(self) -> None:
-        for name in ("batch", "epochs", "patience", "least"):
-            whole(name, getattr(self, name), 1)
-        for name in ("tying", "mlm", "weight_decay", "clip"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is a number from 0 up, not {getattr(self, name)}.")
-        for name in ("lr", "attention_lr"):
-            between(name, getattr(self, name), 0)
+        whole("batch", self.batch, 1)
+        whole("epochs", self.epochs, 1)
+        whole("patience", self.patience, 1)
+        whole("least", self.least, 1)
+        not_negative("tying", self.tying)
+        not_negative("mlm", self.mlm)
+        not_negative("weight_decay", self.weight_decay)
+        not_negative("clip", self.clip)
+        between("lr", self.lr, 0)
+        between("attention_lr", self.attention_lr, 0)
         between("mlm_share", self.mlm_share, 0, 1)
         between("held_out", self.held_out, 0, 0.9)
         if self.mlm and self.freeze is False:
@@ -127,6 +129,6 @@ class ClassifierTraining(Record):
         return self.embeddings != "random" or bool(self.mlm)
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierTraining:
+    def from_settings(cls, settings: Mapping[str, object]) -> ClassifierTraining:
         """The training of these settings; a name that it does not know is refused."""
         return filled(cls, settings, "A training")

@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
 
 from raison.attention_models.build import new_classifier, word_vectors
 from raison.attention_models.config import ClassifierConfig, ClassifierTraining
@@ -23,6 +23,7 @@ from raison.attention_models.regularizers import mlm_loss, tying_loss
 from raison.attention_models.report import ClassifierReport
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Example
 from raison.models.catalog.quiet import quiet
 from raison.models.load import placed
@@ -30,7 +31,7 @@ from raison.training.data_names import fingerprint_of_data_file, name_of_labelle
 from raison.training.early_stopping import BestEpochKeeper
 from raison.training.feed import BatchFeed
 from raison.training.fit import fit
-from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.fit_settings import FitProgress, FitSettings, Measurements
 from raison.training.labelled_lines import (
     LabelledLine,
     LabelledLines,
@@ -54,8 +55,8 @@ VECTORS, CORRUPTED_WORDS = 7, 15  # what randomness is for, so that no two draws
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What one training needs to know, whatever its seed and folder."""
+class ClassifierExperiment:
+    """What the training of a classifier needs to know, whatever its seed and folder."""
 
     data: str | Path | Sequence[Example]
     config: ClassifierConfig
@@ -67,7 +68,7 @@ class Experiment:
     device: str | None
     command: str
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """What makes an experiment what it is, beside its seed."""
         return {
             "config": self.config.to_dict(),
@@ -76,7 +77,7 @@ class Experiment:
             "content": fingerprint_of_data_file(self.data),
         }
 
-    def made(self, report: Mapping[str, Any]) -> bool:
+    def made_report(self, report: Mapping[str, object]) -> bool:
         """Whether a report is of this experiment."""
         return bool(
             report["data"] == name_of_labelled_data(self.data) and report["asked"] == self.asked()
@@ -87,8 +88,8 @@ def train_classifier(
     data: str | Path | Sequence[Example],
     *,
     out: str | Path,
-    config: ClassifierConfig | Mapping[str, Any] | None = None,
-    training: ClassifierTraining | Mapping[str, Any] | None = None,
+    config: ClassifierConfig | Mapping[str, object] | None = None,
+    training: ClassifierTraining | Mapping[str, object] | None = None,
     seed: int = 0,
     runs: int = 1,
     data_dir: str | Path | None = None,
@@ -106,12 +107,15 @@ def train_classifier(
     """
     if not isinstance(training, ClassifierTraining):
         training = ClassifierTraining.from_settings(training or {})
-    width = config.width if isinstance(config, ClassifierConfig) else (config or {}).get("width")
-    if not isinstance(config, ClassifierConfig):
-        config = ClassifierConfig.from_settings(with_provisional_width(config or {}, training))
+    if isinstance(config, ClassifierConfig):
+        width: int | None = config.width
+    else:
+        settings = dict(config or {})
+        config = ClassifierConfig.from_settings(with_provisional_width(settings, training))
+        width = config.width if "width" in settings else None
     normalizer_of(config.normalizer)  # a name or a parameter that is wrong is said at once
     placed(torch.empty(0), device)  # and so is a device that is not there
-    experiment = Experiment(
+    experiment = ClassifierExperiment(
         data=data if isinstance(data, (str, Path)) else list(data),
         config=config,
         training=training,
@@ -123,16 +127,18 @@ def train_classifier(
         command=command,
     )
 
-    def train_one(folder: Path, seed: int) -> dict[str, Any]:
-        return train_run(experiment, folder, seed).to_dict()
+    def train_one(folder: Path, seed: int) -> JsonObject:
+        return train_one_classifier(experiment, folder, seed).to_dict()
 
-    report = train_with_seeds(train_one, Path(out), runs, seed, experiment.made)
-    return ClassifierReport.from_dict(report) if runs == 1 else RepeatedTraining.from_dict(report)
+    report = train_with_seeds(train_one, Path(out), runs, seed, experiment.made_report)
+    if runs == 1:
+        return ClassifierReport.from_dict(report)
+    return RepeatedTraining.from_dict(report)
 
 
 def with_provisional_width(
-    config: Mapping[str, Any], training: ClassifierTraining
-) -> dict[str, Any]:
+    config: Mapping[str, object], training: ClassifierTraining
+) -> dict[str, object]:
     """A width that fits, where that of the vectors is not known yet."""
     heads = config.get("heads", 1)
     known = "width" in config or training.embeddings == "random"
@@ -141,7 +147,9 @@ def with_provisional_width(
     return {**config, "width": 2 * heads}
 
 
-def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierReport:
+def train_one_classifier(
+    experiment: ClassifierExperiment, folder: Path, seed: int
+) -> ClassifierReport:
     """One run: a folder with weights, config, vocabulary and training.json."""
     prepare_training_folder(folder, REPORT)
     training = experiment.training
@@ -155,7 +163,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
         skip_broken=experiment.skip_broken,
     )
     labels = labels_of_parts(parts)
-    tokenizer = words_tokenizer(texts_of(parts["train"]), least=training.least)
+    tokenizer = words_tokenizer(texts_with_pairs(parts["train"]), least=training.least)
 
     vectors = word_vectors(
         training.embeddings, experiment.config.width, tokenizer, seeded_generator(seed, VECTORS)
@@ -166,8 +174,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
             f"{training.embeddings} has vectors of {size} numbers, and the model wants {experiment.width}: leave the "
             f"width away, or set it to {size}."
         )
-    longest = experiment.config.longest if training.longest is None else training.longest
-    config = replace(experiment.config, width=size, longest=longest)
+    config = replace(experiment.config, width=size)
+    if training.longest is not None:
+        config = replace(config, longest=training.longest)
 
     lines = read_labelled_lines(parts, tokenizer, labels, config.longest)
     if len(lines.parts["train"]) < training.batch:
@@ -181,6 +190,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
     model.words.requires_grad_(not training.freezes_embeddings)
     fitted = fit_classifier(model, lines, config, training, folder, seed)
 
+    test = None
+    if "test" in lines.parts:
+        test = evaluate_classifier(model, lines.parts["test"])
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ClassifierReport(
         what="classifier",
@@ -195,17 +207,17 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
         labels=labels,
         counts={**lines.counts, **left_out, "words": len(tokenizer), "parameters": parameters},
         dev=evaluate_classifier(model, lines.parts["dev"]),
-        test=evaluate_classifier(model, lines.parts["test"]) if "test" in lines.parts else None,
+        test=test,
         epochs_run=len(fitted.history),
         history=tuple(fitted.history),
         cpu_minutes=round(fitted.seconds / 60, 2),
         command=experiment.command,
     )
-    write_run(folder, model, tokenizer, report)
+    write_classifier(folder, model, tokenizer, report)
     return report
 
 
-def texts_of(examples: Sequence[Example]) -> list[str]:
+def texts_with_pairs(examples: Sequence[Example]) -> list[str]:
     """Every text, and the second one of every pair behind its first."""
     texts = []
     for example in examples:
@@ -215,8 +227,11 @@ def texts_of(examples: Sequence[Example]) -> list[str]:
     return texts
 
 
-def write_run(
-    folder: Path, model: AttentionClassifier, tokenizer: Any, report: ClassifierReport
+def write_classifier(
+    folder: Path,
+    model: AttentionClassifier,
+    tokenizer: PreTrainedTokenizerBase,
+    report: ClassifierReport,
 ) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
     with writing_trained_model(folder):
@@ -242,11 +257,13 @@ def fit_classifier(
     settings = {**config.to_dict(), **training.to_dict(), "data": lines.content(), "seed": seed}
     best = BestEpochKeeper(folder, settings, "f1", training.patience)
 
-    def look() -> dict[str, Any]:
+    def look() -> Measurements:
         return evaluate_classifier(model, lines.parts["dev"]).to_dict()
 
     def loss(_: torch.nn.Module, batch: Sequence[LabelledLine], part: int) -> torch.Tensor:
-        return batch_loss(model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS))
+        return classifier_loss(
+            model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS)
+        )
 
     attention = {id(parameter) for parameter in model.scorer.parameters()}
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -274,7 +291,7 @@ def fit_classifier(
     return fitted
 
 
-def batch_loss(
+def classifier_loss(
     model: AttentionClassifier,
     lines: Sequence[LabelledLine],
     training: ClassifierTraining,
