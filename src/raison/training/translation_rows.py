@@ -14,16 +14,21 @@ from raison.core import limits, progress
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Encoding, Example
 from raison.models.runner.generate import LONGEST
-from raison.training.checkpoint import OWN, saved
-from raison.training.lm_data import Material, Row, check_vocabulary, split_held_out
+from raison.training.language_model_rows import (
+    TrainingMaterial,
+    TrainingRow,
+    check_vocabulary,
+    split_held_out,
+)
+from raison.training.training_folder import OWN, write_training_file
 
 if TYPE_CHECKING:
     from raison.models.transformers_model import TransformersWriter
 
-__all__ = ["translations"]
+__all__ = ["translation_material"]
 
 
-def translations(
+def translation_material(
     model: TransformersWriter,
     examples: Sequence[Example],
     *,
@@ -32,14 +37,14 @@ def translations(
     batch: int,
     own: bool,
     out: Path,
-) -> Material:
+) -> TrainingMaterial:
     """Sources with their targets (given, or what the model itself writes), each of at most `length` tokens.
 
     The last share is held out; pairs whose source stands there too are left out.
     """
     sources, asked = [], []
     for example in examples:
-        source = source_of(model, example, length)
+        source = source_encoding(model, example, length)
         if source is not None:
             sources.append(source)
             asked.append(example)
@@ -48,7 +53,9 @@ def translations(
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
             rows.append(
-                Row(target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist()))
+                TrainingRow(
+                    target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist())
+                )
             )
     split = split_held_out(rows, held, key=lambda row: row.source)
     counts = {
@@ -63,10 +70,10 @@ def translations(
         raise InputError(
             f"The data gives {pairs_there} to train on, less than a batch of {batch}: give more, or a smaller batch."
         )
-    return Material(split.train, split.held, 0, counts)
+    return TrainingMaterial(split.train, split.held, 0, counts)
 
 
-def source_of(model: TransformersWriter, example: Example, length: int) -> Encoding | None:
+def source_encoding(model: TransformersWriter, example: Example, length: int) -> Encoding | None:
     """The source of a pair; None where it is too long."""
     try:
         (encoding,) = model.encode([Example(example.text, id=example.id)])
@@ -75,7 +82,7 @@ def source_of(model: TransformersWriter, example: Example, length: int) -> Encod
     return None if (encoding.segment == 0).sum() > length else encoding
 
 
-def end_of_text(model: TransformersWriter) -> int:
+def end_token(model: TransformersWriter) -> int:
     """The token that ends what the model writes."""
     for config in (model.hf.generation_config, model.hf.config):
         token = getattr(config, "eos_token_id", None)
@@ -91,7 +98,7 @@ def given_targets(
 ) -> list[list[int]]:
     """Tokens of the targets that the examples bring along."""
     check_target_side(model)
-    end = end_of_text(model) if sources else 0
+    end = end_token(model) if sources else 0
     targets = []
     for encoding, example in zip(sources, examples, strict=True):
         targets.append([*model.pieces_of(encoding, 0, translation_of(example)), end])
@@ -132,10 +139,10 @@ def own_targets(
         json.dumps([source.ids.tolist() for source in sources]).encode()
     ).hexdigest()
     path = out / OWN
-    kept = kept_targets(path, model.name, fingerprint)
+    kept = stored_own_targets(path, model.name, fingerprint)
     if kept is not None:
         return kept
-    end = end_of_text(model)
+    end = end_token(model)
     longest = model.hf.generation_config.max_new_tokens or LONGEST
     targets = []
     for number, source in enumerate(sources, 1):
@@ -145,12 +152,12 @@ def own_targets(
         )  # one that was cut off has no end
         progress.report(number, len(sources), "own translations")
     content = {"model": model.name, "sources": fingerprint, "targets": targets}
-    with saved(path) as half:
+    with write_training_file(path) as half:
         half.write_text(json.dumps(content), encoding="utf-8")
     return targets
 
 
-def kept_targets(path: Path, name: str, fingerprint: str) -> list[list[int]] | None:
+def stored_own_targets(path: Path, name: str, fingerprint: str) -> list[list[int]] | None:
     """What the model wrote for the same sources before; None where that is not there."""
     if not path.is_file():
         return None

@@ -9,20 +9,20 @@ from typing import Any, TypeAlias
 from raison.core.errors import InputError
 from raison.core.spec import one_of, whole
 
-__all__ = ["SEEDS", "Course", "Fitted", "Group", "Measurements", "Settings"]
+__all__ = ["SEEDS", "FitProgress", "FitSettings", "Measurements", "ParameterGroup", "Settings"]
 
 SCHEDULES = ("linear", "constant")
 SEEDS = 2**31 - 1  # the largest seed
 
 Measurements: TypeAlias = dict[str, Any]  # numbers by name; which, is the business of each training
 Settings: TypeAlias = dict[str, Any]  # as JSON holds them
-Group: TypeAlias = dict[
+ParameterGroup: TypeAlias = dict[
     str, Any
 ]  # {"params": [...], "peak": rate}, as torch's optimizers take them
 
 
 @dataclass(frozen=True)
-class Course:
+class FitSettings:
     """How a model is trained."""
 
     out: Path  # folder of the checkpoint
@@ -75,7 +75,7 @@ class Course:
 
 
 @dataclass
-class Fitted:
+class FitProgress:
     """What a run has done so far."""
 
     step: int = 0

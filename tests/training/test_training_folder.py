@@ -17,25 +17,35 @@ from raison.models.load import load
 from raison.testing import tiny_hf
 from raison.testing.tiny import TEXTS
 from raison.training import fit as loop
-from raison.training.compatibility import train_compatibility
-from raison.training.fit import Course, Unsaved, fit
+from raison.training.fit import fit
+from raison.training.fit_settings import FitSettings
+from raison.training.train_compatibility import train_compatibility
+from raison.training.training_folder import TrainingNotSaved
 from tests.helpers.training import one_group, problem
 
 
 def test_other_settings_are_refused(tmp_path):
     model, feed, loss = problem()
-    fit(model, one_group(model), feed, loss, Course(tmp_path, 2, settings={"lr": 1, "seed": 2}))
+    fit(
+        model, one_group(model), feed, loss, FitSettings(tmp_path, 2, settings={"lr": 1, "seed": 2})
+    )
     for settings in ({"lr": 2, "seed": 2}, {"seed": 2}, {"lr": 1, "seed": 2, "more": 3}):
         with pytest.raises(
             InputError, match="was made with another (lr|more): delete it, or give its settings"
         ):
-            fit(model, one_group(model), feed, loss, Course(tmp_path, 2, settings=settings))
+            fit(model, one_group(model), feed, loss, FitSettings(tmp_path, 2, settings=settings))
     other = torch.nn.Linear(3, 3)
     with pytest.raises(InputError, match="was made with another model"):
-        fit(other, one_group(other), feed, loss, Course(tmp_path, 2, settings={"lr": 1, "seed": 2}))
+        fit(
+            other,
+            one_group(other),
+            feed,
+            loss,
+            FitSettings(tmp_path, 2, settings={"lr": 1, "seed": 2}),
+        )
     (tmp_path / "checkpoint.pt").write_bytes(b"half")
     with pytest.raises(InputError, match="can't be read .*: delete it to start anew"):
-        fit(model, one_group(model), feed, loss, Course(tmp_path, 2))
+        fit(model, one_group(model), feed, loss, FitSettings(tmp_path, 2))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +53,7 @@ def test_other_settings_are_refused(tmp_path):
 )
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, error):
     model, feed, loss = problem()
-    course = Course(tmp_path, 6, save_every=0.0)
+    course = FitSettings(tmp_path, 6, save_every=0.0)
     real, calls = torch.save, []
 
     def failing(state, place):
@@ -56,7 +66,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, erro
     with monkeypatch.context() as patch:
         patch.setattr(loop.torch, "save", failing)
         with pytest.raises(
-            Unsaved, match="could not be written .*the last checkpoint is kept: make room"
+            TrainingNotSaved, match="could not be written .*the last checkpoint is kept: make room"
         ) as told:
             fit(model, one_group(model), feed, loss, course)
     assert str(told.value).count(".  ") == 0 and "\n" not in str(told.value)
@@ -75,9 +85,10 @@ def test_a_full_disk_before_any_checkpoint(tmp_path, monkeypatch):
     model, feed, loss = problem()
     monkeypatch.setattr(loop.torch, "save", failing)
     with pytest.raises(
-        Unsaved, match="No space left on device.*there is no checkpoint yet: make room first"
+        TrainingNotSaved,
+        match="No space left on device.*there is no checkpoint yet: make room first",
     ):
-        fit(model, one_group(model), feed, loss, Course(tmp_path, 1))
+        fit(model, one_group(model), feed, loss, FitSettings(tmp_path, 1))
 
 
 KILLED = """
@@ -85,19 +96,19 @@ KILLED = """
     torch.set_num_threads(1)
     from raison.testing import tiny_hf
     from raison.models.load import load
-    from raison.training import compatibility, feed
+    from raison.training import feed, train_compatibility
     out, part = sys.argv[1], int(sys.argv[2])
 
-    class Killing(feed.Feed):
+    class Killing(feed.BatchFeed):
         def __call__(self, number):
             if number == part:
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__call__(number)
 
-    compatibility.Feed = Killing
+    train_compatibility.BatchFeed = Killing
     hf, tokenizer = tiny_hf("llama", "causal", double=False)
     texts = [f"{text} {i}" for i in range(12) for text in TRAINING_TEXTS]
-    compatibility.train_compatibility(
+    train_compatibility.train_compatibility(
         load(hf, tokenizer), texts, out=out, length=24, batch=4, steps=6, accumulate=2, lora=2, save_every=0.0
     )
 """

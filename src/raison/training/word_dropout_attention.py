@@ -1,8 +1,8 @@
 """How word dropout gets into any transformers model: through its attention interface, without a fork.
 
-While `attending(model)` is open, the model's configs name an attention of ours, which calls the family's own eager
-function with one more mask joined to its own; what is kept travels in a context variable. So soft caps, windows, biases
-and grouped heads stay the family's business, and the mask is a full 4-D one: nothing is ever said by gaps in
+While `word_dropout_attention(model)` is open, the model's configs name an attention of ours. It calls the family's own
+eager function with one more mask joined to its own; what is kept travels in a context variable. So soft caps, windows,
+biases and grouped heads stay the family's business, and the mask is a full 4-D one: nothing is ever said by gaps in
 `position_ids`, which transformers would read as packed sequences. Afterwards the configs say what they said before.
 
 Blocked pairs get the lowest number of the mask's dtype instead of a constant that is added, and rows in which all
@@ -24,9 +24,9 @@ from torch import nn
 from raison.core.errors import Unsupported
 from raison.models.attention.registration import eager_of, register_attention
 from raison.models.attention.view import attention_kind
-from raison.training.dropout import Keeps, attention_pairs
+from raison.training.word_dropout import Keeps, allowed_attention_pairs
 
-__all__ = ["Reach", "attending", "keeping_only", "reach_of"]
+__all__ = ["AttentionReach", "heads_within_reach", "keeping_only", "word_dropout_attention"]
 
 Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
 
@@ -40,14 +40,14 @@ CHECKPOINTING = (
 
 
 @dataclass
-class Reach:
+class AttentionReach:
     """Which attentions of a model are reached, and with how many heads."""
 
     kinds: dict[int, str]  # id of a module -> self | encoder | decoder | cross
     heads: dict[str, int] = field(default_factory=dict)  # kind -> heads
 
 
-_reach: ContextVar[Reach | None] = ContextVar("raison_reach", default=None)
+_reach: ContextVar[AttentionReach | None] = ContextVar("raison_reach", default=None)
 _keeps: ContextVar[Keeps | None] = ContextVar("raison_keeps", default=None)
 
 
@@ -71,7 +71,7 @@ def attention_with_keeps(
             module, query, key, value, attention_mask, **kwargs
         )
         return whole
-    allowed = attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
+    allowed = allowed_attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
     if attention_mask is None:
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
     lowest = torch.finfo(attention_mask.dtype).min
@@ -84,7 +84,7 @@ def attention_with_keeps(
 
 
 @contextmanager
-def attending(model: Transformer) -> Iterator[Reach]:
+def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
     """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
     if uses_checkpointing(model):
         raise Unsupported(
@@ -95,7 +95,7 @@ def attending(model: Transformer) -> Iterator[Reach]:
     with_config = [module for module in model.modules() if hasattr(module, "config")]
     configs = list({id(module.config): module.config for module in with_config}.values())
     before = [config._attn_implementation for config in configs]
-    reach = Reach(
+    reach = AttentionReach(
         {id(module): attention_kind(name, model) for name, module in model.named_modules()}
     )
     token = _reach.set(reach)
@@ -126,7 +126,7 @@ def keeping_only(keeps: Keeps | None) -> Iterator[None]:
 
 
 @torch.inference_mode()
-def reach_of(model: Transformer, name: str) -> dict[str, int]:
+def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
     """Heads of each kind of attention; refuses a model in which dropped tokens would still be seen.
 
     The model is tried, not believed: with some tokens dropped, other words in their places must change nothing in the
@@ -152,7 +152,7 @@ def reach_of(model: Transformer, name: str) -> dict[str, int]:
 def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
     """Heads of each kind of attention; None where dropped tokens are seen."""
     two_sides = has_two_sides(model)
-    with attending(model) as reach:
+    with word_dropout_attention(model) as reach:
         trial_logits(model, None, other_words=False)
         wanted = {"encoder", "decoder", "cross"} if two_sides else {"self"}
         if set(reach.heads) != wanted:

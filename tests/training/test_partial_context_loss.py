@@ -13,10 +13,10 @@ from raison.models.load import load
 from raison.models.protocol import Question
 from raison.models.tasks.continuation import extended
 from raison.testing import tiny_hf
-from raison.training.dropout import Side
-from raison.training.dropout_attention import attending
-from raison.training.partial_contexts import draw_subsets, perplexities
-from raison.training.seeds import generator
+from raison.training.partial_context_loss import draw_token_subsets, subset_perplexities
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import DropoutSide
+from raison.training.word_dropout_attention import word_dropout_attention
 from tests.helpers.training import setup_of
 
 
@@ -26,13 +26,13 @@ def test_perplexities_are_those_of_raison_itself(family):
 
     model = load(*tiny_hf(family, "causal" if family != "bart" else "seq2seq"))
     task, rows = setup_of(model)
-    with attending(model.hf):
-        found = perplexities(task, rows[:3], subset=5, batch=2, draws=1)
+    with word_dropout_attention(model.hf):
+        found = subset_perplexities(task, rows[:3], subset=5, batch=2, draws=1)
         expected, count, full = 0.0, 0, []
         for start in (0, 2):
             group = sorted(rows[start : min(3, start + 2)], key=len)
             inputs, _ = task.inputs(group)
-            subsets = draw_subsets(task.sides(inputs), 4, generator(0, start, 0))
+            subsets = draw_token_subsets(task.sides(inputs), 4, seeded_generator(0, start, 0))
             keeps, seen = subsets.keeps, subsets.rows_behind
             for b, row in enumerate(group):
                 if family == "bart":
@@ -71,7 +71,7 @@ def test_perplexities_are_those_of_raison_itself(family):
 
 def test_subsets_are_uniform_and_only_rows_behind_them_count():
     real = torch.ones(20_000, 6, dtype=torch.bool)
-    subsets = draw_subsets([Side(real, 1)], 2, generator(0))
+    subsets = draw_token_subsets([DropoutSide(real, 1)], 2, seeded_generator(0))
     keeps, seen = subsets.keeps, subsets.rows_behind
     kept = keeps.target[:, 0]
     assert (kept.sum(1) == 2).all() and not kept[:, 5].any() and seen[:, 5].all()

@@ -28,34 +28,32 @@ import torch
 from raison.core.errors import InputError, UnknownName
 from raison.core.registry import Registry, suggest
 from raison.core.spec import Spec, between, changed_settings, one_of
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 __all__ = [
-    "COINS",
-    "HEADS",
+    "HEAD_SETS",
+    "DropoutSide",
+    "KeepRule",
     "Keeps",
-    "Rule",
-    "Side",
-    "attention_pairs",
+    "allowed_attention_pairs",
     "draw_keeps",
+    "keep_rule_of",
     "keep_rules",
-    "rule_of",
 ]
 
-HEADS = ("alike", "each")
-COINS = ("apart", "one")
+HEAD_SETS = ("alike", "each")
 
-keep_rules: Registry[type[Rule]] = Registry("keep rule", "raison.training", listed=False)
-R = TypeVar("R", bound="type[Rule]")
+keep_rules: Registry[type[KeepRule]] = Registry("keep rule", "raison.training", listed=False)
+R = TypeVar("R", bound="type[KeepRule]")
 
 
-def rule(name: str) -> Callable[[R], R]:
+def keep_rule(name: str) -> Callable[[R], R]:
     """Register a keep rule under the name that users type."""
     return keep_rules.named(name)
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class KeepRule(ABC):
     """Parameters only; the batch arrives with the call."""
 
     name: ClassVar[str]
@@ -70,9 +68,9 @@ class Rule(ABC):
         return Spec(self.name, changed_settings(self))
 
 
-@rule("uniform_length")
+@keep_rule("uniform_length")
 @dataclass(frozen=True)
-class UniformLength(Rule):
+class UniformLength(KeepRule):
     """Every number of kept tokens from none to all is equally likely, and every set of that size.
 
     n ~ U{0..T}; K is a random set of n tokens. P0 for language models (its text says 1..T, its code draws 0 too).
@@ -81,7 +79,7 @@ class UniformLength(Rule):
     heads: str = "alike"  # alike | each: one set for all heads, or a set of each head's own (of the same size)
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEADS)
+        one_of("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
@@ -92,7 +90,7 @@ class UniformLength(Rule):
         )
         noise = torch.rand(
             len(free),
-            sets_of(self.heads, heads),
+            count_of_sets(self.heads, heads),
             free.shape[1],
             generator=random,
             dtype=torch.float64,
@@ -102,9 +100,9 @@ class UniformLength(Rule):
         return (rank < count[:, None, None]).expand(-1, heads, -1)
 
 
-@rule("inverse_length")
+@keep_rule("inverse_length")
 @dataclass(frozen=True)
-class InverseLength(Rule):
+class InverseLength(KeepRule):
     """Each token is kept with probability 1 / T, so that one is kept on average.
 
     P0 for translation; a third of the sources keep nothing.
@@ -113,18 +111,18 @@ class InverseLength(Rule):
     heads: str = "each"  # alike | each
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEADS)
+        one_of("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = 1.0 / free.sum(1).clamp(min=1).double()
-        return toss(share[:, None, None], free, sets_of(self.heads, heads), random).expand(
-            -1, heads, -1
-        )
+        return toss_coins(
+            share[:, None, None], free, count_of_sets(self.heads, heads), random
+        ).expand(-1, heads, -1)
 
 
-@rule("bernoulli")
+@keep_rule("bernoulli")
 @dataclass(frozen=True)
-class Bernoulli(Rule):
+class Bernoulli(KeepRule):
     """Each token is kept with probability p."""
 
     p: float = 0.5  # share of the tokens that are kept
@@ -132,16 +130,18 @@ class Bernoulli(Rule):
 
     def __post_init__(self) -> None:
         between("p", self.p, 0, 1)
-        one_of("heads", self.heads, HEADS)
+        one_of("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = torch.full((len(free), 1, 1), self.p, dtype=torch.float64)
-        return toss(share, free, sets_of(self.heads, heads), random).expand(-1, heads, -1)
+        return toss_coins(share, free, count_of_sets(self.heads, heads), random).expand(
+            -1, heads, -1
+        )
 
 
-@rule("none")
+@keep_rule("none")
 @dataclass(frozen=True)
-class Everything(Rule):
+class Everything(KeepRule):
     """Everything is kept: plain training, the control."""
 
     drops = False
@@ -150,21 +150,21 @@ class Everything(Rule):
         return torch.ones(len(free), heads, free.shape[1], dtype=torch.bool)
 
 
-def sets_of(which: str, heads: int) -> int:
+def count_of_sets(which: str, heads: int) -> int:
     """How many sets are drawn."""
     return heads if which == "each" else 1
 
 
-def toss(
+def toss_coins(
     share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator
 ) -> torch.Tensor:
     """[b sets t] one coin for each token."""
     return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64) < share
 
 
-def rule_of(spec: str | Spec | Rule) -> Rule:
+def keep_rule_of(spec: str | Spec | KeepRule) -> KeepRule:
     """The keep rule of a spec."""
-    if isinstance(spec, Rule):
+    if isinstance(spec, KeepRule):
         return spec
     if not isinstance(spec, (str, Spec)):
         raise InputError(
@@ -176,8 +176,8 @@ def rule_of(spec: str | Spec | Rule) -> Rule:
         raise UnknownName(
             f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}."
         )
-    rule: Rule = keep_rules.build(parsed)
-    return rule
+    keep_rule: KeepRule = keep_rules.build(parsed)
+    return keep_rule
 
 
 @dataclass(frozen=True)
@@ -195,25 +195,31 @@ class Keeps:
 
 
 @dataclass(frozen=True)
-class Side:
+class DropoutSide:
     """The tokens of one sequence of a batch, for drawing."""
 
     real: torch.Tensor  # [b t] False at padding
     heads: int  # of the attentions that look at it
     fixed: torch.Tensor | None = None  # [b t] or [t]: always kept
 
-    def keep(self, rule: Rule, random: torch.Generator) -> torch.Tensor:
+    def keep(self, keep_rule: KeepRule, random: torch.Generator) -> torch.Tensor:
         """[b h t] by the rule, on the CPU whatever the model's device is, so that machines agree."""
         real = self.real.bool().cpu()
         fixed = torch.zeros_like(real)
         if self.fixed is not None:
             fixed = self.fixed.bool().cpu().expand_as(real) & real
-        keep = rule.draw(real & ~fixed, self.heads, random) | fixed[:, None]
+        keep = keep_rule.draw(real & ~fixed, self.heads, random) | fixed[:, None]
         return (keep & real[:, None]).to(self.real.device)
 
 
 def draw_keeps(
-    rule: Rule, mix: float, sides: Sequence[Side], *, seed: int, step: int, coins: str = "apart"
+    keep_rule: KeepRule,
+    mix: float,
+    sides: Sequence[DropoutSide],
+    *,
+    seed: int,
+    step: int,
+    coins: str = "apart",
 ) -> Keeps | None:
     """What the pass of a step may see; None where the coin says that it sees everything.
 
@@ -221,18 +227,21 @@ def draw_keeps(
     dropout, by one coin for the whole batch; an encoder-decoder tosses one coin for each side (`apart`, as P0's code
     does: with mix 0.5 a quarter of the steps drop on both sides), or one for both (`one`, as its text reads).
     """
-    random = generator(seed, step)
+    random = seeded_generator(seed, step)
     tosses = torch.rand(2, generator=random, dtype=torch.float64) < mix
     if coins == "one":
         tosses[1] = tosses[0]
-    if not rule.drops:
+    if not keep_rule.drops:
         return None
-    sets = [side.keep(rule, random) for side in sides]  # drawn always: coins change no set
-    keeps = [keep if toss else None for keep, toss in zip(sets, tosses.tolist(), strict=False)]
+    sets = [side.keep(keep_rule, random) for side in sides]  # drawn always: coins change no set
+    keeps = [
+        keep if toss_coins else None
+        for keep, toss_coins in zip(sets, tosses.tolist(), strict=False)
+    ]
     return Keeps(*keeps) if any(keep is not None for keep in keeps) else None
 
 
-def attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
+def allowed_attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
     """[b h s t] which of `rows` queries may look at which key, for the keep [b h t] of the keys."""
     size = keep.shape[-1]
     if kind == "cross":

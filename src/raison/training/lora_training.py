@@ -12,15 +12,15 @@ from torch import nn
 
 from raison.core.errors import MissingExtra, Unsupported
 from raison.core.spec import whole
-from raison.training.checkpoint import saved
+from raison.training.training_folder import write_training_file
 
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["with_lora", "write_adapter"]
+__all__ = ["wrap_with_lora", "write_lora_adapter"]
 
 
-def with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> PeftModel:
+def wrap_with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> PeftModel:
     """The model wrapped by peft, with W + 2/1 · B A in the place of each W of attention and MLP; only A and B learn.
 
     alpha = 2 rank, no dropout of its own. At the start B is zero, so nothing has changed yet (Hu et al. 2021).
@@ -59,7 +59,7 @@ def stands_in_block(path: str, model: nn.Module) -> bool:
     return False
 
 
-def write_adapter(
+def write_lora_adapter(
     model: PeftModel, out: Path, *, half: bool, name: str, whole: Sequence[str] = ()
 ) -> int:
     """adapter_model.safetensors and adapter_config.json, with no local path in them; the size in bytes.
@@ -75,16 +75,18 @@ def write_adapter(
         inner = model.get_base_model().get_submodule(part).state_dict()
         state |= {f"base_model.model.{part}.{key}": tensor for key, tensor in inner.items()}
     tensors = {key: tensor.to(dtype).cpu().contiguous() for key, tensor in sorted(state.items())}
-    with saved(out / "adapter_model.safetensors") as place:
+    with write_training_file(out / "adapter_model.safetensors") as place:
         place.write_bytes(save(tensors, metadata={"format": "pt"}))
     config = dict(sorted(model.peft_config["default"].to_dict().items()))
     config |= {"inference_mode": True, "base_model_name_or_path": name, "peft_type": "LORA"}
     config["modules_to_save"] = list(whole) or None
-    with saved(out / "adapter_config.json") as place:
-        place.write_text(json.dumps(config, indent=2, default=plain) + "\n", encoding="utf-8")
+    with write_training_file(out / "adapter_config.json") as place:
+        place.write_text(
+            json.dumps(config, indent=2, default=plain_lora_value) + "\n", encoding="utf-8"
+        )
     return (out / "adapter_model.safetensors").stat().st_size
 
 
-def plain(value: object) -> object:
+def plain_lora_value(value: object) -> object:
     """What JSON has no word for, in a fixed order."""
     return sorted(value) if isinstance(value, set) else str(value)

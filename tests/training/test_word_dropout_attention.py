@@ -13,9 +13,13 @@ from raison.models.protocol import Question
 from raison.models.tasks.continuation import extended
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
-from raison.training.dropout import Keeps, rule_of
-from raison.training.dropout_attention import attending, keeping_only, reach_of
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import Keeps, keep_rule_of
+from raison.training.word_dropout_attention import (
+    heads_within_reach,
+    keeping_only,
+    word_dropout_attention,
+)
 
 DECODERS = ("gpt2", "llama", "gpt_neox", "mistral", "qwen", "gemma")
 
@@ -54,7 +58,7 @@ def test_keeping_everything_is_no_dropout_bit_for_bit(family):
     with torch.no_grad():
         hf.set_attn_implementation("eager")
         plain = hf(**inputs, use_cache=False).logits
-        with attending(hf):
+        with word_dropout_attention(hf):
             outside = hf(**inputs, use_cache=False).logits
             target = torch.ones(
                 2,
@@ -77,17 +81,17 @@ def test_decoder_rows_are_the_sets_that_evaluation_asks_about(family, precise):
     encoding = model.encode([Example(TEXT)])[0]
     size = len(encoding)
     before = hf.config._attn_implementation
-    heads = reach_of(hf, family)["self"]
+    heads = heads_within_reach(hf, family)["self"]
     keep = (
-        rule_of("bernoulli(p=0.4)")
-        .draw(torch.ones(3, size, dtype=torch.bool), heads, generator(3))
+        keep_rule_of("bernoulli(p=0.4)")
+        .draw(torch.ones(3, size, dtype=torch.bool), heads, seeded_generator(3))
         .clone()
     )
     if family in ("llama", "mistral"):
         keep[..., 0] = True  # [CLS], which evaluation never removes
     keep[1, :, 1:] = False  # almost nothing
     ids = torch.from_numpy(encoding.ids.copy())[None].expand(3, -1)
-    with attending(hf), keeping_only(Keeps(keep)), torch.no_grad():
+    with word_dropout_attention(hf), keeping_only(Keeps(keep)), torch.no_grad():
         told = hf(
             input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False
         ).logits.log_softmax(-1)
@@ -113,11 +117,11 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
     encoding = extended(model.encode([Example(TEXT)])[0], [9, 30, 17, 41, 25], model.codec)
     first = model.first_position(encoding)  # of what is written
     length, size = first - 1, len(encoding)
-    heads = reach_of(hf, family)
+    heads = heads_within_reach(hf, family)
     assert set(heads) == {"encoder", "decoder", "cross"}
     keep = (
-        rule_of("bernoulli(p=0.5)")
-        .draw(torch.ones(4, size, dtype=torch.bool), 2, generator(4))
+        keep_rule_of("bernoulli(p=0.5)")
+        .draw(torch.ones(4, size, dtype=torch.bool), 2, seeded_generator(4))
         .clone()
     )
     keep[2, :, :length] = False
@@ -129,7 +133,7 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
         "attention_mask": torch.ones(4, length, dtype=torch.long),
         "decoder_input_ids": ids[None, length : size - 1].expand(4, -1),
     }
-    with attending(hf), keeping_only(Keeps(target, source)), torch.no_grad():
+    with word_dropout_attention(hf), keeping_only(Keeps(target, source)), torch.no_grad():
         told = hf(**inputs, use_cache=False).logits.log_softmax(-1)
     questions = []
     for place in range(first, size):
@@ -153,7 +157,7 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
         layer.encoder_attn.out_proj.register_forward_pre_hook(
             lambda module, args: seen.append(args[0])
         )
-    with attending(hf), keeping_only(Keeps(None, none)):
+    with word_dropout_attention(hf), keeping_only(Keeps(None, none)):
         logits = hf(**inputs, use_cache=False).logits
         other = hf(**{**inputs, "input_ids": inputs["input_ids"].flip(1)}, use_cache=False).logits
     assert len(seen) == 4 and not any(written.any() for written in seen)
@@ -164,7 +168,7 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
         hf.model.encoder.layers[0].fc1.weight.grad is None
         or not hf.model.encoder.layers[0].fc1.weight.grad.any()
     )
-    with attending(hf), keeping_only(Keeps(None, ~none)):
+    with word_dropout_attention(hf), keeping_only(Keeps(None, ~none)):
         assert not torch.equal(hf(**inputs, use_cache=False).logits, logits)
 
 
@@ -179,7 +183,7 @@ def test_heads_of_their_own_see_their_own_words():
     keep[:, 0, 4] = False
 
     def last(given):
-        with attending(hf), keeping_only(Keeps(keep)), torch.no_grad():
+        with word_dropout_attention(hf), keeping_only(Keeps(keep)), torch.no_grad():
             return hf(**given, use_cache=False).logits[:, -1]
 
     assert not torch.equal(last(inputs), last(changed))
@@ -207,19 +211,22 @@ def test_a_family_out_of_reach_is_refused():
     with pytest.raises(
         Unsupported, match="The attention of closed can't be reached.*use another model"
     ):
-        reach_of(Closed(), "closed")
+        heads_within_reach(Closed(), "closed")
     hf, _ = tiny_hf("gpt2", "causal")
     getattr(
         hf, "activation_checkpointing_enable", hf.gradient_checkpointing_enable
     )()  # as transformers 5.23 calls it
-    with pytest.raises(Unsupported, match="turn checkpointing off first"), attending(hf):
+    with (
+        pytest.raises(Unsupported, match="turn checkpointing off first"),
+        word_dropout_attention(hf),
+    ):
         pass
 
 
 def test_the_callers_config_is_what_it_was_even_after_an_error():
     hf, _ = tiny_hf("bart", "seq2seq")
     hf.set_attn_implementation("sdpa")
-    with pytest.raises(ZeroDivisionError), attending(hf):
+    with pytest.raises(ZeroDivisionError), word_dropout_attention(hf):
         assert hf.config._attn_implementation != "sdpa"
         raise ZeroDivisionError
     assert {m.config._attn_implementation for m in hf.modules() if hasattr(m, "config")} == {"sdpa"}

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from raison.models.protocol import InspectableModel
 
 __all__ = [
-    "Material",
-    "Row",
-    "blocks",
+    "TrainingMaterial",
+    "TrainingRow",
     "check_vocabulary",
     "join_materials",
     "split_held_out",
+    "text_blocks",
     "training_examples",
 ]
 
@@ -35,7 +35,7 @@ STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
 
 
 @dataclass(frozen=True)
-class Row:
+class TrainingRow:
     """One sequence to learn: its tokens, and for an encoder-decoder the source that it is a translation of."""
 
     target: tuple[int, ...]
@@ -46,11 +46,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingMaterial:
     """Rows to train on and rows that are held out."""
 
-    train: list[Row]
-    held: list[Row]
+    train: list[TrainingRow]
+    held: list[TrainingRow]
     lead: int = 0  # special tokens at the start of every block, which evaluation never removes
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -70,13 +70,13 @@ class Material:
 class Split:
     """Rows to train on, rows that are held out, and how many of the former were left out since they stand there too."""
 
-    train: list[Row]
-    held: list[Row]
+    train: list[TrainingRow]
+    held: list[TrainingRow]
     left_out: int
 
 
 def split_held_out(
-    rows: Sequence[Row], share: float, key: Callable[[Row], tuple[int, ...]]
+    rows: Sequence[TrainingRow], share: float, key: Callable[[TrainingRow], tuple[int, ...]]
 ) -> Split:
     """Hold out the last share of the rows; what has the `key` of one of them is not trained on."""
     count = max(1, round(share * len(rows)))
@@ -99,7 +99,7 @@ def training_examples(
             raise InputError(
                 f"A {type(data).__name__} is nothing to train on: give texts, pairs of texts or Examples."
             )
-        examples = [example_of(item) for item in data]
+        examples = [training_example(item) for item in data]
         if not examples:
             raise InputError("The list of texts is empty: give at least one text.")
         return examples[:limit]
@@ -139,7 +139,7 @@ def is_plain_text(path: Path, named_format: object) -> bool:
         return False
 
 
-def example_of(item: object) -> Example:
+def training_example(item: object) -> Example:
     """A text, or a pair of a source and its translation, as an example."""
     if isinstance(item, Example):
         return item
@@ -155,7 +155,7 @@ def example_of(item: object) -> Example:
 # -- blocks ---------------------------------------------------------------------------------------------------
 
 
-def blocks(
+def text_blocks(
     model: InspectableModel,
     examples: Iterable[Example],
     *,
@@ -163,7 +163,7 @@ def blocks(
     held: float,
     batch: int,
     most: int | None = None,
-) -> Material:
+) -> TrainingMaterial:
     """The text as blocks of `length` tokens, each led by the special tokens that the tokenizer puts before a text.
 
     Of a longer text its first `most` tokens. The last share is held out; a training block that stands there too is
@@ -182,7 +182,7 @@ def blocks(
     count = len(stream) // room
     rows = []
     for number in range(count):
-        rows.append(Row((*lead, *stream[number * room : (number + 1) * room].tolist())))
+        rows.append(TrainingRow((*lead, *stream[number * room : (number + 1) * room].tolist())))
     split = split_held_out(rows, held, key=lambda row: row.target)
     counts = {
         "tokens read": len(stream),
@@ -197,7 +197,7 @@ def blocks(
             f"The text gives {blocks_there} of {length} tokens to train on, less than a "
             f"batch of {batch}: give more text, a smaller batch or a smaller length."
         )
-    return Material(split.train, split.held, len(lead), counts)
+    return TrainingMaterial(split.train, split.held, len(lead), counts)
 
 
 def tokens_of_texts(
@@ -216,22 +216,22 @@ def tokens_of_texts(
     return np.concatenate(pieces)[:most]
 
 
-def join_materials(parts: Sequence[Material]) -> Material:
+def join_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
     """Blocks of several texts as one material; each has held out its own share, and they take turns there."""
     first = parts[0]
     if len(parts) == 1:
         return first
-    train: list[Row] = []
+    train: list[TrainingRow] = []
     for part in parts:
         train += part.train
-    held: list[Row] = []
+    held: list[TrainingRow] = []
     for turn in zip_longest(*(part.held for part in parts)):
         held += [row for row in turn if row is not None]
     counts = dict.fromkeys(first.counts, 0)
     for part in parts:
         for name in counts:
             counts[name] += part.counts[name]
-    return Material(train, held, first.lead, counts)
+    return TrainingMaterial(train, held, first.lead, counts)
 
 
 # -- checks ---------------------------------------------------------------------------------------------------

@@ -12,21 +12,21 @@ import torch
 from raison.core.errors import InputError, RaisonError, first_line_of
 from raison.core.files import remove_half_written, write_whole
 from raison.core.outputs import check_folder
-from raison.training.course import Course, Fitted
+from raison.training.fit_settings import FitProgress, FitSettings
 
 __all__ = [
     "BEST",
     "CHECKPOINT",
     "OWN",
-    "Unsaved",
-    "check_free",
-    "on_cpu",
-    "other_setting",
-    "prepared",
+    "TrainingNotSaved",
+    "check_training_folder",
+    "differing_setting",
+    "prepare_training_folder",
     "restore_checkpoint",
     "save_checkpoint",
-    "saved",
-    "writing",
+    "tensors_on_cpu",
+    "write_training_file",
+    "writing_trained_model",
 ]
 
 CHECKPOINT = "checkpoint.pt"
@@ -35,7 +35,7 @@ OWN = "own_targets.json"  # what a model has written itself
 MODELS = ("model.safetensors", "adapter_model.safetensors", "pytorch_model.bin", "config.json")
 
 
-class Unsaved(RaisonError):
+class TrainingNotSaved(RaisonError):
     """A file could not be written: the disk is full, mostly."""
 
 
@@ -43,32 +43,34 @@ class Unsaved(RaisonError):
 
 
 @contextmanager
-def saved(path: Path, advice: str = "make room, and give the same command again") -> Iterator[Path]:
+def write_training_file(
+    path: Path, advice: str = "make room, and give the same command again"
+) -> Iterator[Path]:
     """A file that is written whole or not at all: yields the name to write to, and puts it in place at the end."""
     try:
         with write_whole(path, durable=True) as half:
             yield half
     except (OSError, RuntimeError) as error:  # torch tells a failed write by a RuntimeError
-        raise Unsaved(
-            f"{path} could not be written ({reason_of(error).rstrip('.')}); {advice}."
+        raise TrainingNotSaved(
+            f"{path} could not be written ({reason_of_failed_write(error).rstrip('.')}); {advice}."
         ) from error
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def writing_trained_model(folder: Path) -> Iterator[None]:
     """The result of a run is being written: where that fails, the checkpoint is still there."""
     from safetensors import SafetensorError
 
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise Unsaved(
-            f"The result could not be written to {str(folder)!r} ({reason_of(error)}): make room, and the same command "
-            "writes it from the last checkpoint."
+        raise TrainingNotSaved(
+            f"The result could not be written to {str(folder)!r} ({reason_of_failed_write(error)}): make room, and the "
+            "same command writes it from the last checkpoint."
         ) from None
 
 
-def reason_of(error: Exception) -> str:
+def reason_of_failed_write(error: Exception) -> str:
     """What the system says about a failed write, or else the first line of what the library says."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -78,7 +80,7 @@ def reason_of(error: Exception) -> str:
 # -- the folder -----------------------------------------------------------------------------------------------
 
 
-def check_free(folder: Path, report: str, early: Sequence[str] = ()) -> None:
+def check_training_folder(folder: Path, report: str, early: Sequence[str] = ()) -> None:
     """Refuse a folder to train in that holds a model or something foreign; `early` are files that this training writes
     before its first checkpoint."""
     if (folder / report).exists():
@@ -96,9 +98,9 @@ def check_free(folder: Path, report: str, early: Sequence[str] = ()) -> None:
     check_folder(folder, {BEST, OWN, *early}.__contains__, "a training (--out)")
 
 
-def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
+def prepare_training_folder(folder: Path, report: str, early: Sequence[str] = ()) -> None:
     """Make a folder to write to; the `report` in it comes last, so where it stands a model is finished."""
-    check_free(folder, report, early)
+    check_training_folder(folder, report, early)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_half_written(folder)
@@ -112,8 +114,8 @@ def prepared(folder: Path, report: str, early: Sequence[str] = ()) -> None:
 
 
 def save_checkpoint(
-    course: Course,
-    done: Fitted,
+    course: FitSettings,
+    done: FitProgress,
     trained: Sequence[torch.nn.Parameter],
     optimizer: torch.optim.Optimizer,
     *,
@@ -125,36 +127,38 @@ def save_checkpoint(
         "done": vars(done),
         "trained": [parameter.detach().cpu() for parameter in trained],
         "frozen": frozen,
-        "optimizer": on_cpu(optimizer.state_dict()),  # so that a run can go on on another device
+        "optimizer": tensors_on_cpu(
+            optimizer.state_dict()
+        ),  # so that a run can go on on another device
     }
     path = course.out / CHECKPOINT
     advice = "there is no checkpoint yet: make room first"
     if path.exists():
         advice = "the last checkpoint is kept: make room, and the same command goes on from it"
-    with saved(path, advice) as half:
+    with write_training_file(path, advice) as half:
         torch.save(state, half)
 
 
 def restore_checkpoint(
-    course: Course,
+    course: FitSettings,
     trained: Sequence[torch.nn.Parameter],
     optimizer: torch.optim.Optimizer,
     *,
     frozen: str,
-) -> Fitted:
+) -> FitProgress:
     """What the checkpoint says was done, with weights and optimizer set to it; nothing if there is none."""
     path = course.out / CHECKPOINT
     if not path.exists():
-        return Fitted()
+        return FitProgress()
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
-        settings, done, values = state["settings"], Fitted(**state["done"]), state["trained"]
+        settings, done, values = state["settings"], FitProgress(**state["done"]), state["trained"]
         same_frozen = state["frozen"] == frozen
     except Exception as error:  # torch has no one error for a file that it can't read
         raise InputError(
             f"{path} can't be read ({first_line_of(error)}): delete it to start anew."
         ) from error
-    other = other_setting(course.settings, settings)
+    other = differing_setting(course.settings, settings)
     if other is not None:
         raise InputError(
             f"{path} was made with another {other}: delete it, or give its settings to go on with it."
@@ -172,7 +176,7 @@ def restore_checkpoint(
     return done
 
 
-def other_setting(now: Mapping[str, object], before: Mapping[str, object]) -> str | None:
+def differing_setting(now: Mapping[str, object], before: Mapping[str, object]) -> str | None:
     """The first setting that is another one now, or that only one side has."""
     missing = object()
     for name in (*now, *before):
@@ -181,12 +185,12 @@ def other_setting(now: Mapping[str, object], before: Mapping[str, object]) -> st
     return None
 
 
-def on_cpu(state: Any) -> Any:
+def tensors_on_cpu(state: Any) -> Any:
     """The same nest of dictionaries and lists with all tensors on the CPU."""
     if isinstance(state, torch.Tensor):
         return state.cpu()
     if isinstance(state, dict):
-        return {name: on_cpu(value) for name, value in state.items()}
+        return {name: tensors_on_cpu(value) for name, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return [on_cpu(value) for value in state]
+        return [tensors_on_cpu(value) for value in state]
     return state

@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 
 from raison.models.tasks.seq2seq import Seq2SeqTask
 from raison.models.transformers_model import TransformersWriter
-from raison.training.dropout import Keeps, Rule, Side, draw_keeps
-from raison.training.dropout_attention import keeping_only
-from raison.training.lm_data import Row
-from raison.training.seeds import generator
+from raison.training.compatibility_settings import CompatibilityTraining
+from raison.training.language_model_rows import TrainingRow
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import DropoutSide, KeepRule, Keeps, draw_keeps
+from raison.training.word_dropout_attention import keeping_only
 
-if TYPE_CHECKING:
-    from raison.training.compatibility import Setup
-
-__all__ = ["PartialContexts", "Subsets", "draw_subsets", "perplexities"]
+__all__ = ["PartialContextLoss", "TokenSubsets", "draw_token_subsets", "subset_perplexities"]
 
 IGNORED = -100
 
@@ -28,13 +26,13 @@ Inputs: TypeAlias = dict[str, torch.Tensor]  # arguments of a model of transform
 
 
 @dataclass(frozen=True)
-class PartialContexts:
+class PartialContextLoss:
     """How rows become a loss and perplexities, under any keeps."""
 
     learner: Any  # what runs: a model of transformers, plain or wrapped by peft
     model: TransformersWriter  # as raison has loaded it: its tokens
-    rule: Rule
-    setup: Setup
+    rule: KeepRule
+    training: CompatibilityTraining
     heads: dict[str, int]  # of each kind of attention
     lead: int = 0  # tokens at the start that are always kept
 
@@ -43,7 +41,7 @@ class PartialContexts:
         """The model is an encoder-decoder."""
         return self.model.task == "seq2seq"
 
-    def inputs(self, rows: Sequence[Row]) -> tuple[Inputs, torch.Tensor]:
+    def inputs(self, rows: Sequence[TrainingRow]) -> tuple[Inputs, torch.Tensor]:
         """Arguments of the model, and what each of its rows should say [b s]."""
         device = next(self.learner.parameters()).device
         task = self.model.definition
@@ -61,9 +59,9 @@ class PartialContexts:
             sources.append(row.source)
             targets.append((*task.prefix_ids, *row.target[:-1]))
             answers.append((*unscored, *row.target))
-        source, source_real = pad_right(sources, pad)
-        target, target_real = pad_right(targets, pad)
-        labels, _ = pad_right(answers, IGNORED)
+        source, source_real = pad_token_rows(sources, pad)
+        target, target_real = pad_token_rows(targets, pad)
+        labels, _ = pad_token_rows(answers, IGNORED)
         inputs = {
             "input_ids": source.to(device),
             "attention_mask": source_real.long().to(device),
@@ -72,16 +70,16 @@ class PartialContexts:
         }
         return inputs, labels.to(device)
 
-    def sides(self, inputs: Inputs) -> list[Side]:
+    def sides(self, inputs: Inputs) -> list[DropoutSide]:
         """The sequences of a batch, target first."""
         if not self.two_sides:
             real = inputs["attention_mask"].bool()
             fixed = torch.arange(real.shape[1], device=real.device) < self.lead
-            return [Side(real, self.heads["self"], fixed)]
+            return [DropoutSide(real, self.heads["self"], fixed)]
         source_heads = max(self.heads["encoder"], self.heads["cross"])
         return [
-            Side(inputs["decoder_attention_mask"].bool(), self.heads["decoder"]),
-            Side(inputs["attention_mask"].bool(), source_heads),
+            DropoutSide(inputs["decoder_attention_mask"].bool(), self.heads["decoder"]),
+            DropoutSide(inputs["attention_mask"].bool(), source_heads),
         ]
 
     def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
@@ -95,30 +93,34 @@ class PartialContexts:
         )
         return flat.view(labels.shape)
 
-    def loss(self, model: nn.Module, rows: Sequence[Row], part: int) -> torch.Tensor:
+    def loss(self, model: nn.Module, rows: Sequence[TrainingRow], part: int) -> torch.Tensor:
         """Mean surprise of a batch, with word dropout if the coin says so."""
         inputs, labels = self.inputs(rows)
         keeps = draw_keeps(
             self.rule,
-            self.setup.mix,
+            self.training.mix,
             self.sides(inputs),
-            seed=self.setup.seed,
+            seed=self.training.seed,
             step=part,
-            coins=self.setup.coins,
+            coins=self.training.coins,
         )
         return self.surprise(inputs, labels, keeps).sum() / (labels != IGNORED).sum()
 
-    def measure(self, rows: Sequence[Row]) -> dict[str, float]:
+    def measure(self, rows: Sequence[TrainingRow]) -> dict[str, float]:
         """Perplexities of held-out rows."""
-        return perplexities(
-            self, rows, subset=self.setup.subset, batch=self.setup.batch, seed=self.setup.seed
+        return subset_perplexities(
+            self,
+            rows,
+            subset=self.training.subset,
+            batch=self.training.batch,
+            seed=self.training.seed,
         )
 
 
 @torch.inference_mode()
-def perplexities(
-    contexts: PartialContexts,
-    rows: Sequence[Row],
+def subset_perplexities(
+    contexts: PartialContextLoss,
+    rows: Sequence[TrainingRow],
     *,
     subset: int = 10,
     batch: int = 8,
@@ -141,7 +143,9 @@ def perplexities(
         full += float(contexts.surprise(inputs, labels, None).cpu().double().sum())
         full_count += int(scored.sum())
         for draw in range(draws):
-            subsets = draw_subsets(contexts.sides(inputs), subset - 1, generator(seed, start, draw))
+            subsets = draw_token_subsets(
+                contexts.sides(inputs), subset - 1, seeded_generator(seed, start, draw)
+            )
             counted = subsets.rows_behind.to(labels.device) & scored
             partial += float(
                 contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double().sum()
@@ -155,14 +159,16 @@ def perplexities(
 
 
 @dataclass(frozen=True)
-class Subsets:
+class TokenSubsets:
     """Random sets of tokens, one for each example of a batch."""
 
     keeps: Keeps
     rows_behind: torch.Tensor  # [b s] rows of the decoder that lie behind all tokens of their set
 
 
-def draw_subsets(sides: Sequence[Side], size: int, random: torch.Generator) -> Subsets:
+def draw_token_subsets(
+    sides: Sequence[DropoutSide], size: int, random: torch.Generator
+) -> TokenSubsets:
     """Random sets of `size` tokens.
 
     The last row of an example is never drawn, so that one row at least is measured.
@@ -186,15 +192,15 @@ def draw_subsets(sides: Sequence[Side], size: int, random: torch.Generator) -> S
         target=for_all_heads(of_target | (fixed & real), target),
         source=for_all_heads(of_source, sides[1]) if len(sides) > 1 else None,
     )
-    return Subsets(keeps, (place > last) & real & ~fixed)
+    return TokenSubsets(keeps, (place > last) & real & ~fixed)
 
 
-def for_all_heads(keep: torch.Tensor, side: Side) -> torch.Tensor:
+def for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
     return keep[:, None].expand(-1, side.heads, -1).to(side.real.device)
 
 
-def pad_right(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_token_rows(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
     """[b t] rows filled up on the right, and where they are real."""
     width = max(map(len, rows))
     padded = torch.full((len(rows), width), fill)

@@ -11,9 +11,9 @@ from raison.core.records import Example
 from raison.models.load import load
 from raison.models.lora import merge
 from raison.testing import tiny_hf
-from raison.training.compatibility import train_compatibility
-from raison.training.dropout_attention import attending
-from raison.training.lm_data import blocks
+from raison.training.language_model_rows import text_blocks
+from raison.training.train_compatibility import train_compatibility
+from raison.training.word_dropout_attention import word_dropout_attention
 from tests.helpers.training import SMALL, setup_of
 
 
@@ -47,10 +47,10 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         fresh, _ = tiny_hf(family, "causal", double=False)
         merged = load(merge(fresh, out), tokenizer)
         task, _ = setup_of(merged, length=32)
-        material = blocks(
+        material = text_blocks(
             model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4
         )
-        with attending(fresh):
+        with word_dropout_attention(fresh):
             again = task.measure(material.held)
         assert again == pytest.approx(report["after"], rel=1e-4)
 

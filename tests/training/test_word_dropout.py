@@ -9,13 +9,22 @@ import pytest
 import torch
 
 from raison.core.errors import InputError, UnknownName
-from raison.training.dropout import Keeps, Side, attention_pairs, draw_keeps, keep_rules, rule_of
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import (
+    DropoutSide,
+    Keeps,
+    allowed_attention_pairs,
+    draw_keeps,
+    keep_rule_of,
+    keep_rules,
+)
 
 
 def sample(rule: str, times: int = 4000, length: int = 4, heads: int = 2) -> torch.Tensor:
     """[times h t]"""
-    return rule_of(rule).draw(torch.ones(times, length, dtype=torch.bool), heads, generator(0))
+    return keep_rule_of(rule).draw(
+        torch.ones(times, length, dtype=torch.bool), heads, seeded_generator(0)
+    )
 
 
 def test_uniform_length_draws_every_size_and_every_set_alike():
@@ -58,19 +67,23 @@ def test_padding_is_never_kept_and_fixed_tokens_always():
     real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2]).repeat(500, 1)
     fixed = torch.arange(5) < 1
     for rule in ("uniform_length", "inverse_length", "bernoulli"):
-        keep = Side(real, 3, fixed).keep(rule_of(rule), generator(1))
+        keep = DropoutSide(real, 3, fixed).keep(keep_rule_of(rule), seeded_generator(1))
         assert keep.shape == (1000, 3, 5)
         assert keep[:, :, 0].all() and not keep[1::2, :, 3:].any()
         assert 0 < keep[1::2, :, 1:3].double().mean() < 1  # not the same for the rest
-    sizes = Side(real, 1, fixed).keep(rule_of("uniform_length"), generator(2))[1::2, 0, 1:].sum(1)
+    sizes = (
+        DropoutSide(real, 1, fixed)
+        .keep(keep_rule_of("uniform_length"), seeded_generator(2))[1::2, 0, 1:]
+        .sum(1)
+    )
     assert set(sizes.tolist()) == {0, 1, 2}  # of its own length
 
 
 def test_draws_are_a_function_of_seed_and_step():
-    side = Side(torch.ones(3, 9, dtype=torch.bool), 2)
+    side = DropoutSide(torch.ones(3, 9, dtype=torch.bool), 2)
 
     def draw(seed, step):
-        return draw_keeps(rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)
+        return draw_keeps(keep_rule_of("uniform_length"), 1.0, [side], seed=seed, step=step)
 
     torch.manual_seed(1)
     first = draw(0, 5).target
@@ -81,8 +94,8 @@ def test_draws_are_a_function_of_seed_and_step():
 
 
 def test_coins():
-    sides = [Side(torch.ones(1, 6, dtype=torch.bool), 1)] * 2
-    rule = rule_of("uniform_length")
+    sides = [DropoutSide(torch.ones(1, 6, dtype=torch.bool), 1)] * 2
+    rule = keep_rule_of("uniform_length")
 
     def seen(how, mix=0.5, sides=sides):
         found = (
@@ -97,24 +110,24 @@ def test_coins():
     assert seen("apart", 1.0) == {(True, True): 400}
     decoder = seen("apart", 0.5, sides[:1])
     assert set(decoder) == {(True, False), (False, False)} and abs(decoder[True, False] - 200) < 45
-    assert draw_keeps(rule_of("none"), 1.0, sides, seed=0, step=0) is None
+    assert draw_keeps(keep_rule_of("none"), 1.0, sides, seed=0, step=0) is None
 
 
 def test_rules_that_do_not_exist():
     assert set(keep_rules) == {"uniform_length", "inverse_length", "bernoulli", "none"}
     with pytest.raises(UnknownName, match="no keep rule 'uniform'.*Did you mean 'uniform_length'"):
-        rule_of("uniform")
+        keep_rule_of("uniform")
     with pytest.raises(InputError, match="p is a number above 0 and at most 1"):
-        rule_of("bernoulli(p=2)")
+        keep_rule_of("bernoulli(p=2)")
     with pytest.raises(InputError, match="heads is alike or each"):
-        rule_of("uniform_length(heads=some)")
-    assert str(rule_of("bernoulli(p=0.3)").spec()) == "bernoulli(p=0.3)"
+        keep_rule_of("uniform_length(heads=some)")
+    assert str(keep_rule_of("bernoulli(p=0.3)").spec()) == "bernoulli(p=0.3)"
 
 
 def test_pairs_follow_the_definition():
     keep = sample("bernoulli(heads=each)", 5, 7, 3)
     for kind in ("self", "decoder", "encoder", "cross"):
-        found = attention_pairs(keep, kind, 7)
+        found = allowed_attention_pairs(keep, kind, 7)
         for b, h, i, j in np.ndindex(5, 3, 7, 7):
             kept = bool(keep[b, h, j])
             expected = kept if kind == "cross" else kept or i == j

@@ -5,40 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.fingerprint import sha256_of_file
 from raison.core.records import Example
-from raison.datasets.open import parse_data_spec
 from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
-from raison.training.class_parts import examples_by_part, labels_of
-from raison.training.data_names import named
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
-Data: TypeAlias = (
-    "str | Path | Sequence[Example]"  # the name of a data set or file, or texts in memory
-)
 
 __all__ = [
-    "Line",
-    "Lines",
-    "content_of",
-    "data_mark",
-    "examples_by_part",
-    "labels_of",
-    "lines_of",
-    "padded",
+    "LabelledLine",
+    "LabelledLines",
+    "human_marked_tokens",
+    "padded_lines",
+    "read_labelled_lines",
 ]
 
 
 @dataclass(frozen=True)
-class Line:
+class LabelledLine:
     """One text to learn: its tokens and the number of its label (or what a regression is to say)."""
 
     ids: tuple[int, ...]
@@ -51,10 +40,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LabelledLines:
     """The texts of each part, and what was cut."""
 
-    parts: dict[str, list[Line]]
+    parts: dict[str, list[LabelledLine]]
     labels: tuple[str, ...]
     counts: dict[str, int]
 
@@ -69,20 +58,20 @@ class Lines:
         return digest.hexdigest()[:16]
 
 
-def lines_of(
+def read_labelled_lines(
     parts: Mapping[str, Sequence[Example]],
     tokenizer: Tokenizer,
     labels: Sequence[str],
     longest: int,
     read: Callable[[Pieces], np.ndarray] = lambda pieces: pieces.ids,
-) -> Lines:
+) -> LabelledLines:
     """Token numbers of all texts; one that is too long is cut where explaining it would cut it.
 
     Without `labels` the label is a number that a regression is to say. `read` gives the numbers that a model reads.
     """
     codec = Codec(tokenizer)
     numbers = {label: number for number, label in enumerate(labels)}
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[LabelledLine]] = {}
     counts: dict[str, int] = {}
     for name, part in parts.items():
         lines[name] = []
@@ -91,18 +80,18 @@ def lines_of(
             if len(pieces.ids) > longest:
                 counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
                 pieces = cut(pieces, len(pieces.ids) - longest, False)
-            line = Line(
+            line = LabelledLine(
                 ids=tuple(read(pieces).tolist()),
-                label=numbers[str(example.label)] if numbers else number_of_label(example),
+                label=numbers[str(example.label)] if numbers else regression_label(example),
                 types=() if pieces.types is None else tuple(pieces.types.tolist()),
-                gold=marked(pieces, example),
+                gold=human_marked_tokens(pieces, example),
             )
             lines[name].append(line)
         counts[name] = len(part)
-    return Lines(lines, tuple(labels), counts)
+    return LabelledLines(lines, tuple(labels), counts)
 
 
-def number_of_label(example: Example) -> float:
+def regression_label(example: Example) -> float:
     """The label of a regression."""
     try:
         value = float(example.label)
@@ -115,7 +104,7 @@ def number_of_label(example: Example) -> float:
     return value
 
 
-def marked(pieces: Pieces, example: Example) -> tuple[bool, ...]:
+def human_marked_tokens(pieces: Pieces, example: Example) -> tuple[bool, ...]:
     """[t] tokens that share a character with the human rationale; () where there is none."""
     if not example.gold:
         return ()
@@ -127,8 +116,8 @@ def marked(pieces: Pieces, example: Example) -> tuple[bool, ...]:
     return tuple((gold & ~pieces.special.astype(bool)).tolist())
 
 
-def padded(
-    lines: Sequence[Line], pad: int = 0, device: torch.device | None = None
+def padded_lines(
+    lines: Sequence[LabelledLine], pad: int = 0, device: torch.device | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """[b t] ids, [b t] what is there, [b] labels."""
     lengths = torch.tensor([len(line) for line in lines])
@@ -139,21 +128,3 @@ def padded(
     there = torch.arange(width) < lengths[:, None]
     labels = torch.tensor([line.label for line in lines], device=device)
     return ids.to(device), there.to(device), labels
-
-
-def content_of(data: Data) -> str:
-    """The content of a file, so that another one of the same name is not taken for it; nothing of other data."""
-    if not isinstance(data, (str, Path)):
-        return ""
-    place = Path(parse_data_spec(str(data))[0]).expanduser()
-    return sha256_of_file(place)[:16] if place.is_file() else ""
-
-
-def data_mark(data: Data) -> str:
-    """What the data is called; a list of texts in memory is known by its content."""
-    if isinstance(data, (str, Path)):
-        return named(data)
-    digest = hashlib.sha256()
-    for example in data:
-        digest.update(example.content().encode())
-    return f"texts in memory, {digest.hexdigest()[:16]}"

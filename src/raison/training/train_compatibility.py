@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,79 +21,51 @@ import torch
 from torch import nn
 
 from raison.core.errors import InputError
-from raison.core.spec import between, one_of, whole
 from raison.models.attention.view import clone
 from raison.models.load import load, placed
-from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
-from raison.training.course import Course
-from raison.training.data_names import named, several
-from raison.training.dropout import COINS, rule_of
-from raison.training.dropout_attention import attending, reach_of
-from raison.training.feed import Feed
+from raison.training.compatibility_settings import CompatibilityTraining
+from raison.training.data_names import name_of_data, split_joined_data
+from raison.training.feed import BatchFeed
 from raison.training.fit import fit
-from raison.training.lm_data import Material, Row, blocks, join_materials, training_examples
-from raison.training.lora import with_lora, write_adapter
-from raison.training.partial_contexts import PartialContexts
-from raison.training.translation_data import translations
+from raison.training.fit_settings import FitSettings
+from raison.training.language_model_rows import (
+    TrainingMaterial,
+    TrainingRow,
+    join_materials,
+    text_blocks,
+    training_examples,
+)
+from raison.training.lora_training import wrap_with_lora, write_lora_adapter
+from raison.training.partial_context_loss import PartialContextLoss
+from raison.training.training_folder import (
+    CHECKPOINT,
+    OWN,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
+)
+from raison.training.translation_rows import translation_material
+from raison.training.word_dropout import keep_rule_of
+from raison.training.word_dropout_attention import heads_within_reach, word_dropout_attention
 
 if TYPE_CHECKING:
     from raison.models.protocol import Model
     from raison.models.transformers_model import TransformersWriter
 
-__all__ = ["REPORT", "Setup", "base_of", "train_compatibility", "trainable_copy"]
+__all__ = [
+    "REPORT",
+    "compatibility_training_of",
+    "name_for_adapter",
+    "train_compatibility",
+    "trainable_copy",
+]
 
 REPORT = "training.json"
-RATE_OF_LORA, RATE_OF_ALL = 5e-4, 5e-5
 LOOKED = 12  # rows on which a run looks at itself
 TESTED = 48  # rows on which it is measured before and after
 
 Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
-Report: TypeAlias = dict[str, Any]  # what training.json holds
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a run is: everything here makes two runs the same or not."""
-
-    keep: str = "uniform_length"  # the keep rule; "none": plain training, the control
-    mix: float = 0.5  # share of the batches that have word dropout
-    coins: str = "apart"  # of an encoder-decoder: apart, one coin for each side; one, for both
-    lora: int | None = None  # rank; None: all weights are trained
-    lr: float | None = None  # peak rate; None: 5e-4 with LoRA, else 5e-5
-    steps: int = 300
-    length: int = 128  # tokens of a block; the longest source and target of an encoder-decoder
-    batch: int = 8  # rows
-    accumulate: int = 1  # batches of a step
-    schedule: str = "linear"  # linear | constant
-    warm: float = 0.05  # share of the steps until the rate is full
-    seed: int = 0
-    bfloat16: bool = False  # autocast
-    own_targets: bool = False  # of an encoder-decoder: learn what it writes itself
-    held: float = 0.05  # share of the data that is held out
-    subset: int = 10  # tokens of the subsets that perplexity is measured on
-
-    def __post_init__(self) -> None:
-        rule_of(self.keep)
-        between("mix", self.mix, 0, 1)
-        one_of("coins", self.coins, COINS)
-        between("held", self.held, 0, 0.9)
-        whole("steps", self.steps, 1)
-        whole("length", self.length, 4)
-        whole("batch", self.batch, 1)
-        whole("accumulate", self.accumulate, 1)
-        whole("seed", self.seed, 0)
-        whole("subset", self.subset, 1)
-        if self.lora is not None:
-            whole("lora", self.lora, 1)
-        if self.lr is not None:
-            between("lr", self.lr, 0, 1)
-
-    @property
-    def rate(self) -> float:
-        """The peak rate."""
-        if self.lr is not None:
-            return self.lr
-        return RATE_OF_ALL if self.lora is None else RATE_OF_LORA
+CompatibilityReport: TypeAlias = dict[str, Any]  # what training.json holds
 
 
 def train_compatibility(
@@ -112,51 +84,51 @@ def train_compatibility(
     command: str = "",
     base: str = "",
     **settings: Any,
-) -> Report:
+) -> CompatibilityReport:
     """Train a language model or an encoder-decoder on partial contexts, and write it to the folder `out`.
 
-    `data` is a text file, a data set (its `train` part, unless `split` says otherwise), several of them (`one+another`)
-    or a list of texts; for an encoder-decoder pairs, or sources alone with `own_targets=True`. `limit` and, for a
-    language model, `tokens` bound what is read of each. Settings are those of `Setup`. The caller's model
-    stays as it is; `out` becomes a plain Hugging Face folder, or with `lora` a peft adapter (`half`: in float16), with
-    training.json; an adapter says that it is for `base` (default: what `model` names). `every` is the number of steps
-    between two looks at the held-out part. The same call goes on where a run was stopped or killed, on any `device`.
-    Returns what training.json holds.
+    `data` is a text file, a data set (its `train` part, unless `split` says otherwise), several of them
+    (`one+another`) or a list of texts; for an encoder-decoder pairs, or sources alone with `own_targets=True`.
+    `limit` and, for a language model, `tokens` bound what is read of each. Settings are those of
+    `CompatibilityTraining`. The caller's model stays as it is; `out` becomes a plain Hugging Face folder, or with
+    `lora` a peft adapter (`half`: in float16), with training.json; an adapter says that it is for `base` (default:
+    what `model` names). `every` is the number of steps between two looks at the held-out part. The same call goes
+    on where a run was stopped or killed, on any `device`. Returns what training.json holds.
     """
-    setup = setup_of(settings)
+    training = compatibility_training_of(settings)
     folder = Path(out)
     opened = load(model, device=device)
-    check_model(opened, setup, tokens)
-    prepared(folder, REPORT)
-    texts = Texts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
-    material = material_of(opened, texts, setup, folder)
-    learner = trainable_copy(opened, setup)
-    rule = rule_of(setup.keep)
-    contexts = PartialContexts(
-        learner, opened, rule, setup, reach_of(learner, opened.name), material.lead
+    check_trainable_model(opened, training, tokens)
+    prepare_training_folder(folder, REPORT)
+    texts = CompatibilityTexts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
+    material = compatibility_material(opened, texts, training, folder)
+    learner = trainable_copy(opened, training)
+    rule = keep_rule_of(training.keep)
+    contexts = PartialContextLoss(
+        learner, opened, rule, training, heads_within_reach(learner, opened.name), material.lead
     )
-    course = Course(
+    course = FitSettings(
         out=folder,
-        steps=setup.steps,
+        steps=training.steps,
         settings={
-            **asdict(setup),
+            **asdict(training),
             "keep": str(rule.spec()),
             "model": opened.name,
             "data": material.content(),
         },
-        seed=setup.seed,
-        accumulate=setup.accumulate,
-        schedule=setup.schedule,
-        warm=setup.warm,
-        bfloat16=setup.bfloat16,
-        every=max(1, setup.steps // 4) if every is None else every,
+        seed=training.seed,
+        accumulate=training.accumulate,
+        schedule=training.schedule,
+        warm=training.warm,
+        bfloat16=training.bfloat16,
+        every=max(1, training.steps // 4) if every is None else every,
         before=True,
         save_every=save_every,
     )
     trained = [parameter for parameter in learner.parameters() if parameter.requires_grad]
-    groups = [{"params": trained, "peak": setup.rate}]
-    feed = Feed(material.train, setup.batch, setup.seed)
-    with attending(learner):
+    groups = [{"params": trained, "peak": training.rate}]
+    feed = BatchFeed(material.train, training.batch, training.seed)
+    with word_dropout_attention(learner):
         done = fit(
             learner,
             groups,
@@ -165,51 +137,60 @@ def train_compatibility(
             course,
             lambda: contexts.measure(material.held[:LOOKED]),
         )
-        if half and setup.lora:
+        if half and training.lora:
             round_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
-    plain = in_float32(clone(opened.hf))
-    with attending(plain):
+    plain = model_in_float32(clone(opened.hf))
+    with word_dropout_attention(plain):
         before = replace(contexts, learner=plain).measure(material.held[:TESTED])
     report = {
         "what": "compatibility",
         "model": opened.name,
-        "data": named(data),
+        "data": name_of_data(data),
         "split": split,
         "tokens of each": tokens,
-        **asdict(setup),
+        **asdict(training),
         "keep": str(rule.spec()),
-        "lr": setup.rate,
+        "lr": training.rate,
         "counts": {
             **material.counts,
             "parameters trained": sum(parameter.numel() for parameter in trained),
         },
-        "tokens trained on": count_tokens(feed, setup),
+        "tokens trained on": count_trained_tokens(feed, training),
         "before": before,
         "after": after,
         "history": done.history,
         "losses": [round(loss, 5) for loss in done.losses],
         "CPU minutes": round(done.seconds / 60, 1),
-        "versions": versions(("torch", "transformers", *(("peft",) if setup.lora else ()))),
+        "versions": package_versions(
+            ("torch", "transformers", *(("peft",) if training.lora else ()))
+        ),
         "command": command,
     }
-    write_result(learner, opened, folder, report, half=half, base=base or base_of(model, opened))
+    write_compatibility_model(
+        learner, opened, folder, report, half=half, base=base or name_for_adapter(model, opened)
+    )
     return report
 
 
 # -- what is trained, on what ---------------------------------------------------------------------------------
 
 
-def setup_of(settings: dict[str, Any]) -> Setup:
-    """The setup of settings by name; one that there is not is refused in a sentence."""
+def compatibility_training_of(settings: Mapping[str, Any]) -> CompatibilityTraining:
+    """The training of settings by name; one that there is not is refused in a sentence."""
     try:
-        return Setup(**settings)
+        training = CompatibilityTraining(**settings)
     except TypeError as error:
         reason = str(error).partition(") ")[2] or error
-        raise InputError(f"{reason}: see raison.training.compatibility.Setup.") from None
+        place = "raison.training.compatibility_settings.CompatibilityTraining"
+        raise InputError(f"{reason}: see {place}.") from None
+    keep_rule_of(training.keep)  # a misspelt rule is cheap to refuse now
+    return training
 
 
-def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) -> None:
+def check_trainable_model(
+    opened: TransformersWriter, training: CompatibilityTraining, tokens: int | None
+) -> None:
     """Refuse a model that can't be trained so."""
     if opened.task not in ("causal", "seq2seq") or not hasattr(opened, "hf"):
         raise InputError(
@@ -217,7 +198,7 @@ def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) ->
             "language model or an encoder-decoder."
         )
     two_sides = opened.task == "seq2seq"
-    if setup.own_targets and not two_sides:
+    if training.own_targets and not two_sides:
         raise InputError(
             "own_targets is for encoder-decoders: a language model learns the text itself."
         )
@@ -228,7 +209,7 @@ def check_model(opened: TransformersWriter, setup: Setup, tokens: int | None) ->
 
 
 @dataclass(frozen=True)
-class Texts:
+class CompatibilityTexts:
     """Where the texts are, and how many of them are read."""
 
     data: object
@@ -238,46 +219,51 @@ class Texts:
     tokens: int | None  # tokens of each
 
 
-def material_of(opened: TransformersWriter, texts: Texts, setup: Setup, folder: Path) -> Material:
+def compatibility_material(
+    opened: TransformersWriter,
+    texts: CompatibilityTexts,
+    training: CompatibilityTraining,
+    folder: Path,
+) -> TrainingMaterial:
     """Rows to train on and rows that are held out."""
     two_sides = opened.task == "seq2seq"
     read = []
-    for part in several(texts.data):
+    for part in split_joined_data(texts.data):
         examples = training_examples(
             part, split=texts.split, data_dir=texts.data_dir, limit=texts.limit, prose=not two_sides
         )
         read.append(examples)
     if two_sides:
-        return translations(
+        return translation_material(
             opened,
             [pair for examples in read for pair in examples],
-            length=setup.length,
-            held=setup.held,
-            batch=setup.batch,
-            own=setup.own_targets,
+            length=training.length,
+            held=training.held,
+            batch=training.batch,
+            own=training.own_targets,
             out=folder,
         )
     parts = []
     for examples in read:
-        part_blocks = blocks(
+        part_blocks = text_blocks(
             opened,
             examples,
-            length=setup.length,
-            held=setup.held,
-            batch=setup.batch,
+            length=training.length,
+            held=training.held,
+            batch=training.batch,
             most=texts.tokens,
         )
         parts.append(part_blocks)
     return join_materials(parts)
 
 
-def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
+def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
-    if setup.lora:
-        return with_lora(
-            in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name
+    if training.lora:
+        return wrap_with_lora(
+            model_in_float32(clone(opened.hf)), training.lora, seed=training.seed, name=opened.name
         )
-    copied = in_float32(copy.deepcopy(opened.hf))
+    copied = model_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
         computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
         for parameter in module.parameters(recurse=False):
@@ -285,7 +271,7 @@ def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
     return copied
 
 
-def in_float32(model: Transformer) -> Transformer:
+def model_in_float32(model: Transformer) -> Transformer:
     """The model in float32 where it was less: small updates would be lost."""
     is_half = next(model.parameters()).dtype in (torch.float16, torch.bfloat16)
     return model.float() if is_half else model
@@ -301,23 +287,23 @@ def round_to_half(trained: Sequence[nn.Parameter]) -> None:
 # -- the result -----------------------------------------------------------------------------------------------
 
 
-def base_of(model: Any, opened: Model) -> str:
+def name_for_adapter(model: Any, opened: Model) -> str:
     """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
     if isinstance(model, (str, Path)) and Path(model).expanduser().exists():
         return str(Path(model).expanduser().resolve())
     return opened.name
 
 
-def count_tokens(feed: Feed[Row], setup: Setup) -> int:
+def count_trained_tokens(feed: BatchFeed[TrainingRow], training: CompatibilityTraining) -> int:
     """Tokens that the run has seen, each time that it saw them."""
-    again = Feed(feed.rows, feed.size, feed.seed)
+    again = BatchFeed(feed.rows, feed.size, feed.seed)
     count = 0
-    for part in range(setup.steps * setup.accumulate):
+    for part in range(training.steps * training.accumulate):
         count += sum(len(row) for row in again(part))
     return count
 
 
-def versions(names: Sequence[str]) -> dict[str, str]:
+def package_versions(names: Sequence[str]) -> dict[str, str]:
     """The versions of packages."""
     found = {}
     for name in names:
@@ -328,25 +314,25 @@ def versions(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_result(
+def write_compatibility_model(
     learner: Transformer,
     opened: TransformersWriter,
     folder: Path,
-    report: Report,
+    report: CompatibilityReport,
     *,
     half: bool,
     base: str,
 ) -> None:
     """Write model and report; the report comes last, as the sign that all is there. An adapter is for `base`."""
-    with writing(folder):
+    with writing_trained_model(folder):
         if report["lora"]:
-            report["bytes"] = write_adapter(learner, folder, half=half, name=base)
+            report["bytes"] = write_lora_adapter(learner, folder, half=half, name=base)
         else:
             placed(learner, "cpu").save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)
-        with saved(folder / REPORT) as place:
+        with write_training_file(folder / REPORT) as place:
             place.write_text(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )

@@ -11,14 +11,15 @@ from raison.core.errors import InputError, UnknownName
 from raison.core.records import Example
 from raison.models.load import load
 from raison.testing import tiny_hf
-from raison.training.compatibility import Setup, train_compatibility, trainable_copy
-from raison.training.dropout import Side, draw_keeps, rule_of
-from raison.training.feed import Feed
-from raison.training.fit import Unsaved
-from raison.training.lm_data import blocks
+from raison.training.compatibility_settings import CompatibilityTraining
+from raison.training.feed import BatchFeed
+from raison.training.language_model_rows import text_blocks
+from raison.training.train_compatibility import train_compatibility, trainable_copy
+from raison.training.training_folder import TrainingNotSaved
+from raison.training.word_dropout import DropoutSide, draw_keeps, keep_rule_of
 from tests.helpers.training import PAIRS, SMALL, literal
 
-SIDE = Side(torch.ones(4, 23, dtype=torch.bool), 2)
+SIDE = DropoutSide(torch.ones(4, 23, dtype=torch.bool), 2)
 
 
 def test_the_control_is_plain_training(prose, tmp_path):
@@ -33,10 +34,10 @@ def test_the_control_is_plain_training(prose, tmp_path):
     assert all(
         torch.equal(old, new) for old, new in zip(before, hf.parameters(), strict=True)
     )  # the user's own
-    material = blocks(
+    material = text_blocks(
         model, [Example(prose.read_text(encoding="utf-8"))], length=24, held=0.05, batch=4
     )
-    expected = literal(hf, Feed(material.train, 4, 0), None, 4, 0, 1e-3)
+    expected = literal(hf, BatchFeed(material.train, 4, 0), None, 4, 0, 1e-3)
     assert control["losses"] == pytest.approx(expected, abs=2e-5)
     assert other["losses"] != control["losses"]
     saved = load(str(tmp_path / "control")).hf  # a plain folder
@@ -61,7 +62,9 @@ def test_frozen_weights_are_trained_in_full_and_computed_positions_are_not(tmp_p
         and "model.shared.weight" in moved
     )
     learned = {
-        name for name, p in trainable_copy(model, Setup()).named_parameters() if p.requires_grad
+        name
+        for name, p in trainable_copy(model, CompatibilityTraining()).named_parameters()
+        if p.requires_grad
     }
     assert learned == {n for n, _ in hf.named_parameters() if "embed_positions" not in n}
     assert report["counts"]["pairs held out"] == 2 and report["own_targets"] is False
@@ -86,7 +89,7 @@ def test_both_trainings_see_the_same_tokens_and_learn(prose, tmp_path):
     first = next(
         k
         for k in range(20)
-        if draw_keeps(rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None
+        if draw_keeps(keep_rule_of("uniform_length"), 0.5, [SIDE], seed=0, step=k) is not None
     )
     assert (
         dropout["losses"][:first] == control["losses"][:first]
@@ -116,7 +119,8 @@ def test_a_result_that_can_not_be_written_is_written_by_the_next_call(prose, tmp
     with monkeypatch.context() as patch:
         patch.setattr(type(hf), "save_pretrained", full)
         with pytest.raises(
-            Unsaved, match="No space left on device.*: make room, and the same command writes it"
+            TrainingNotSaved,
+            match="No space left on device.*: make room, and the same command writes it",
         ):
             train_compatibility(model, prose, out=tmp_path / "o", **SMALL)
     assert (tmp_path / "o" / "checkpoint.pt").exists() and not (
