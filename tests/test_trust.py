@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 import raison
 from raison.studies import trust as study
 from raison.studies.trust import PAIRS, trust
-from raison.studies.trust_verdict import BEATS_CHANCE, VERDICTS, judge
+from raison.studies.trust_verdict import BEATS_CHANCE, VERDICTS, trust_verdict
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 WEIGHTS = 2.0 ** -np.arange(len(WORDS))  # no two sets of words weigh the same
@@ -115,12 +115,12 @@ def test_strongest_words_that_matter_less_than_random_ones_contradict(model, key
     """However well the order does against chance on the way."""
     found = explained(model, WEIGHTS)
     numbers = {name: dict(value) for name, value in trust(model, found).numbers.items()}
-    assert judge(found, numbers, None)[0] == "supported"
+    assert trust_verdict(found, numbers, None)[0] == "supported"
     better, worse = (0.1, -0.1) if key == "comprehensiveness" else (-0.1, 0.1)
     numbers[key]["this"] = numbers[key]["random"] + better
-    assert judge(found, numbers, None)[0] == "supported"
+    assert trust_verdict(found, numbers, None)[0] == "supported"
     numbers[key]["this"] = numbers[key]["random"] + worse
-    assert judge(found, numbers, None)[0] == "contradicted"
+    assert trust_verdict(found, numbers, None)[0] == "contradicted"
 
 
 @pytest.mark.parametrize("reversed_order", [False, True])
@@ -151,7 +151,7 @@ def test_between_chance_and_proof_the_verdict_is_inconclusive(model):
     expected |= {0.94: "like chance", 0.95: "contradicted"}
     for chance, verdict in expected.items():
         numbers["order"]["chance"] = chance
-        found_verdict, sentences = judge(found, numbers, None)
+        found_verdict, sentences = trust_verdict(found, numbers, None)
         assert found_verdict == verdict and found_verdict in VERDICTS
         assert sentences[0].lower().startswith(verdict)
 

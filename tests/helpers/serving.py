@@ -12,8 +12,8 @@ import uvicorn
 
 from raison.web.runs import RunFolders
 from raison.web.server import application
-from raison.web.settings import Settings
-from raison.web.timeouts import http_protocol
+from raison.web.server_limits import Settings
+from raison.web.timeouts import http_protocol_with_timeouts
 
 __all__ = ["served"]
 
@@ -28,7 +28,7 @@ def served(models, runs=None, **changes):
     app = application(models, settings, runs or RunFolders())
     config = uvicorn.Config(
         app,
-        http=http_protocol(settings.patience, settings.connections),
+        http=http_protocol_with_timeouts(settings.patience, settings.connections),
         ws="none",
         log_level="error",
         access_log=False,

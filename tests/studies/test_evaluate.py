@@ -19,7 +19,7 @@ from raison.show.scoreboard_files import markdown
 from raison.studies.compare import compare
 from raison.studies.evaluate import evaluate
 from raison.testing import tiny_model
-from raison.testing.checks import TEXTS
+from raison.testing.model_contract import TEXTS
 from tests.helpers.evaluated import METHODS, METRICS, examples
 
 

@@ -9,7 +9,7 @@ import pytest
 from raison.core.errors import InputError
 from raison.web.guard import Guard, cookie_of
 from raison.web.runs import RunFolders
-from raison.web.settings import Settings
+from raison.web.server_limits import Settings
 from tests.helpers.serving import served
 
 

@@ -57,14 +57,14 @@ def serve(
         import uvicorn
 
         from raison.web.server import application
-        from raison.web.timeouts import http_protocol
+        from raison.web.timeouts import http_protocol_with_timeouts
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "The page") from None
     from raison import load
     from raison.cli.progress import quiet
     from raison.cli.progress import waiting as wait
     from raison.web.runs import RunFolders
-    from raison.web.settings import Settings
+    from raison.web.server_limits import Settings
 
     if host not in ("127.0.0.1", "localhost", "::1") and token is None:
         raise InputError(
@@ -91,8 +91,9 @@ def serve(
     typer.echo(
         f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True
     )
+    http = http_protocol_with_timeouts(settings.patience, settings.connections)
     config = uvicorn.Config(
-        application(models, settings, runs), http=http_protocol(settings.patience, settings.connections), ws="none",
+        application(models, settings, runs), http=http, ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip

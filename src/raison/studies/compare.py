@@ -137,7 +137,10 @@ def compare(evaluation: Evaluation, one: str, other: str) -> list[Verdict]:
             raise InputError(
                 f"This evaluation has no {name!r}: it has {', '.join(evaluation.methods)}."
             )
-    return compare_pairs(evaluation, [Pair(one, other, column) for column in evaluation.columns])
+    pairs = []
+    for column in evaluation.columns:
+        pairs.append(Pair(one, other, column))
+    return compare_pairs(evaluation, pairs)
 
 
 def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict]:
@@ -159,23 +162,28 @@ def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict
         place for place, test in enumerate(tests) if test.count
     ]  # what was not measured is no test
     corrected[tested] = holm([tests[place].p for place in tested])
-    return [
-        cells.verdict(test, p) for cells, test, p in zip(compared, tests, corrected, strict=True)
-    ]
+    verdicts = []
+    for cells, test, p in zip(compared, tests, corrected, strict=True):
+        verdicts.append(cells.verdict(test, p))
+    return verdicts
 
 
 def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
     """What each text adds to a pooled number."""
-    return [Share(part, whole) for part, whole in zip(parts or (), wholes or (), strict=True)]
+    shares = []
+    for part, whole in zip(parts or (), wholes or (), strict=True):
+        shares.append(Share(part, whole))
+    return shares
 
 
 def averages(cell: Cell) -> list[AveragedF1]:
     """What each text adds to the F1 of averages."""
     precisions = shares_of_texts(cell.parts, cell.wholes)
     recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
-    return [
-        AveragedF1(precision, recall) for precision, recall in zip(precisions, recalls, strict=True)
-    ]
+    averages = []
+    for precision, recall in zip(precisions, recalls, strict=True):
+        averages.append(AveragedF1(precision, recall))
+    return averages
 
 
 def values_or_nan(cell: Cell) -> np.ndarray:

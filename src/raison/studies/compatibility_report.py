@@ -145,7 +145,9 @@ def worse_with_more_context(subsets: Sequence[SubsetPerplexity]) -> list[str]:
 
 
 def repeats_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
-    shares = [max(row.alone, row.beside_another or 0.0) for row in repetition]
+    shares = []
+    for row in repetition:
+        shares.append(max(row.alone, row.beside_another or 0.0))
     highest = max(shares, default=0.0)
     if highest <= REPEATS:
         return []
@@ -153,7 +155,10 @@ def repeats_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
 
 
 def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
-    distances = [abs(row.true - row.masked) for row in truth if row.kind == "likeliest"]
+    distances = []
+    for row in truth:
+        if row.kind == "likeliest":
+            distances.append(abs(row.true - row.masked))
     if not distances:
         return []
     distance = float(np.mean(distances))

@@ -157,7 +157,9 @@ def mean_gold_share(model: Model, examples: Sequence[Example], request: Request)
         share = gold_share(encoding, group(encoding, request.level(model)), example)
         if share is not None:
             shares.append(share)
-    return float(np.mean(shares)) if shares else None
+    if shares:
+        return float(np.mean(shares))
+    return None
 
 
 def work_in_groups(job: Job, examples: Sequence[Example]) -> None:
@@ -207,7 +209,10 @@ class Job:
             of_method = self.numbers.setdefault(str(method.spec()), [])
             of_method += rows[start : start + len(examples)]
         for number, example in enumerate(examples):
-            self.keep_text(example, [explanations[number] for explanations in by_method])
+            explanations_of_text = []
+            for explanations in by_method:
+                explanations_of_text.append(explanations[number])
+            self.keep_text(example, explanations_of_text)
 
     def explain(self, examples: Sequence[Example]) -> list[list[Explanation]]:
         """[methods][texts] explanations."""
@@ -283,7 +288,10 @@ class Job:
                 )
         curves = {}
         for key in names_of_curves(self.metrics):
-            curves[key] = {method: mean_curve(rows, key) for method, rows in self.numbers.items()}
+            curves_of_key = {}
+            for method, rows in self.numbers.items():
+                curves_of_key[method] = mean_curve(rows, key)
+            curves[key] = curves_of_key
         return Evaluation(
             model=self.model.name,
             data=data,
@@ -316,7 +324,10 @@ def evaluated_text(example: Example, explanations: Sequence[Explanation]) -> Eva
     units: dict[str, list[list[Any]]] = {}
     for explanation in explanations:
         scored = zip(explanation.units.names, explanation.scores, strict=True)
-        units[explanation.method] = [[name, round(float(score), 6)] for name, score in scored]
+        rounded = []
+        for name, score in scored:
+            rounded.append([name, round(float(score), 6)])
+        units[explanation.method] = rounded
     return EvaluatedText(
         id=example.id,
         text=example.text,

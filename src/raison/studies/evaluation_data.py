@@ -62,7 +62,10 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
             )
         raise InputError(f"There is no text in {data.name}: name data that has some.")
 
-    need_gold = [metric.name for metric in metrics if "gold" in metric.needs]
+    need_gold = []
+    for metric in metrics:
+        if "gold" in metric.needs:
+            need_gold.append(metric.name)
     if need_gold and not data.gold:
         raise InputError(
             f"{data.name} has no human rationales to compare with: use data that has some, or another metric than "
@@ -72,10 +75,10 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
 
 def examples_with_ids(examples: Sequence[Example]) -> list[Example]:
     """Examples that can be told apart: those without an id are known by their number."""
-    return [
-        example if example.id else replace(example, id=str(number))
-        for number, example in enumerate(examples)
-    ]
+    numbered = []
+    for number, example in enumerate(examples):
+        numbered.append(example if example.id else replace(example, id=str(number)))
+    return numbered
 
 
 def example_with_target(example: Example, target: str, data: str) -> Example:

@@ -97,6 +97,9 @@ def head_statistics(
     )
     # for readers of the file; methods make their own
     masks = {"synt": syntactic.astype(int), "pos": positional.astype(int)}
+    versions = {}
+    for name in ("raison", "torch", "transformers"):
+        versions[name] = version(name)
     about = {
         "corpus": corpus,
         "sentences": counts.texts,
@@ -106,7 +109,7 @@ def head_statistics(
         "subtypes": subtypes,
         "specials": specials,
         "texts left out": len(sentences) - len(texts),
-        "versions": {name: version(name) for name in ("raison", "torch", "transformers")},
+        "versions": versions,
     }
     return replace(
         artifact, data={**artifact.data, "thresholds": THRESHOLDS, "masks": masks}, about=about

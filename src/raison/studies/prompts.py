@@ -28,9 +28,11 @@ def prompt_of(example: Example, template: str) -> Example:
         raise InputError(f"The question {example.text[:40]!r} has no context: a prompt needs both.")
     prompt = Example.from_template(template, question=example.text, context=example.pair)
     begin = next(slot.start for slot in prompt.slots if slot.name == "context")
-    gold = tuple(Span(span.start + begin, span.end + begin) for span in example.gold)
+    gold = []
+    for span in example.gold:
+        gold.append(Span(span.start + begin, span.end + begin))
     meta = example.meta | {"context": example.pair}
-    return replace(prompt, id=example.id, label=example.label, gold=gold, meta=meta)
+    return replace(prompt, id=example.id, label=example.label, gold=tuple(gold), meta=meta)
 
 
 def with_written_answer(model: Model, example: Example) -> Example:
@@ -63,7 +65,9 @@ def answer_quality(answers: Sequence[str], examples: Sequence[Example]) -> str:
 def gold_answers(example: Example) -> list[str]:
     """The marked answers, or else the label."""
     context = str(example.meta.get("context", example.pair))
-    spans = [context[start:end] for start, end in example.meta.get("answers", [])]
+    spans = []
+    for start, end in example.meta.get("answers", []):
+        spans.append(context[start:end])
     return spans or [str(example.label)]
 
 

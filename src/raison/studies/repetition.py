@@ -79,24 +79,29 @@ def repeated_after(model: Any, text: str, *, others: int) -> tuple[np.ndarray, n
     places = np.flatnonzero(~encoding.fixed)
     word = int(encoding.ids[places[-1]])
     different = np.flatnonzero(encoding.ids[places] != word)
-    begin = (
-        int(different[-1]) + 1 if len(different) else 0
-    )  # some tokenizers put a lone space before everything
+    begin = 0
+    if len(different):  # some tokenizers put a lone space before everything
+        begin = int(different[-1]) + 1
     if not others <= begin <= len(places) - 2:
+        written = text.split()[-1]
         raise InputError(
-            f"{model.name} does not read {text.split()[-1]!r} as one token: choose other words."
+            f"{model.name} does not read {written!r} as one token: choose other words."
         )
 
+    # the word itself stays: it is what the target is read from
     keep = np.zeros((1, len(encoding)), bool)
-    keep[0, places[begin - others : begin]] = (
-        True  # the word itself stays: it is what the target is read from
-    )
+    kept_others = places[begin - others : begin]
+    keep[0, kept_others] = True
     questions = []
     for place in places[begin:-1]:
-        target = replace(model.next_target(encoding, word, int(place) + 1), output="prob")
+        next_target = model.next_target(encoding, word, int(place) + 1)
+        target = replace(next_target, output="prob")
         questions.append(Question(encoding, target, keep))
     with progress.silence():
         answers = model.score(questions, removal="delete", memory=Memory(limit=0))
-    probabilities = np.array([answer.value[0, 0] for answer in answers])
-    is_first_choice = np.array([answer.rank[0, 0] == 0 for answer in answers], dtype=float)
-    return probabilities, is_first_choice
+    probabilities = []
+    first_choices = []
+    for answer in answers:
+        probabilities.append(answer.value[0, 0])
+        first_choices.append(answer.rank[0, 0] == 0)
+    return np.array(probabilities), np.array(first_choices, dtype=float)

@@ -24,7 +24,7 @@ from raison.metrics.rank_correlation import spearman
 from raison.metrics.runner import measure
 from raison.models.protocol import Model
 from raison.studies.method_lists import build_method_or_search
-from raison.studies.trust_verdict import judge
+from raison.studies.trust_verdict import trust_verdict
 
 __all__ = ["Trust", "trust", "trust_each"]
 
@@ -34,12 +34,10 @@ SEEDS = 5
 ROUNDING = 1e-9  # a spread of values in 0..1 below this is none
 DETERMINISTIC_SEARCHES = ("greedy", "exact", "refined")
 
-Comparisons = dict[
-    str, dict[str, float]
-]  # metric or "order" -> this, leave_one_out, random, chance
-Curves = dict[
-    str, dict[str, list[float]]
-]  # deletion, insertion -> the same, and random_low, random_high
+# metric or "order" -> this, leave_one_out, random, chance
+Comparisons = dict[str, dict[str, float]]
+# deletion, insertion -> the same, and random_low, random_high
+Curves = dict[str, dict[str, list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +48,8 @@ class Trust(Record):
     sentences: tuple[str, ...]  # the verdict first, then what each test found
     numbers: Comparisons = field(default_factory=dict)
     curves: Curves = field(default_factory=dict)
-    stability: float | None = (
-        None  # smallest correlation of ranks between two seeds; None: no chance is involved
-    )
+    # smallest correlation of ranks between two seeds; None: no chance is involved
+    stability: float | None = None
 
 
 def trust(
@@ -81,20 +78,24 @@ def trust_each(
     subjects = []
     for explanation in explanations:
         compared = [explanation, reference, *random_orders(explanation, seed)]
-        subjects += [Subject(each, model=model, removal=removal) for each in compared]
+        for each in compared:
+            subjects.append(Subject(each, model=model, removal=removal))
     built = [metrics.build(name) for name in METRICS]
     rows: list[Numbers] = []
     for numbers_of_metrics in measure(model, subjects, built):
-        rows.append(
-            {key: value for numbers in numbers_of_metrics for key, value in numbers.items()}
-        )
+        row: Numbers = {}
+        for numbers_of_metric in numbers_of_metrics:
+            row.update(numbers_of_metric)
+        rows.append(row)
 
     results = []
     size = len(subjects) // len(explanations)
     for place, explanation in enumerate(explanations):
-        numbers, curves = compare_with_random(built, rows[place * size : (place + 1) * size])
-        stability = stability_of(model, build_method_or_search(explanation.method), explanation)
-        verdict, sentences = judge(explanation, numbers, stability)
+        rows_of_explanation = rows[place * size : (place + 1) * size]
+        numbers, curves = compare_with_random(built, rows_of_explanation)
+        method = build_method_or_search(explanation.method)
+        stability = stability_of(model, method, explanation)
+        verdict, sentences = trust_verdict(explanation, numbers, stability)
         results.append(Trust(verdict, tuple(sentences), numbers, curves, stability))
     return results
 
@@ -107,15 +108,21 @@ def compare_with_random(
     comparisons = {}
     for metric in built:
         key = metric.keys[0]
-        values[key.name] = np.array([float(row[key.name]) for row in rows])
-        comparisons[key.name] = against_random(values[key.name], key.direction == "higher")
+        column = []
+        for row in rows:
+            column.append(float(row[key.name]))
+        values[key.name] = np.array(column)
+        higher = key.direction == "higher"
+        comparisons[key.name] = against_random(values[key.name], higher)
     both = standardised(values["insertion"]) - standardised(values["deletion"])
     comparisons["order"] = against_random(both, higher=True)
 
     curves = {}
     for name in ("deletion", "insertion"):
-        lines = np.array([row[f"{name}_curve"] for row in rows])
-        curves[name] = with_band(lines)
+        lines = []
+        for row in rows:
+            lines.append(row[f"{name}_curve"])
+        curves[name] = with_band(np.array(lines))
     return comparisons, curves
 
 
@@ -126,7 +133,10 @@ def standardised(values: np.ndarray) -> np.ndarray:
     """
     orders = np.delete(values, 1)
     spread = orders.std()
-    return (values - orders.mean()) / spread if spread > ROUNDING else np.zeros(len(values))
+    if spread <= ROUNDING:
+        return np.zeros(len(values))
+    standard: np.ndarray = (values - orders.mean()) / spread
+    return standard
 
 
 def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
@@ -136,11 +146,12 @@ def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
     """
     this, reference, random = values[0], values[1], values[2:]
     as_good = random >= this if higher else random <= this
+    count_as_good = int(as_good.sum())
     return {
         "this": float(this),
         "leave_one_out": float(reference),
         "random": float(random.mean()),
-        "chance": (1 + int(as_good.sum())) / (1 + len(random)),
+        "chance": (1 + count_as_good) / (1 + len(random)),
     }
 
 

@@ -22,10 +22,14 @@ from raison.studies.what_if import (
     heads_of_answer,
 )
 from raison.web import schemas
-from raison.web.answers import ExplanationAnswer, HeadsAnswer, PredictionAnswer, TrustAnswer
-from raison.web.request_limits import check_texts, checked_spec
-from raison.web.settings import Settings
-from raison.web.snippet import snippet
+from raison.web.handler_answers import (
+    ExplanationAnswer,
+    HeadsAnswer,
+    PredictionAnswer,
+    TrustAnswer,
+    python_snippet,
+)
+from raison.web.server_limits import Settings, check_texts, checked_spec
 
 __all__ = ["Handlers"]
 
@@ -48,12 +52,10 @@ class Handlers:
             (prediction,) = model.predict([encoding])
             text: str = prediction.target.text
             value: float | None = prediction.value
-            if (
-                model.task == "seq2seq"
-            ):  # what is explained is a whole translation, not its first token
-                _, translation = model.resolve_targets(encoding, TargetSpec(prediction=prediction))[
-                    0
-                ]
+            if model.task == "seq2seq":
+                # what is explained is a whole translation, not its first token
+                spec = TargetSpec(prediction=prediction)
+                _, translation = model.resolve_targets(encoding, spec)[0]
                 text, value = translation.text, None
             return PredictionAnswer(
                 encoding=encoding,
@@ -80,10 +82,12 @@ class Handlers:
 
         def work() -> ExplanationAnswer:
             explanations = explanations_of(model, body, chosen, request)
-            keywords = {**keywords_of(body, explanations, units="word"), "seed": body.seed or None}
-            code = [
-                snippet("explain", body.model, (text_of(body), spec), keywords) for spec in specs
-            ]
+            keywords = keywords_of_request(body, explanations, units="word")
+            keywords["seed"] = body.seed or None
+            code = []
+            for spec in specs:
+                positional = (text_or_pair(body), spec)
+                code.append(python_snippet("explain", body.model, positional, keywords))
             return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
 
         return work
@@ -92,7 +96,9 @@ class Handlers:
         """The smallest part of the text that is enough."""
         model = self.checked_model(body)
         spec = checked_spec(self.settings, body.search)
-        rule = None if body.sufficient is None else checked_spec(self.settings, body.sufficient)
+        rule = None
+        if body.sufficient is not None:
+            rule = checked_spec(self.settings, body.sufficient)
         search = build_search(spec, rule)
         request = request_of(body, generate=body.generate)
 
@@ -100,10 +106,10 @@ class Handlers:
             explanations = explanations_of(model, body, [search], request)
             keywords = {
                 "sufficient": rule,
-                **keywords_of(body, explanations, units=None),
+                **keywords_of_request(body, explanations, units=None),
                 "generate": body.generate or None,
             }
-            code = snippet("rationalize", body.model, (text_of(body), spec), keywords)
+            code = python_snippet("rationalize", body.model, (text_or_pair(body), spec), keywords)
             return ExplanationAnswer(explanations=tuple(explanations), python=(code,))
 
         return work
@@ -122,7 +128,8 @@ class Handlers:
                 "search": None if body.search == "hierarchical" else body.search,
                 "answer": body.answer,
             }
-            code = snippet("ground", body.model, (body.question, dict(body.passages)), keywords)
+            positional = (body.question, dict(body.passages))
+            code = python_snippet("ground", body.model, positional, keywords)
             return ExplanationAnswer(explanations=(explanation,), python=(code,))
 
         return work
@@ -133,9 +140,8 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> TrustAnswer:
-            seed = (
-                0 if isinstance(method, Search) else body.seed
-            )  # as in the library, where rationalize takes none
+            # as in the library, where rationalize takes no seed
+            seed = 0 if isinstance(method, Search) else body.seed
             explanation = one_explanation(model, body, method, request_of(body, seed=seed))
             return TrustAnswer(
                 trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
@@ -218,12 +224,12 @@ def one_explanation(
     return explanations[0]
 
 
-def text_of(body: schemas.Asked) -> str | tuple[str, str]:
+def text_or_pair(body: schemas.Asked) -> str | tuple[str, str]:
     """The text or the pair, as the library takes it."""
     return body.text if body.pair is None else (body.text, body.pair)
 
 
-def keywords_of(
+def keywords_of_request(
     body: schemas.Asked, explanations: Sequence[Explanation], *, units: str | None
 ) -> dict[str, object]:
     """What the library has to be told besides the text; `units` are those that it takes if nothing is said."""

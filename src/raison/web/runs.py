@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
 from raison.runs.records import StoredNumbers
 from raison.runs.rows import ExplanationRow, rows_of
@@ -80,11 +81,11 @@ class RunFolders:
     """Runs by name; each is read when it is first asked for."""
 
     def __init__(self, places: Mapping[str, str] | None = None):
-        self.places: dict[str, Place] = {
-            name: place_of(path) for name, path in (places or {}).items()
-        }
-        for place in self.places.values():
+        self.places: dict[str, Place] = {}
+        for name, path in (places or {}).items():
+            place = place_of(path)
             spec_of(place)  # a folder that is no run is refused at the start
+            self.places[name] = place
         self.tables: dict[str, RunTable] = {}
         self.lock = threading.Lock()
 
@@ -106,7 +107,7 @@ class RunFolders:
                 self.tables[name] = read_table(place)
             return self.tables[name]
 
-    def page(self, name: str, request: PageRequest) -> dict[str, Any]:
+    def page(self, name: str, request: PageRequest) -> JsonObject:
         """A part of the list."""
         table = self.table(name)
         if request.sort not in (*SORTED_BY, *table.numbers):
@@ -125,7 +126,7 @@ class RunFolders:
         )
         return asdict(page)
 
-    def example(self, name: str, index: int) -> dict[str, Any]:
+    def example(self, name: str, index: int) -> JsonObject:
         """All explanations of one text, as records that the page draws."""
         place = self.place_named(name)
         model = spec_of(place).model

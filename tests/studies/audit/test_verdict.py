@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from raison.studies.audit.adversary import Adversary
 from raison.studies.audit.agreement import Agreement
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.entropies import Entropies
 from raison.studies.audit.replaced_attention import ReplacedAttention, ReplacedScores
 from raison.studies.audit.run import Audit
-from raison.studies.audit.spread import Spread
 
 
 def spread_of(mean, values=(), low=None, high=None, count=90):

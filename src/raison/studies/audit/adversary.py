@@ -23,8 +23,8 @@ from raison.attention_models.build import new_classifier
 from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
 from raison.models.load import placed
+from raison.studies.audit.audit_numbers import AuditRecord
 from raison.studies.audit.divergence import jsd, tvd
-from raison.studies.audit.json_numbers import AuditRecord
 from raison.training.class_data import Line, padded
 from raison.training.course import Course
 from raison.training.feed import Feed
@@ -78,7 +78,10 @@ def train_adversary(
     answers = base_answers(base, train, states=kind == "frozen")
 
     def mean_loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
-        return loss(learner, lines, [answers[id(line)] for line in lines], lam)
+        answers_of_lines = []
+        for line in lines:
+            answers_of_lines.append(answers[id(line)])
+        return loss(learner, lines, answers_of_lines, lam)
 
     batch = min(batch, len(train))
     feed = Feed(train, batch, seed)
@@ -134,7 +137,10 @@ def untrained_adversary(
         moving = list(adversary.scorer.parameters())
     else:
         adversary = new
-        moving = [weight for name, weight in adversary.named_parameters() if name != "words.weight"]
+        moving = []
+        for name, weight in adversary.named_parameters():
+            if name != "words.weight":
+                moving.append(weight)
 
     adversary.requires_grad_(False)
     for parameter in moving:

@@ -9,9 +9,8 @@ import numpy as np
 
 from raison.core.json_record import record
 from raison.metrics.attention import kendall_defined, kendall_tau
+from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
 from raison.studies.audit.importance import state_gradients, state_removals
-from raison.studies.audit.json_numbers import AuditRecord
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
 
 __all__ = ["Agreement", "agreement_with_importance"]
@@ -34,7 +33,7 @@ class Agreement(AuditRecord):
             "gradient of states": self.gradient_of_states,
             "leaving states out": self.leaving_states_out,
         }
-        return {title: spread for title, spread in named.items() if spread is not None}
+        return measured_only(named)
 
 
 def agreement_with_importance(texts: AuditedTexts) -> Agreement:
@@ -55,6 +54,8 @@ def spread_of_taus(texts: AuditedTexts, importance: Sequence[np.ndarray]) -> Spr
     """τ-b text by text; not defined where all weights of a text are equal."""
     taus = []
     for attention, row in zip(texts.attention, importance, strict=True):
-        defined = kendall_defined(attention, row)
-        taus.append(float(kendall_tau(attention, row)) if defined else float("nan"))
+        if kendall_defined(attention, row):
+            taus.append(float(kendall_tau(attention, row)))
+        else:
+            taus.append(float("nan"))
     return Spread.of(taus, texts.seed)

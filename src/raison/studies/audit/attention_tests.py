@@ -10,6 +10,7 @@ from raison.core import progress
 from raison.core.records import Example
 from raison.studies.audit.adversary import Adversary, train_adversary
 from raison.studies.audit.agreement import Agreement, agreement_with_importance
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.entropies import Entropies, normalised_entropies
 from raison.studies.audit.information import WordInformation, information_about_words
 from raison.studies.audit.instance import spread_of_largest_divergences
@@ -20,7 +21,6 @@ from raison.studies.audit.replaced_attention import (
 from raison.studies.audit.report import Audit
 from raison.studies.audit.result_cache import ResultCache
 from raison.studies.audit.settings import AuditSettings
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
 from raison.studies.audit.word_by_word import (
     ShownText,

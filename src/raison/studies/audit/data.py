@@ -70,8 +70,13 @@ class DataSource:
         name = dataset_name(self.texts)
         if name not in datasets:
             return None
-        held_out = [split for split in ("test", *DEVELOPMENT) if split in datasets[name].splits]
-        return held_out[0] if held_out else None
+        held_out = []
+        for split in ("test", *DEVELOPMENT):
+            if split in datasets[name].splits:
+                held_out.append(split)
+        if held_out:
+            return held_out[0]
+        return None
 
     def read_train(self, model: InspectableModel, train: Texts | None) -> list[Example]:
         """What adversaries learn from: the texts that are given for it, or the train part of the data set."""
@@ -100,7 +105,9 @@ class DataSource:
 
 def dataset_name(texts: str | Sequence[Example]) -> str:
     """The name of a data set or a file; examples in memory have none."""
-    return parse_data_spec(texts)[0] if isinstance(texts, str) else ""
+    if isinstance(texts, str):
+        return parse_data_spec(texts)[0]
+    return ""
 
 
 def with_names(model: InspectableModel, examples: Sequence[Example]) -> list[Example]:
@@ -110,7 +117,10 @@ def with_names(model: InspectableModel, examples: Sequence[Example]) -> list[Exa
         raise Unsupported(f"{model.name} is not a text classifier: an audit is about classifiers.")
     given = dict.fromkeys(str(example.label) for example in examples)
     names = {label: model.labels[task.label_id(label)] for label in given}
-    return [replace(example, label=names[str(example.label)]) for example in examples]
+    renamed = []
+    for example in examples:
+        renamed.append(replace(example, label=names[str(example.label)]))
+    return renamed
 
 
 def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:

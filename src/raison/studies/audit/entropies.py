@@ -14,9 +14,8 @@ from raison.metrics.attention import normalised_entropy
 from raison.models.float64 import COARSE
 from raison.models.load import load
 from raison.models.protocol import InspectableModel
+from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
 from raison.studies.audit.importance import influence
-from raison.studies.audit.json_numbers import AuditRecord
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
 
 __all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
@@ -48,7 +47,7 @@ class Entropies(AuditRecord):
             "influence, by facet": self.influence_by_facet,
             "influence, same texts": self.influence_same_texts,
         }
-        return {title: spread for title, spread in named.items() if spread is not None}
+        return measured_only(named)
 
 
 def normalised_entropies(texts: AuditedTexts) -> Entropies:
@@ -66,9 +65,9 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     faceted: list[int] = []
     if isinstance(texts, AttentiveTexts):
         faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
-    by_facet = [
-        mean_entropy(influence(model, texts.encodings[number], facets=True)) for number in faceted
-    ]
+    by_facet = []
+    for number in faceted:
+        by_facet.append(mean_entropy(influence(model, texts.encodings[number], facets=True)))
     same_texts = [influences[number] for number in faceted]
     return Entropies(
         attention=Spread.of(attention, texts.seed),
@@ -107,9 +106,14 @@ def entropy_of(row: np.ndarray) -> float:
 
 def mean_entropy(rows: np.ndarray) -> float:
     """The mean over hidden states, of those that have an entropy."""
-    values = np.array([entropy_of(row) for row in rows])
+    entropies = []
+    for row in rows:
+        entropies.append(entropy_of(row))
+    values = np.array(entropies)
     defined = values[np.isfinite(values)]
-    return float(np.mean(defined)) if len(defined) else float("nan")
+    if len(defined):
+        return float(np.mean(defined))
+    return float("nan")
 
 
 def texts_for_facets(lengths: Sequence[int]) -> list[int]:

@@ -30,8 +30,8 @@ from torch.nn.utils.rnn import pad_sequence
 from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core import progress
 from raison.core.records import Encoding
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.divergence import entropy, jsd, tvd
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.texts import AttentiveTexts
 from raison.studies.audit.word_pairs import (
     CLOSE,
@@ -90,23 +90,26 @@ def largest_divergences(
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
     texts = logits_of_texts(model, encodings, real)
     with_words = [number for number, text in enumerate(texts) if len(text)]
-    same_answer, any_answer = np.zeros(len(texts)), np.zeros(len(texts))
+    same_answer = np.zeros(len(texts))
+    any_answer = np.zeros(len(texts))
     for start in range(0, len(with_words), POOL):
         part = with_words[start : start + POOL]
-        if len(model.labels) == 2:
-            same_answer[part] = [farthest_of_two_classes(texts[number]) for number in part]
-        else:
-            starts = [first_logits(encodings[number], len(texts[number]), seed) for number in part]
-            by_search = search_divergences([texts[number] for number in part], starts, steps)
-            on_grid = [
-                farthest_on_grid(texts[number].attention, texts[number].logits) for number in part
-            ]
-            same_answer[part] = np.maximum(by_search, on_grid)
+        for number in part:
+            text = texts[number]
+            # JSD is convex: nothing is farther than one word
+            any_answer[number] = divergences_of_one_word(text.attention).max()
+            if len(model.labels) == 2:
+                same_answer[number] = farthest_of_two_classes(text)
+            else:
+                same_answer[number] = farthest_on_grid(text.attention, text.logits)
 
-        # JSD is convex: nothing is farther than one word
-        any_answer[part] = [
-            divergences_of_one_word(texts[number].attention).max() for number in part
-        ]
+        if len(model.labels) != 2:
+            texts_of_part = [texts[number] for number in part]
+            starts = []
+            for number in part:
+                starts.append(first_logits(encodings[number], len(texts[number]), seed))
+            by_search = search_divergences(texts_of_part, starts, steps)
+            same_answer[part] = np.maximum(by_search, same_answer[part])
         progress.report(start + len(part), len(encodings), "adversarial attention")
     return same_answer, any_answer
 
@@ -127,12 +130,15 @@ def logits_of_texts(
 
 
 def farthest_of_two_classes(text: TextLogits) -> float:
-    return farthest_corner(text.attention, text.logits[:, 1] - text.logits[:, 0])
+    """The largest JSD for two classes, exactly."""
+    lean = text.logits[:, 1] - text.logits[:, 0]
+    return farthest_corner(text.attention, lean)
 
 
 def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     """[k t] logits to start from; of the text alone, whatever others stand beside it."""
-    random = generator(seed, zlib.crc32(np.asarray(encoding.ids, np.int64).tobytes()))
+    ids = np.asarray(encoding.ids, np.int64)
+    random = generator(seed, zlib.crc32(ids.tobytes()))
     return 3 * torch.randn(STARTS, count, generator=random, dtype=torch.float64)
 
 
@@ -153,40 +159,46 @@ class AttentionSearch:
     """Several attentions of each text, moved by gradients away from its own and from each other."""
 
     def __init__(self, texts: Sequence[TextLogits], starts: Sequence[torch.Tensor]):
-        lengths = torch.tensor([len(text) for text in texts])
-        attention = pad_sequence(
-            [torch.from_numpy(text.attention) for text in texts], batch_first=True
-        )
+        lengths, weights, logits = [], [], []
+        for text in texts:
+            lengths.append(len(text))
+            weights.append(torch.from_numpy(text.attention))
+            logits.append(torch.from_numpy(text.logits))
+        attention = pad_sequence(weights, batch_first=True)
         self.own = attention[:, None]  # [b 1 t]
-        self.logits = pad_sequence(
-            [torch.from_numpy(text.logits) for text in texts], batch_first=True
-        )  # [b t c]
+        self.logits = pad_sequence(logits, batch_first=True)  # [b t c]
         self.answers = (self.own @ self.logits).softmax(-1)  # [b 1 c]
 
-        self.padding = torch.arange(attention.shape[-1]) >= lengths[:, None]  # [b t]
-        free = pad_sequence([start.T for start in starts], batch_first=True).transpose(1, 2)
+        places = torch.arange(attention.shape[-1])
+        self.padding = places >= torch.tensor(lengths)[:, None]  # [b t]
+        starts_by_token = [start.T for start in starts]
+        free = pad_sequence(starts_by_token, batch_first=True).transpose(1, 2)
         self.free = free.clone().requires_grad_()  # [b k t] logits of the attentions
-        pairs = list(combinations(range(STARTS), 2))
-        self.first_of_pair = [first for first, _ in pairs]
-        self.second_of_pair = [second for _, second in pairs]
+
+        self.first_of_pair: list[int] = []
+        self.second_of_pair: list[int] = []
+        for first, second in combinations(range(STARTS), 2):
+            self.first_of_pair.append(first)
+            self.second_of_pair.append(second)
 
     def measure(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The attentions [b k t], how far each is from the text's own [b k], and how far its answer moves [b k]."""
         weights = self.free.masked_fill(self.padding[:, None], -torch.inf).softmax(-1)
-        return (
-            weights,
-            jsd(weights, self.own),
-            tvd((weights @ self.logits).softmax(-1), self.answers),
-        )
+        answers = (weights @ self.logits).softmax(-1)
+        divergence = jsd(weights, self.own)
+        distance = tvd(answers, self.answers)
+        return weights, divergence, distance
 
     def run(self, steps: int) -> None:
         optimizer = torch.optim.Adam([self.free], lr=RATE, amsgrad=True)
         for _ in range(steps):
             weights, divergence, distance = self.measure()
-            middle = entropy((weights[:, self.first_of_pair] + weights[:, self.second_of_pair]) / 2)
+            first, second = weights[:, self.first_of_pair], weights[:, self.second_of_pair]
+            middle = entropy((first + second) / 2)
             # the mean JSD over pairs; each attention is in as many pairs
             between = (middle.mean(-1) - entropy(weights).mean(-1)).sum()
-            loss = (PENALTY * (distance - SLACK).relu() - divergence).sum() - between
+            penalty = PENALTY * (distance - SLACK).relu()
+            loss = (penalty - divergence).sum() - between
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()

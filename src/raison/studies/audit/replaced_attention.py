@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.json_record import record
 from raison.metrics.attention import permuted_attention, uniform_attention
-from raison.studies.audit.json_numbers import AuditRecord
+from raison.studies.audit.audit_numbers import AuditRecord, measured_only
 from raison.studies.audit.texts import AttentiveTexts
 
 __all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
@@ -38,15 +38,15 @@ class ReplacedAttention(AuditRecord):
     def by_title(self) -> dict[str, ReplacedScores]:
         """What was measured, by what people call it."""
         named = {"uniform": self.uniform, "permuted": self.permuted}
-        return {title: scores for title, scores in named.items() if scores is not None}
+        return measured_only(named)
 
 
 def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:
     """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
     lengths = [len(encoding) for encoding in texts.encodings]
-    masks = [
-        np.isin(np.arange(length), real) for length, real in zip(lengths, texts.real, strict=True)
-    ]
+    masks = []
+    for length, real in zip(lengths, texts.real, strict=True):
+        masks.append(np.isin(np.arange(length), real))
     uniform = [uniform_attention(mask) for mask in masks]
 
     own = texts.model.own(texts.encodings)

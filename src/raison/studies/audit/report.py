@@ -9,11 +9,10 @@ from typing import Any
 from raison.core.json_record import record, records
 from raison.studies.audit.adversary import Adversary
 from raison.studies.audit.agreement import Agreement
+from raison.studies.audit.audit_numbers import AuditRecord, Spread
 from raison.studies.audit.entropies import Entropies
 from raison.studies.audit.information import WordInformation
-from raison.studies.audit.json_numbers import AuditRecord
 from raison.studies.audit.replaced_attention import ReplacedAttention
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.verdict import AuditFindings, verdict_sentences
 from raison.studies.audit.word_by_word import ShownText
 

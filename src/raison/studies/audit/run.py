@@ -115,7 +115,9 @@ def report_without_tests(every: AuditedTexts, source: DataSource, notes: tuple[s
 
 def read_texts(model: InspectableModel, examples: Sequence[Example], seed: int) -> AuditedTexts:
     """The texts as the model reads them; one that is too long is cut."""
-    plain = [Example(example.text, example.pair) for example in examples]
+    plain = []
+    for example in examples:
+        plain.append(Example(example.text, example.pair))
     return audited_texts(model, examples, model.encode(plain, truncate=True), seed)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from raison.attention_models.adapter import AttentionModel
 from raison.core.errors import InputError, Unsupported
+from raison.core.json_record import JsonObject
 from raison.core.spec import whole
 from raison.models.protocol import InspectableModel, Model
 from raison.training.course import SEEDS
@@ -38,7 +38,7 @@ class AuditSettings:
             if not 0 <= lam < float("inf"):
                 raise InputError(f"λ of an adversary is a number from 0 up, not {lam}.")
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> JsonObject:
         """The settings that all parts of an audit share; each adversary is a part of its own."""
         return {
             "deep": self.deep,

@@ -25,22 +25,27 @@ class WordStates:
     """The real tokens of several texts: word numbers [n], embeddings [n d] and hidden states [n d']."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.ids_by_text: list[np.ndarray] = []
+        self.embeddings_by_text: list[np.ndarray] = []
+        self.states_by_text: list[np.ndarray] = []
 
-    def add(self, ids: np.ndarray, embeddings: np.ndarray, states: np.ndarray) -> None:
-        self.parts.append((ids, embeddings, states))
+    def add_text(self, ids: np.ndarray, embeddings: np.ndarray, states: np.ndarray) -> None:
+        """Add the real tokens of one text."""
+        self.ids_by_text.append(ids)
+        self.embeddings_by_text.append(embeddings)
+        self.states_by_text.append(states)
 
     @property
     def ids(self) -> np.ndarray:
-        return np.concatenate([ids for ids, _, _ in self.parts]).astype(int)
+        return np.concatenate(self.ids_by_text).astype(int)
 
     @property
     def embeddings(self) -> np.ndarray:
-        return np.concatenate([embeddings for _, embeddings, _ in self.parts])
+        return np.concatenate(self.embeddings_by_text)
 
     @property
     def states(self) -> np.ndarray:
-        return np.concatenate([states for _, _, states in self.parts])
+        return np.concatenate(self.states_by_text)
 
 
 class AuditedTexts:
@@ -58,10 +63,15 @@ class AuditedTexts:
         self.encodings = encodings
         self.seed = seed
         self.real = [real_tokens(encoding, model) for encoding in encodings]
-        self.gold = np.array([model.labels.index(example.label) for example in examples])
-        predictions = model.predict(encodings)
-        self.predicted = np.array([prediction.target.ids[0] for prediction in predictions])
-        self.probabilities = [prediction.value for prediction in predictions]
+        gold = [model.labels.index(example.label) for example in examples]
+        self.gold = np.array(gold)
+        predicted = []
+        probabilities = []
+        for prediction in model.predict(encodings):
+            predicted.append(prediction.target.ids[0])
+            probabilities.append(prediction.value)
+        self.predicted = np.array(predicted)
+        self.probabilities = probabilities
 
     def __len__(self) -> int:
         return len(self.encodings)
@@ -79,7 +89,8 @@ class AuditedTexts:
 
     @property
     def share_of_commonest_label(self) -> float:
-        return float(np.bincount(self.gold).max() / len(self.gold))
+        counts = np.bincount(self.gold)
+        return float(counts.max() / len(self.gold))
 
     def accuracy(self, predicted: np.ndarray) -> float:
         return float((predicted == self.gold).mean())
@@ -93,7 +104,9 @@ class AuditedTexts:
 
     def importance(self, method: str) -> list[np.ndarray]:
         """[n] sizes of a method's scores for the probability of the predicted class, token by token, as shares."""
-        plain = [Example(example.text, example.pair) for example in self.examples]
+        plain = []
+        for example in self.examples:
+            plain.append(Example(example.text, example.pair))
         explanations = explain(
             self.model, plain, method=method, units="token", output="prob", truncate=True
         )
@@ -125,7 +138,9 @@ class AuditedTexts:
         words = WordStates()
         for encoding, real in zip(self.encodings, self.real, strict=True):
             states, embeddings = states_of(self.model, encoding)
-            words.add(encoding.ids[real], to_numpy(embeddings[0])[real], to_numpy(states[0])[real])
+            real_embeddings = to_numpy(embeddings[0])[real]
+            real_states = to_numpy(states[0])[real]
+            words.add_text(encoding.ids[real], real_embeddings, real_states)
         return words
 
 
@@ -137,7 +152,10 @@ class AttentiveTexts(AuditedTexts):
     @cached_property
     def attention(self) -> list[np.ndarray]:
         weights = self.model.own(self.encodings)
-        return [row[real] for row, real in zip(weights, self.real, strict=True)]
+        rows = []
+        for row, real in zip(weights, self.real, strict=True):
+            rows.append(row[real])
+        return rows
 
     @cached_property
     def word_logits(self) -> list[np.ndarray]:
@@ -154,7 +172,8 @@ class AttentiveTexts(AuditedTexts):
         (batch,) = self.model.passes([self.encodings[number]])
         probabilities: torch.Tensor = self.model.view.decoder(batch.output.read).softmax(-1)
         of_class = to_numpy(probabilities[0, :, self.predicted[number]])
-        return tuple(round(float(value), 4) for value in of_class[self.real[number]])
+        rounded = [round(float(value), 4) for value in of_class[self.real[number]]]
+        return tuple(rounded)
 
     def word_states(self) -> WordStates:
         words = WordStates()
@@ -163,7 +182,8 @@ class AttentiveTexts(AuditedTexts):
             states = to_numpy(batch.output.read)
             for row, owner in enumerate(batch.owners):
                 real = self.real[owner]
-                words.add(self.encodings[owner].ids[real], embeddings[row][real], states[row][real])
+                ids = self.encodings[owner].ids[real]
+                words.add_text(ids, embeddings[row][real], states[row][real])
         return words
 
 

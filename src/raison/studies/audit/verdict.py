@@ -12,18 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.studies.audit.adversary import Adversary
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.instance import FAR
 from raison.studies.audit.replaced_attention import ReplacedScores
-from raison.studies.audit.spread import Spread
 
 __all__ = ["AuditFindings", "verdict_sentences"]
 
 FEW = 10  # fewer texts decide nothing
 CHANCE = 0.02  # above the share of the commonest class: from there on a model has learned something
-LARGE_LOSS, SMALL_LOSS = (
-    5,
-    2,
-)  # points: answers depend on attention from the one on, hardly below the other
+# points: answers depend on attention from the one on, hardly below the other
+LARGE_LOSS, SMALL_LOSS = 5, 2
 
 FOR, UNDECIDED, AGAINST = 1, 0, -1
 
@@ -54,16 +52,18 @@ def verdict_sentences(findings: AuditFindings) -> list[str]:
     """Sentences about an audit; the last one answers the question."""
     results = test_results(findings)
     sentences = [result.sentence for result in results]
+    signs = [result.sign for result in results]
     if findings.commonest and findings.accuracy < findings.commonest + CHANCE:
         warning = (
             f"It is right on {findings.accuracy:.0%} of the texts, and the commonest label would be on "
             f"{findings.commonest:.0%}: there is little to explain."
         )
         sentences.insert(0, warning)
-    return [*sentences, conclusion([result.sign for result in results])]
+    sentences.append(conclusion_from_signs(signs))
+    return sentences
 
 
-def conclusion(signs: Sequence[int]) -> str:
+def conclusion_from_signs(signs: Sequence[int]) -> str:
     """The answer to the question, from what all tests say."""
     if not signs:
         return "Too little is defined for this model and these texts to say whether its attention explains it."
@@ -85,24 +85,25 @@ def test_results(findings: AuditFindings) -> list[Finding]:
     """The tests that are defined for this audit."""
     results = []
     if findings.permuted is not None:
-        results.append(shuffled_attention(findings.permuted, findings.count))
+        results.append(loss_by_shuffled_attention(findings.permuted, findings.count))
     if findings.gradient_agreement is not None and findings.gradient_agreement.count:
         results.append(agreement_with_gradients(findings.gradient_agreement))
     if findings.influence is not None and findings.influence.count:
-        results.append(mixed_states(findings.influence))
+        results.append(mixing_of_states(findings.influence))
     if findings.instance is not None and findings.instance.count:
-        results.append(other_attention(findings.instance))
+        results.append(other_attention_exists(findings.instance))
     frozen = [adversary for adversary in findings.adversaries if adversary.kind == "frozen"]
     if frozen:
-        results.append(trained_attention(frozen, findings.accuracy))
+        results.append(loss_by_trained_attention(frozen, findings.accuracy))
     return results
 
 
-def shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
+def loss_by_shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
     """Shuffled attention; where a class is missing F1 is not defined, and accuracy is."""
-    has_f1 = bool(np.isfinite(scores.f1_drop))
-    title = "F1" if has_f1 else "accuracy"
-    lost = points(scores.f1_drop if has_f1 else scores.accuracy_drop)
+    title, drop = "accuracy", scores.accuracy_drop
+    if np.isfinite(scores.f1_drop):
+        title, drop = "F1", scores.f1_drop
+    lost = points_lost(drop)
     change = "does not fall"
     if lost > 0:
         change = f"falls by {lost:.1f} points"
@@ -119,31 +120,41 @@ def shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
 
 
 def agreement_with_gradients(tau: Spread) -> Finding:
-    sign = side_of(tau, weak=0.25, strong=0.5)
-    how = {FOR: "agrees with", UNDECIDED: "agrees in part with", AGAINST: "has little to do with"}[
-        sign
-    ]
+    """Attention beside the words' importance by gradients."""
+    sign = side_of_thresholds(tau, weak=0.25, strong=0.5)
+    words_by_sign = {
+        FOR: "agrees with",
+        UNDECIDED: "agrees in part with",
+        AGAINST: "has little to do with",
+    }
+    how = words_by_sign[sign]
     number = f"mean τ-b {tau.mean:.2f}{interval_of_few(tau)}"
     return Finding(f"Attention {how} the words' importance by gradients ({number}).", sign)
 
 
-def mixed_states(influence: Spread) -> Finding:
-    sign = -side_of(influence, weak=0.4, strong=0.7)
-    how = {
+def mixing_of_states(influence: Spread) -> Finding:
+    """How many words a hidden state, to which attention is paid, has taken in."""
+    sign = -side_of_thresholds(influence, weak=0.4, strong=0.7)
+    words_by_sign = {
         FOR: "belongs to a few words",
         UNDECIDED: "mixes some words",
         AGAINST: "mixes many words",
-    }[sign]
+    }
+    how = words_by_sign[sign]
     number = f"entropy of influence {influence.mean:.2f}{interval_of_few(influence)}"
     return Finding(f"A hidden state {how} ({number}, where 1 is all alike).", sign)
 
 
-def other_attention(instance: Spread) -> Finding:
+def other_attention_exists(instance: Spread) -> Finding:
     """Single texts: another attention with the same answer. Solved exactly that exists for nine texts in ten of every
     kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
-    far = round(100 * float(np.mean(np.array(instance.values) > FAR)))
-    sign = FOR if far < 50 and instance.count >= FEW else UNDECIDED
-    usual = "" if far < 50 else ", as it is with nearly every model"
+    is_far = np.array(instance.values) > FAR
+    far = round(100 * float(np.mean(is_far)))
+    sign, usual = UNDECIDED, ", as it is with nearly every model"
+    if far < 50:
+        usual = ""
+        if instance.count >= FEW:
+            sign = FOR
     return Finding(
         f"For {far}% of {instance.count} texts there is an attention that is very different (JSD above {FAR:g} of at "
         f"most 0.69) and gives the same answer{usual}.",
@@ -151,19 +162,21 @@ def other_attention(instance: Spread) -> Finding:
     )
 
 
-def trained_attention(frozen: Sequence[Adversary], accuracy: float) -> Finding:
+def loss_by_trained_attention(frozen: Sequence[Adversary], accuracy: float) -> Finding:
     """The frozen adversary that moved attention farthest; an unfrozen one is another model and says nothing here."""
     farthest = max(frozen, key=lambda adversary: adversary.jsd)
-    lost = points(accuracy - farthest.accuracy)
+    lost = points_lost(accuracy - farthest.accuracy)
     sign = sign_of_loss(lost) if farthest.jsd > FAR else UNDECIDED
-    cost = f"costs {lost:.1f} points of accuracy" if lost > 0 else "costs no accuracy"
+    cost = "costs no accuracy"
+    if lost > 0:
+        cost = f"costs {lost:.1f} points of accuracy"
     return Finding(
         f"A trained attention that is as different as it can be (JSD {farthest.jsd:.2f}) {cost}.",
         sign,
     )
 
 
-def points(drop: float) -> float:
+def points_lost(drop: float) -> float:
     """A drop in per cent, as it is printed; never −0."""
     return round(100 * drop, 1) + 0.0
 
@@ -172,10 +185,12 @@ def sign_of_loss(lost: float) -> int:
     """What a loss of points says: other attention that costs answers speaks for the model's own."""
     if lost >= LARGE_LOSS:
         return FOR
-    return AGAINST if lost < SMALL_LOSS else UNDECIDED
+    if lost < SMALL_LOSS:
+        return AGAINST
+    return UNDECIDED
 
 
-def side_of(spread: Spread, *, weak: float, strong: float) -> int:
+def side_of_thresholds(spread: Spread, *, weak: float, strong: float) -> int:
     """1 at `strong` or above, −1 below `weak`; 0 between, and where the interval reaches over both."""
     mean = round(spread.mean, 2)
     if mean >= strong and spread.low >= weak:

@@ -10,6 +10,7 @@ from typing import Any
 
 from raison.core.documents import CLASSES, Document, documents_of, tokens_of, units_of_tokens
 from raison.core.errors import InputError, MissingExtra
+from raison.core.json_record import JsonObject
 from raison.core.outputs import replacing
 from raison.core.records import Example, Explanation
 from raison.datasets.spans import true_runs
@@ -44,9 +45,10 @@ class Exporter:
 
     def write_parquet(self) -> None:
         arrow, parquet = import_arrow()
-        table = arrow.Table.from_pylist(
-            [flat_row(example, explanation) for example, explanation in self.rows]
-        )
+        flat_rows = []
+        for example, explanation in self.rows:
+            flat_rows.append(flat_row(example, explanation))
+        table = arrow.Table.from_pylist(flat_rows)
         with replacing(self.path) as half:
             parquet.write_table(table, half)
 
@@ -69,10 +71,14 @@ def import_arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def flat_row(example: Example, explanation: Explanation) -> dict[str, Any]:
+def flat_row(example: Example, explanation: Explanation) -> JsonObject:
     """A flat row: what was explained, by what, and the scores of the units."""
-    spans = explanation.units.spans
     segments = explanation.encoding.segments
+    starts, ends, names_of_segments = [], [], []
+    for segment, start, end in explanation.units.spans:
+        starts.append(start)
+        ends.append(end)
+        names_of_segments.append(segments[segment])
     return {
         "id": example.id,
         "text": example.text,
@@ -82,25 +88,28 @@ def flat_row(example: Example, explanation: Explanation) -> dict[str, Any]:
         "target": explanation.target.text,
         "removal": explanation.removal,
         "units": list(explanation.units.names),
-        "start": [start for _, start, _ in spans],
-        "end": [end for _, _, end in spans],
-        "segment": [segments[segment] for segment, _, _ in spans],
+        "start": starts,
+        "end": ends,
+        "segment": names_of_segments,
         "scores": explanation.scores.tolist(),
         "selected": None if explanation.selected is None else explanation.selected.tolist(),
     }
 
 
-def eraser_record(example: Example, explanation: Explanation) -> dict[str, Any]:
+def eraser_record(example: Example, explanation: Explanation) -> JsonObject:
     """ERASER's record of a prediction: scores and chosen ranges over the tokens of each document.
 
     ERASER's scorer takes a class with the scores of the classes or neither, under the publisher's names.
     """
     documents = documents_of(example, explanation.encoding.segments)
     selected = None if explanation.selected is None else explanation.selected.astype(int).tolist()
+    rationales = []
+    for document in documents:
+        rationales.append(eraser_rationale(document, explanation))
     record = {
         "annotation_id": example.id,
         "method": explanation.method,
-        "rationales": [eraser_rationale(document, explanation) for document in documents],
+        "rationales": rationales,
         "target": explanation.target.text,
         "units": {
             "spans": list(explanation.units.spans),
@@ -112,23 +121,29 @@ def eraser_record(example: Example, explanation: Explanation) -> dict[str, Any]:
     if prediction is not None and prediction.top and prediction.probability is not None:
         names = example.meta.get(CLASSES, {})
         record["classification"] = names.get(prediction.text, prediction.text)
-        record["classification_scores"] = {
-            names.get(name, name): score for name, score in prediction.top
-        }
+        scores_by_name = {}
+        for name, score in prediction.top:
+            scores_by_name[names.get(name, name)] = score
+        record["classification_scores"] = scores_by_name
     return record
 
 
-def eraser_rationale(document: Document, explanation: Explanation) -> dict[str, Any]:
+def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject:
     """The scores and chosen ranges of one document."""
     places = tokens_of(explanation.encoding.texts[document.segment], document)
     units_by_token = units_of_tokens(document, places, explanation.units)
-    soft = [largest(explanation.scores[units].tolist()) for units in units_by_token]
-    rationale: dict[str, Any] = {"docid": document.name, SOFT: soft}
+    soft = []
+    for units in units_by_token:
+        soft.append(largest(explanation.scores[units].tolist()))
+    rationale: JsonObject = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:
-        selected = [bool(explanation.selected[units].any()) for units in units_by_token]
-        rationale[HARD] = [
-            {"start_token": start, "end_token": end} for start, end in true_runs(selected)
-        ]
+        selected = []
+        for units in units_by_token:
+            selected.append(bool(explanation.selected[units].any()))
+        hard = []
+        for start, end in true_runs(selected):
+            hard.append({"start_token": start, "end_token": end})
+        rationale[HARD] = hard
     return rationale
 
 

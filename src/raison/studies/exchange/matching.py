@@ -52,9 +52,9 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
 
     explained = list(examples.values())[: request.limit]
     check_same_texts(by_method, explained)
-    methods: list[Method] = [
-        ExternalMethod(of_method, title) for title, of_method in by_method.items()
-    ]
+    methods: list[Method] = []
+    for title, of_method in by_method.items():
+        methods.append(ExternalMethod(of_method, title))
     notes = []
     if request.data is not None and len(examples) < len(known.examples):
         notes.append(

@@ -93,7 +93,9 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
         words += span is not None or is_word
 
     if not words or len(foreign) >= max(1, FOREIGN * words):
-        such = f", such as {foreign[0]!r}," if foreign else ""
+        such = ""
+        if foreign:
+            such = f", such as {foreign[0]!r},"
         raise InputError(
             f"{len(foreign)} of {words} tokens of the explanation of {encoding.id!r}{such} do not stand in its "
             f"text {texts[0][:40]!r}: are the ids those of the data set?"

@@ -49,7 +49,10 @@ def read_json_lines(file: Path, examples: Mapping[str, Example]) -> list[Externa
         try:
             explanations.append(explanation_of_record(limits.from_json(line), examples))
         except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = error if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            if isinstance(error, InputError):
+                reason = str(error)
+            else:
+                reason = f"{type(error).__name__}: {error}"
             raise InputError(
                 f"Line {number} of {file.name!r} is no explanation ({reason}): mend it."
             ) from None

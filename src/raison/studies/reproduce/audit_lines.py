@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from raison.core.json_record import JsonObject
 from raison.studies.audit.adversary import Adversary
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.report import Audit
-from raison.studies.audit.spread import Spread
 from raison.studies.reproduce.experiment import ResultRow, column_field
 
 __all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]
@@ -119,7 +120,7 @@ class AuditLine:
                 return adversary
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The line in JSON."""
         line = asdict(self)
         if self.shown is None:
@@ -135,13 +136,16 @@ class AuditLine:
             shown = WordsOfText(
                 tuple(words["tokens"]), tuple(words["probability"]), words["predicted"]
             )
+        adversaries = []
+        for adversary in line["adversaries"]:
+            adversaries.append(AdversaryNumbers(**adversary))
         return cls(
             data=line["data"],
             name=line["name"],
             seed=line["seed"],
             texts=line["texts"],
             numbers=AuditNumbers(**line["numbers"]),
-            adversaries=tuple(AdversaryNumbers(**adversary) for adversary in line["adversaries"]),
+            adversaries=tuple(adversaries),
             shown=shown,
         )
 
@@ -162,13 +166,16 @@ def line_of_audit(
         shown = WordsOfText(
             tokens=text.tokens, probability=text.probability, predicted=text.predicted
         )
+    adversaries = []
+    for adversary in audit.adversaries:
+        adversaries.append(adversary_numbers(adversary))
     return AuditLine(
         data=data,
         name=name,
         seed=seed,
         texts=audit.count,
         numbers=rounded_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
-        adversaries=tuple(adversary_numbers(adversary) for adversary in audit.adversaries),
+        adversaries=tuple(adversaries),
         shown=shown,
     )
 
@@ -202,7 +209,9 @@ def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -
 
 def mean_of(spread: Spread | None) -> float | None:
     """The mean, where the number is defined for some text."""
-    return spread.mean if spread is not None and spread.count else None
+    if spread is not None and spread.count:
+        return spread.mean
+    return None
 
 
 def rounded_numbers(numbers: AuditNumbers) -> AuditNumbers:

@@ -22,20 +22,29 @@ def join_runs(runs: Mapping[str, Evaluation]) -> Evaluation | None:
     methods: list[str] = []
     for name, run in runs.items():
         number_of = {text.id: number for number, text in enumerate(run.texts)}
-        numbers = [number_of[each] for each in ids]
+        numbers = [number_of[text_id] for text_id in ids]
         for cell in run.cells:
             if cell.key in keys:
                 title = str(RunMethod(name, cell.method))
                 cells.append(replace(cell_of_texts(cell, numbers), method=title))
-        methods += [str(RunMethod(name, method)) for method in run.methods]
+        for method in run.methods:
+            methods.append(str(RunMethod(name, method)))
 
     first = next(iter(runs.values()))
+    columns = []
+    for column in first.columns:
+        if column.key in keys:
+            columns.append(column)
+    texts = []
+    for text in first.texts:
+        if text.id in set(ids):
+            texts.append(text)
     return replace(
         first,
         methods=tuple(methods),
-        columns=tuple(column for column in first.columns if column.key in keys),
+        columns=tuple(columns),
         cells=tuple(cells),
-        texts=tuple(text for text in first.texts if text.id in set(ids)),
+        texts=tuple(texts),
         curves={},
         costs={},
     )
@@ -43,35 +52,52 @@ def join_runs(runs: Mapping[str, Evaluation]) -> Evaluation | None:
 
 def shared_ids(runs: Sequence[Evaluation]) -> list[str]:
     """Ids of the texts that all runs have, in the order of the first."""
-    ids = [text.id for text in runs[0].texts]
+    known: set[str] = set(ids_of_texts(runs[0]))
     for run in runs[1:]:
-        known = {text.id for text in run.texts}
-        ids = [each for each in ids if each in known]
-    return ids
+        known &= set(ids_of_texts(run))
+
+    shared = []
+    for text_id in ids_of_texts(runs[0]):
+        if text_id in known:
+            shared.append(text_id)
+    return shared
+
+
+def ids_of_texts(run: Evaluation) -> list[str]:
+    """The ids of the texts of a run, in order."""
+    return [text.id for text in run.texts]
 
 
 def shared_keys(runs: Sequence[Evaluation]) -> set[str]:
     """Keys of the columns that all runs have."""
-    keys = {column.key for column in runs[0].columns}
-    for run in runs[1:]:
-        keys &= {column.key for column in run.columns}
-    return keys
+    every_key = []
+    for run in runs:
+        keys = {column.key for column in run.columns}
+        every_key.append(keys)
+    return set.intersection(*every_key)
 
 
 def cell_of_texts(cell: Cell, numbers: Sequence[int]) -> Cell:
     """The cell with some of its texts only; its mean stays that of all."""
+    each = [cell.each[number] for number in numbers]
     return replace(
         cell,
-        each=tuple(cell.each[number] for number in numbers),
-        parts=of_texts(cell.parts, numbers),
-        wholes=of_texts(cell.wholes, numbers),
-        recall_parts=of_texts(cell.recall_parts, numbers),
-        recall_wholes=of_texts(cell.recall_wholes, numbers),
+        each=tuple(each),
+        parts=values_of_texts(cell.parts, numbers),
+        wholes=values_of_texts(cell.wholes, numbers),
+        recall_parts=values_of_texts(cell.recall_parts, numbers),
+        recall_wholes=values_of_texts(cell.recall_wholes, numbers),
     )
 
 
-def of_texts(values: tuple[float, ...] | None, numbers: Sequence[int]) -> tuple[float, ...] | None:
-    return None if values is None else tuple(values[number] for number in numbers)
+def values_of_texts(
+    values: tuple[float, ...] | None, numbers: Sequence[int]
+) -> tuple[float, ...] | None:
+    """The values of some texts, by the numbers of these; None where there are no values."""
+    if values is None:
+        return None
+    chosen = [values[number] for number in numbers]
+    return tuple(chosen)
 
 
 def verdicts_across(
@@ -89,10 +115,10 @@ def verdicts_across(
         joined = join_runs({name: runs[name] for name in names})
         if joined is None:
             continue
-        columns = {column.key: column for column in joined.columns}
-        measured = [claim for claim in about_runs if claim.key in columns]
-        pairs = [
-            Pair(str(claim.first), str(claim.second), columns[claim.key]) for claim in measured
-        ]
+        measured = [claim for claim in about_runs if joined.has_key(claim.key)]
+        pairs = []
+        for claim in measured:
+            column = joined.column(claim.key)
+            pairs.append(Pair(str(claim.first), str(claim.second), column))
         verdicts += zip(measured, compare_pairs(joined, pairs), strict=True)
     return verdicts

@@ -7,7 +7,7 @@ of claims, the page and the pictures are those of every other suite. The numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ __all__ = [
     "experiment",
     "experiments",
     "run_setting",
+    "titles_not_made",
 ]
 
 Number = float | Share | None  # None: not defined for this text
@@ -104,9 +105,26 @@ class ResultRow:
             )
         return tuple(columns)
 
+    @classmethod
+    def chosen_columns(cls, keys: Sequence[str] | None) -> tuple[Column, ...]:
+        """The columns of these keys in the order of the fields; all of them for None."""
+        if keys is None:
+            return cls.columns()
+        chosen = [column for column in cls.columns() if column.key in keys]
+        return tuple(chosen)
+
     def numbers(self) -> Mapping[str, Number]:
         """The numbers by the keys of their columns."""
         return vars(self)
+
+
+def titles_not_made(trial: Trial, made: Container[str]) -> str:
+    """A sentence that names the methods of a run whose models are not there; "" where all are."""
+    missing = [title for title in trial.methods if title not in made]
+    if not missing:
+        return ""
+    titles = ", ".join(missing)
+    return f"Not made yet: {titles}."
 
 
 def build_evaluation(
@@ -126,7 +144,9 @@ def build_evaluation(
     cells: list[Cell] = []
     for title, rows_of_method in rows.items():
         for column in columns:
-            values = [value_or_nothing(row.numbers()[column.key], column) for row in rows_of_method]
+            values = []
+            for row in rows_of_method:
+                values.append(value_or_nothing(row.numbers()[column.key], column))
             cells.append(table_cell(title, column, values, level=LEVEL, seed=trial.seed))
     return Evaluation(
         model=trial.model.name if model is None else model,
@@ -144,4 +164,6 @@ def value_or_nothing(number: Number, column: Column) -> float | Share:
     """What is not defined for a text: NaN, or nothing of nothing."""
     if number is not None:
         return number
-    return Share(0, 0) if column.pooled else float("nan")
+    if column.pooled:
+        return Share(0, 0)
+    return float("nan")

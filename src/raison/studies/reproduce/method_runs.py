@@ -41,6 +41,9 @@ class MethodRuns:
         # a causal model has no [MASK]
         target = "given" if self.run.prompt else self.suite.target
         removal = None if self.run.prompt else self.suite.removal
+        texts = []
+        for example in self.examples:
+            texts.append(example.to_dict())
         request = {
             "target": target,
             "units": self.suite.units,
@@ -49,7 +52,7 @@ class MethodRuns:
             "metrics": self.suite.metrics,
             "seed": seed,
             "model": self.model.name,
-            "texts": [example.to_dict() for example in self.examples],
+            "texts": texts,
         }
 
         def evaluate_all() -> Evaluation:
@@ -88,9 +91,11 @@ def measure_methods(
 ) -> tuple[Evaluation, SeedSpread]:
     """All methods of a suite under their titles, and how far those with several seeds spread."""
     runs = MethodRuns(suite, model, examples, store or PartStore(None, suite, run))
-    once = runs.measure(
-        [title for title in suite.methods if title not in suite.seeds], seed, "once"
-    )
+    asked_once = []
+    for title in suite.methods:
+        if title not in suite.seeds:
+            asked_once.append(title)
+    once = runs.measure(asked_once, seed, "once")
     cells = list(once.cells)
     curves = {key: dict(of_methods) for key, of_methods in once.curves.items()}
     spread: SeedSpread = {}
@@ -103,18 +108,25 @@ def measure_methods(
             cells.append(mean_cell(of_seeds, seed))
             spread[title, column.key] = deviation(of_seeds)
         for key in curves:
-            curves[key][title] = np.mean(
-                [each.curves[key][title] for each in seeds], axis=0
-            ).tolist()
+            curves_of_seeds = []
+            for each in seeds:
+                curves_of_seeds.append(each.curves[key][title])
+            curves[key][title] = np.mean(curves_of_seeds, axis=0).tolist()
 
-    titles = [title for title in suite.methods if title in once.methods or title in suite.seeds]
+    titles = []
+    for title in suite.methods:
+        if title in once.methods or title in suite.seeds:
+            titles.append(title)
     cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order
+    ordered_curves = {}
+    for key, of_methods in curves.items():
+        ordered_curves[key] = in_order(of_methods, titles)
     evaluation = replace(
         once,
         data=run.data,
         methods=tuple(titles),
         cells=tuple(cells),
-        curves={key: in_order(of_methods, titles) for key, of_methods in curves.items()},
+        curves=ordered_curves,
         settings={**once.settings, "split": run.split, "limit": len(examples)},
         texts=(),
     )
@@ -130,13 +142,19 @@ def with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
     title_of = dict(zip(evaluation.methods, titles, strict=True))
     curves = {}
     for key, of_methods in evaluation.curves.items():
-        curves[key] = {title_of[method]: curve for method, curve in of_methods.items()}
+        renamed = {}
+        for method, curve in of_methods.items():
+            renamed[title_of[method]] = curve
+        curves[key] = renamed
+    costs = {}
+    for method, cost in evaluation.costs.items():
+        costs[title_of.get(method, method)] = cost
     return replace(
         evaluation,
         methods=tuple(titles),
         cells=tuple(replace(cell, method=title_of[cell.method]) for cell in evaluation.cells),
         curves=curves,
-        costs={title_of.get(method, method): cost for method, cost in evaluation.costs.items()},
+        costs=costs,
     )
 
 

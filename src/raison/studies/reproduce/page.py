@@ -32,7 +32,7 @@ def section(
 ) -> str:
     """The Markdown of one suite; `pictures` are files by the name of the run."""
     lines = [f"## {suite.name}: {suite.title}", "", f"{suite.paper}. `{command}`", ""]
-    lines += [f"- {difference}" for difference in suite.differs]
+    lines += bullet_list(suite.differs)
     lines += claims_over_runs(suite, outcomes)
     lines += claims_across_runs(suite, outcomes)
     for outcome in outcomes:
@@ -40,8 +40,13 @@ def section(
         lines += lines_of_run(suite, outcome, picture)
     if suite.missing:
         lines += ["", "### Not run here", ""]
-        lines += [f"- {missing}" for missing in suite.missing]
+        lines += bullet_list(suite.missing)
     return "\n".join(lines) + "\n"
+
+
+def bullet_list(sentences: Sequence[str]) -> list[str]:
+    """Each sentence as an item of a Markdown list."""
+    return [f"- {sentence}" for sentence in sentences]
 
 
 def claims_over_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
@@ -54,19 +59,23 @@ def claims_over_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
         runs_by_result: dict[str, list[str]] = {}
         for outcome in done:
             _, verdict = outcome.verdicts[number]
-            runs_by_result.setdefault(claim_result(claim, verdict), []).append(outcome.run.name)
-        results = [f"{result} on {', '.join(names)}" for result, names in runs_by_result.items()]
-        lines.append(f"- {claim.text} ({claim.key}): {'; '.join(results)}.")
+            result = claim_result(claim, verdict)
+            runs_by_result.setdefault(result, []).append(outcome.run.name)
+        results = []
+        for result, names in runs_by_result.items():
+            runs = ", ".join(names)
+            results.append(f"{result} on {runs}")
+        all_results = "; ".join(results)
+        lines.append(f"- {claim.text} ({claim.key}): {all_results}.")
     return lines
 
 
 def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
     """Claims about several runs."""
-    runs = {
-        outcome.run.name: outcome.evaluation
-        for outcome in outcomes
-        if outcome.evaluation is not None
-    }
+    runs = {}
+    for outcome in outcomes:
+        if outcome.evaluation is not None:
+            runs[outcome.run.name] = outcome.evaluation
     verdicts = verdicts_across(suite.across, runs)
     if not verdicts:
         return []
@@ -84,7 +93,7 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
                 f"{claim.text} ({first} against {second}, {claim.key})",
                 format_difference(verdict),
                 str(verdict.count),
-                format_p(verdict.corrected),
+                format_p_value(verdict.corrected),
                 results.get(verdict.better, "not decided"),
             )
         )
@@ -105,42 +114,59 @@ def lines_of_run(suite: Suite, outcome: Outcome, picture: str | None) -> list[st
     lines += numbers_table(outcome, outcome.evaluation)
     lines += claims_table(outcome, outcome.evaluation)
     if picture is not None:
-        lines += ["", f"![{', '.join(suite.figures)} on {run.name}]({picture})"]
+        figures = ", ".join(suite.figures)
+        lines += ["", f"![{figures} on {run.name}]({picture})"]
     return lines
 
 
 def about_experiment(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> str:
     """What an experiment was made on, in words."""
+    run = outcome.run
+    count = evaluation.settings["limit"]
     what = "seeds" if suite.experiment == "audits" else "examples"
-    made_by = model_and_recipe(outcome.run, evaluation)
-    first = f"{evaluation.settings['limit']} {what}; {made_by}."
-    return " ".join([first, *evaluation.notes, outcome.run.about]).strip()
+    made_by = model_and_recipe(run, evaluation)
+    sentences = [f"{count} {what}; {made_by}.", *evaluation.notes, run.about]
+    return " ".join(sentences).strip()
 
 
 def about_texts(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> str:
     """On which texts methods were measured, in words."""
     run = outcome.run
+    count = evaluation.settings["limit"]
     data = run.data.replace("{model}/", "the model’s own test part, ")
-    split = f" ({run.split})" if run.split else ""
+    if run.split:
+        data += f" ({run.split})"
+    made_by = model_and_recipe(run, evaluation)
     first = (
-        f"{evaluation.settings['limit']} texts of {data}{split}, {run.shortest} to {run.longest} tokens, the first of "
-        f"{outcome.read:,}; {model_and_recipe(run, evaluation)}."
+        f"{count} texts of {data}, {run.shortest} to {run.longest} tokens, "
+        f"the first of {outcome.read:,}; {made_by}."
     )
-    return " ".join(sentence for sentence in (first, outcome.right, run.about) if sentence)
+    sentences = [first]
+    if outcome.right:
+        sentences.append(outcome.right)
+    if run.about:
+        sentences.append(run.about)
+    return " ".join(sentences)
 
 
 def model_and_recipe(run: Run, evaluation: Evaluation) -> str:
     """The model, and the command that makes it where raison does not ship it."""
-    made_by = f", made by `{run.recipe}`" if run.recipe else ""
-    return f"model `{evaluation.model}`{made_by}"
+    model = f"model `{evaluation.model}`"
+    if not run.recipe:
+        return model
+    return f"{model}, made by `{run.recipe}`"
 
 
 def table_head(*names: str) -> list[str]:
-    return [table_row(*names), "|---" * len(names) + "|"]
+    """The first two lines of a Markdown table."""
+    rule = "|---" * len(names) + "|"
+    return [table_row(*names), rule]
 
 
 def table_row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+    """A line of a Markdown table."""
+    joined = " | ".join(cells)
+    return f"| {joined} |"
 
 
 def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
@@ -148,17 +174,20 @@ def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
     paper = outcome.run.paper
     names = ["method"]
     for column in evaluation.columns:
-        names += (
-            [f"{column.key}: paper", "ours, 95 % interval"] if column.key in paper else [column.key]
-        )
+        if column.key in paper:
+            names += [f"{column.key}: paper", "ours, 95 % interval"]
+        else:
+            names.append(column.key)
     lines = table_head(*names)
     for title in evaluation.methods:
         row = [title]
         for column in evaluation.columns:
             if column.key in paper:
-                row.append(format_paper(paper[column.key].get(title)))
+                in_paper = paper[column.key].get(title)
+                row.append(format_paper_value(in_paper))
+            cell = evaluation.cell(title, column.key)
             deviation = outcome.spread.get((title, column.key))
-            row.append(format_cell(evaluation.cell(title, column.key), deviation))
+            row.append(format_cell(cell, deviation))
         lines.append(table_row(*row))
     return lines
 
@@ -167,21 +196,22 @@ def claims_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
     """The claims, tested on one run."""
     if not outcome.verdicts:
         return []
-    columns = {column.key: column for column in evaluation.columns}
     lines = ["", *table_head("claim", "difference, 95 % interval", "n", "p, corrected", "here")]
     for claim, verdict in outcome.verdicts:
-        lines.append(claim_row(claim, verdict, columns[claim.key]))
+        column = evaluation.column(claim.key)
+        lines.append(claim_row(claim, verdict, column))
     return lines
 
 
 def claim_row(claim: Claim, verdict: Verdict, column: Column) -> str:
     """A row of the table of claims."""
     better = "more" if column.higher else "less"
+    corrected = format_p_value(verdict.corrected) if verdict.count else "–"
     return table_row(
         f"{claim.text} ({claim.key}, {better} is better)",
         format_difference(verdict),
         str(verdict.count),
-        format_p(verdict.corrected) if verdict.count else "–",
+        corrected,
         claim_result(claim, verdict),
     )
 
@@ -192,10 +222,13 @@ def claim_result(claim: Claim, verdict: Verdict) -> str:
         return "not measured"
     if verdict.better == claim.first:
         return "holds"
-    return CONTRARY if verdict.better == claim.second else "not decided"
+    if verdict.better == claim.second:
+        return CONTRARY
+    return "not decided"
 
 
-def format_paper(value: float | None) -> str:
+def format_paper_value(value: float | None) -> str:
+    """A number of the paper, or a dash where it has none."""
     return "–" if value is None else f"{value:.3f}"
 
 
@@ -203,21 +236,28 @@ def format_cell(cell: Cell, deviation: float | None) -> str:
     """A number with its deviation over seeds, if there are some, and its interval."""
     if cell.value is None:
         return "–"
-    seeds = "" if deviation is None else f" ± {deviation:.3f}"
-    interval = (
-        "" if cell.low is None else f" ({cell.low:.3f} … {cell.high:.3f})"
-    )  # of one seed there is none
-    return f"{cell.value:.3f}{seeds}{interval}"
+    written = f"{cell.value:.3f}"
+    if deviation is not None:
+        written += f" ± {deviation:.3f}"
+    if cell.low is not None:  # of one seed there is none
+        written += f" ({cell.low:.3f} … {cell.high:.3f})"
+    return written
 
 
-def format_p(p: float) -> str:
+def format_p_value(p: float) -> str:
+    """A corrected p value."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def format_difference(verdict: Verdict) -> str:
-    """With its interval, where there is one."""
-    gap = "–" if verdict.difference is None else f"{verdict.difference:+.4f}"
-    return gap if verdict.low is None else f"{gap} ({verdict.low:+.4f} … {verdict.high:+.4f})"
+    """The difference of two methods with its interval, where there is one."""
+    if verdict.difference is None:
+        written = "–"
+    else:
+        written = f"{verdict.difference:+.4f}"
+    if verdict.low is not None:
+        written += f" ({verdict.low:+.4f} … {verdict.high:+.4f})"
+    return written
 
 
 @dataclass(frozen=True)
@@ -232,8 +272,10 @@ def page_with(page: Path, suite: Suite, written: str) -> str:
     """The page with the section of this suite put in place of an older one."""
     before = read_page(page) if page.is_file() else Page(HEAD, {})
     sections = {**before.sections, suite.name: written + "\n"}
-    parts = [before.head, *(sections[name] for name in sorted(sections))]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    parts = [before.head.rstrip()]
+    for name in sorted(sections):
+        parts.append(sections[name].rstrip())
+    return "\n\n".join(parts) + "\n"
 
 
 def read_page(page: Path) -> Page:
@@ -243,9 +285,13 @@ def read_page(page: Path) -> Page:
     except UnicodeDecodeError:
         raise InputError(f"{str(page)!r} is no page of text: name a Markdown file.") from None
     head, *parts = re.split(r"(?m)^(?=## )", text)
-    return Page(head, {section_name(part): part for part in parts})
+    sections = {}
+    for part in parts:
+        sections[section_name(part)] = part
+    return Page(head, sections)
 
 
 def section_name(part: str) -> str:
     """The name of the suite in a section's title."""
-    return part.split(":")[0].removeprefix("## ").strip()
+    title = part.split(":")[0]
+    return title.removeprefix("## ").strip()

@@ -72,4 +72,6 @@ class PartStore:
 def weights_fingerprint(model: Model) -> str:
     """The fingerprint of a model's weights; "" where it has none that can be read."""
     hf = getattr(model, "hf", None)
-    return "" if hf is None else fingerprint_of_weights(hf.state_dict().items())
+    if hf is None:
+        return ""
+    return fingerprint_of_weights(hf.state_dict().items())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 
 __all__ = ["OWN", "OtherAnswers", "RationalizerLine", "TextCounts", "TokenCounts", "pooled_f1"]
 
@@ -110,12 +111,13 @@ class RationalizerLine:
     picked: Mapping[str, TokenCounts] = field(default_factory=dict)  # by `OWN`, or by method
     more: OtherAnswers = OtherAnswers()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The line in JSON, without what is empty."""
         line = asdict(self)
-        line["picked"] = {
-            method: without_empty(counts) for method, counts in line["picked"].items()
-        }
+        picked = {}
+        for method, counts in line["picked"].items():
+            picked[method] = without_empty(counts)
+        line["picked"] = picked
         line["more"] = without_empty(line["more"])
         return line
 
@@ -128,15 +130,20 @@ class RationalizerLine:
                 f"The lines of {line['name']!r} are not what recipes/rationalizers.py writes: make them again."
             )
         values = {name: line[name] for name in written}
-        values["picked"] = {
-            method: TokenCounts(**counts) for method, counts in line["picked"].items()
-        }
+        picked = {}
+        for method, counts in line["picked"].items():
+            picked[method] = TokenCounts(**counts)
+        values["picked"] = picked
         values["more"] = OtherAnswers(**line["more"])
         return cls(**values)
 
 
 def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
-    return {name: values for name, values in lists.items() if len(values)}
+    filled = {}
+    for name, values in lists.items():
+        if len(values):
+            filled[name] = values
+    return filled
 
 
 def pooled_f1(counts: TokenCounts) -> float:

@@ -9,16 +9,16 @@ import json
 import lzma
 import os
 from pathlib import Path
-from typing import Any
 
 from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 
 __all__ = ["LINES", "add_line", "read_recipe_lines"]
 
 LINES = "numbers.jsonl"  # in the folder that a recipe fills
 
-Line = dict[str, Any]  # JSON with at least data, name and seed
+Line = JsonObject  # JSON with at least data, name and seed
 
 
 def add_line(folder: Path, line: Line) -> None:

@@ -158,6 +158,7 @@ def verdicts_on(suite: Suite, outcome: Outcome) -> list[tuple[Claim, Verdict]]:
     evaluation = outcome.evaluation
     if evaluation is None or not suite.claims:
         return []
-    columns = {column.key: column for column in evaluation.columns}
-    pairs = [Pair(claim.first, claim.second, columns[claim.key]) for claim in suite.claims]
+    pairs = []
+    for claim in suite.claims:
+        pairs.append(Pair(claim.first, claim.second, evaluation.column(claim.key)))
     return list(zip(suite.claims, compare_pairs(evaluation, pairs), strict=True))

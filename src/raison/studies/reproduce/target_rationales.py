@@ -44,9 +44,10 @@ class TargetInText:
     def given(self) -> list[int]:
         """Positions of the context that can't be removed: for a written token the one before it."""
         scope = self.target.scope(len(self.encoding))
-        return [
-            int(position) for position in np.flatnonzero(self.target.given(self.encoding) & scope)
-        ]
+        positions = []
+        for position in np.flatnonzero(self.target.given(self.encoding) & scope):
+            positions.append(int(position))
+        return positions
 
 
 @dataclass(frozen=True)
@@ -155,20 +156,22 @@ def rationales_of_group(
     if isinstance(search, ByOrder):
         check_needs(search.built, trial.model)
         scored = scores_of(search.built, trial.model, batch)
-        known = tuple(Answer(scores, cost={"tokens": tokens}) for scores, tokens in scored)
-        rankings = [np.argsort(-scores, kind="stable") for scores, _ in scored]
-        search = replace(search, method=KnownScores(known))
+        known = []
+        for number, (scores, tokens) in enumerate(scored):
+            known.append(Answer(scores, cost={"tokens": tokens}))
+            rankings[number] = np.argsort(-scores, kind="stable")
+        search = replace(search, method=KnownScores(tuple(known)))
 
     answers = search(trial.model, batch)
     if isinstance(search, Greedy):
-        lengths = [
-            len(order_of(answer)) + len(each.given)
-            for answer, each in zip(answers, targets, strict=True)
-        ]
+        lengths = []
+        for answer, each in zip(answers, targets, strict=True):
+            lengths.append(len(order_of(answer)) + len(each.given))
         short = [index for index, length in enumerate(lengths) if length < ranked]
-        longer = greedy_rankings(
-            trial, [targets[index] for index in short], removal=removal, ranked=ranked
-        )
+        short_targets = []
+        for index in short:
+            short_targets.append(targets[index])
+        longer = greedy_rankings(trial, short_targets, removal=removal, ranked=ranked)
         for index, of_greedy in zip(short, longer, strict=True):
             rankings[index] = of_greedy
 
@@ -180,9 +183,9 @@ def rationales_of_group(
 
 def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
     """The targets as a method is asked about them, token by token."""
-    units = [
-        grouping.group(each.encoding, "token", each.target.free(each.encoding)) for each in targets
-    ]
+    units = []
+    for each in targets:
+        units.append(grouping.group(each.encoding, "token", each.target.free(each.encoding)))
     return Batch(
         encodings=[each.encoding for each in targets],
         targets=[each.target for each in targets],
@@ -208,9 +211,10 @@ def greedy_rankings(
     for size in sorted(set(wanted)):
         chosen = [index for index, each in enumerate(wanted) if each == size]
         search = Greedy(sufficient=Penalty(weight=LIGHT).spec(), largest=size)
-        answers = search(
-            trial.model, batch_of(trial, [targets[index] for index in chosen], removal)
-        )
+        targets_of_size = []
+        for index in chosen:
+            targets_of_size.append(targets[index])
+        answers = search(trial.model, batch_of(trial, targets_of_size, removal))
         for index, answer in zip(chosen, answers, strict=True):
             added: list[int] = []
             for step in answer.steps:
@@ -226,9 +230,15 @@ def rationale_of(
     certificate = answer.certificate
     if certificate is None:
         raise ValueError("only a search gives a rationale")
-    position_of = {int(unit): position for position, unit in enumerate(unit_of_token) if unit >= 0}
+    position_of = {}
+    for position, unit in enumerate(unit_of_token):
+        if unit >= 0:
+            position_of[int(unit)] = position
     order = [position_of[int(unit)] for unit in order_of(answer)]
-    longer = order if ranking is None else [position_of[int(unit)] for unit in ranking]
+    if ranking is None:
+        longer = order
+    else:
+        longer = [position_of[int(unit)] for unit in ranking]
     is_whole_context = certificate.size == len(position_of)
     gave_up = is_whole_context and certificate.status != "complete"
     return Rationale(

@@ -29,14 +29,21 @@ class TextsOfRun:
         """How often the model is right on these texts, in words."""
         pairs = list(zip(self.examples, self.predictions, strict=True))
         if model.task == "qa" or self.examples[0].target is not None:
-            return answer_quality([given_answer(*pair) for pair in pairs], self.examples)
-        right = [prediction.target.text == str(example.label) for example, prediction in pairs]
+            answers = []
+            for pair in pairs:
+                answers.append(given_answer(*pair))
+            return answer_quality(answers, self.examples)
+        right = []
+        for example, prediction in pairs:
+            right.append(prediction.target.text == str(example.label))
         return f"The model is right on {np.mean(right):.1%} of these texts."
 
 
 def given_answer(example: Example, prediction: Prediction) -> str:
     """What a model answers: what it wrote as the target of the example, or what it predicts."""
-    return prediction.target.text if example.target is None else str(example.target)
+    if example.target is None:
+        return prediction.target.text
+    return str(example.target)
 
 
 def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -> TextsOfRun:

@@ -13,9 +13,9 @@ from raison.core.errors import InputError
 from raison.core.evaluation import MethodAxis
 from raison.show.figure.curves import draw_curves
 from raison.studies.audit.adversary import Adversary
+from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.replaced_attention import ReplacedAttention, ReplacedScores
 from raison.studies.audit.report import Audit
-from raison.studies.audit.spread import Spread
 from raison.studies.audit.word_by_word import ShownText
 from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
 from raison.studies.reproduce.experiments.audits import (

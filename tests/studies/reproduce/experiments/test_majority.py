@@ -55,7 +55,7 @@ def test_the_majority_language_is_taught_and_measured(tmp_path):
     model = raison.load(str(tmp_path / "m"))
     one = model.tokenizer.convert_tokens_to_ids("1")
     errors, losses = [], []
-    for sentence in study.sentences(6, 0):
+    for sentence in study.majority_sentences(6, 0):
         text, kept = sentence.text, sentence.kept
         bits = [int(bit) for bit in text.split()[:17]]
         dropped = {1 + k for k in range(17) if not kept[k]}  # <s> is the first token

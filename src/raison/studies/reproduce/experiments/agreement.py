@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
-from raison.core.records import Example
+from raison.core.records import Encoding, Example
 from raison.datasets.agreement import fill_templates
 from raison.datasets.open import open_dataset
 from raison.metrics.statistics import mean_interval
@@ -67,11 +67,13 @@ class UsableExample:
     def row(self, rationale: Rationale, smallest: int | None) -> AgreementRow:
         """The numbers of a rationale; `smallest` is the length of the smallest one, where that is known."""
         length = len(rationale.order)
+        has_antecedent = self.antecedent in rationale.kept
+        has_distractor = bool(self.distractor & rationale.kept)
         return AgreementRow(
             length=float(length),
             ratio=None if smallest is None else length / smallest,
-            antecedent=float(self.antecedent in rationale.kept),
-            no_distractor=float(not self.distractor & rationale.kept),
+            antecedent=float(has_antecedent),
+            no_distractor=float(not has_distractor),
             reached=float(rationale.reached),
         )
 
@@ -96,11 +98,11 @@ class UsableExamples:
         self.right[usable.relation] += 1
 
     def sentence(self) -> str:
-        counts = [
-            f"{relation} {self.right[relation]} of {tried}"
-            for relation, tried in self.tried.items()
-        ]
-        return f"Usable of the pairs that were tried, by relation: {'; '.join(counts)}."
+        counts = []
+        for relation, tried in self.tried.items():
+            counts.append(f"{relation} {self.right[relation]} of {tried}")
+        all_counts = "; ".join(counts)
+        return f"Usable of the pairs that were tried, by relation: {all_counts}."
 
 
 @experiment("agreement")
@@ -123,20 +125,29 @@ def agreement(trial: Trial) -> Evaluation:
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, usable.targets)
         costs[title] = found.total_cost(len(usable))
-        rows[title] = [
-            example.row(rationale, smallest.get(number))
-            for number, (example, rationale) in enumerate(
-                zip(usable.examples, found.rationales, strict=True)
-            )
-        ]
+        rows[title] = rows_of_method(usable, found.rationales, smallest)
     if "greedy" in rows:
         lengths = lengths_by_relation(usable.examples, rows["greedy"], trial.seed)
         notes.append(f"Greedy's length by relation: {lengths}.")
 
-    columns = [column for column in AgreementRow.columns() if subset or column.key != "ratio"]
+    keys = ["length", "antecedent", "no_distractor", "reached"]
+    if subset:
+        keys.append("ratio")
+    columns = AgreementRow.chosen_columns(keys)
     evaluation = build_evaluation(trial, columns, rows, data="analogies", notes=notes)
     texts = [example.evaluated_text() for example in usable.examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
+
+
+def rows_of_method(
+    usable: UsableExamples, rationales: Sequence[Rationale], smallest: Mapping[int, int]
+) -> list[AgreementRow]:
+    """The numbers of one method's rationales, example by example; `smallest` lengths by the number of the example."""
+    rows = []
+    pairs = zip(usable.examples, rationales, strict=True)
+    for number, (example, rationale) in enumerate(pairs):
+        rows.append(example.row(rationale, smallest.get(number)))
+    return rows
 
 
 def drawn_subset(count: int, size: int, seed: int) -> list[int]:
@@ -163,11 +174,12 @@ def usable_examples(trial: Trial) -> UsableExamples:
     """
     check_task(trial, "causal", "a causal language model")
     by_relation = fill_templates(open_dataset("analogies", data=trial.data_dir).examples)
-    waiting = {
-        relation: shuffled(examples, trial.seed) for relation, examples in by_relation.items()
-    }
+    waiting = {}
+    for relation, examples in by_relation.items():
+        waiting[relation] = shuffled_examples(examples, trial.seed)
     usable = UsableExamples(tried=dict.fromkeys(waiting, 0), right=dict.fromkeys(waiting, 0))
     while waiting and len(usable) < trial.count:
+        room = trial.count - len(usable)
         trial.step(f"{trial.run.name}: {len(usable)} of {trial.count} usable examples")
         wave: list[UsableExample] = []
         for relation in list(waiting):
@@ -178,8 +190,8 @@ def usable_examples(trial: Trial) -> UsableExamples:
                 wave.append(example)
                 usable.tried[relation] += 1
 
-        room = trial.count - len(usable)
-        for example in answered_rightly(trial.model, wave)[:room]:
+        right = answered_rightly(trial.model, wave)
+        for example in right[:room]:
             usable.add(example)
     if not len(usable):
         raise InputError(
@@ -188,9 +200,11 @@ def usable_examples(trial: Trial) -> UsableExamples:
     return usable
 
 
-def shuffled(examples: Sequence[Example], seed: int) -> Iterator[Example]:
+def shuffled_examples(examples: Sequence[Example], seed: int) -> Iterator[Example]:
+    """The examples one by one, in an order that the seed draws."""
     order = np.random.default_rng(seed).permutation(len(examples))
-    return iter([examples[number] for number in order])
+    for number in order:
+        yield examples[number]
 
 
 def next_of_single_tokens(model: Model, examples: Iterator[Example]) -> UsableExample | None:
@@ -209,13 +223,13 @@ def find_parts(model: Model, example: Example) -> UsableExample | None:
         encoding, TargetSpec(target=example.target, output="log_prob")
     )
     word = example.gold[0]
-    in_word = np.flatnonzero((encoding.start < word.end) & (encoding.end > word.start))
+    in_word = tokens_in_span(encoding, word.start, word.end)
     if len(target.ids) > 1 or len(in_word) > 1:
         return None
 
     same_word = np.flatnonzero(encoding.ids == encoding.ids[in_word[0]])
     start, end = example.meta["aside"]
-    in_brackets = np.flatnonzero((encoding.start < end) & (encoding.end > start))
+    in_brackets = tokens_in_span(encoding, start, end)
     return UsableExample(
         example=example,
         target=TargetInText(longer, target),
@@ -224,11 +238,19 @@ def find_parts(model: Model, example: Example) -> UsableExample | None:
     )
 
 
+def tokens_in_span(encoding: Encoding, start: int, end: int) -> np.ndarray:
+    """The tokens that share a character with a span of the text."""
+    return np.flatnonzero((encoding.start < end) & (encoding.end > start))
+
+
 def answered_rightly(model: Model, wave: Sequence[UsableExample]) -> list[UsableExample]:
     """Those whose answer is the model's next word with the brackets, and without them."""
-    without_brackets = [Example(usable.example.meta["without"]) for usable in wave]
+    without_brackets = []
+    for usable in wave:
+        without_brackets.append(Example(usable.example.meta["without"]))
     right = with_right_answer(model, wave, without_brackets)
-    return with_right_answer(model, right, [usable.example for usable in right])
+    with_brackets = [usable.example for usable in right]
+    return with_right_answer(model, right, with_brackets)
 
 
 def with_right_answer(
@@ -239,9 +261,11 @@ def with_right_answer(
         return []
     predictions = model.predict(model.encode(examples))
     pairs = zip(wave, predictions, strict=True)
-    return [
-        usable for usable, prediction in pairs if prediction.target.ids == usable.target.target.ids
-    ]
+    right = []
+    for usable, prediction in pairs:
+        if prediction.target.ids == usable.target.target.ids:
+            right.append(usable)
+    return right
 
 
 def lengths_by_relation(
@@ -255,8 +279,9 @@ def lengths_by_relation(
     phrases = []
     for relation, lengths in by_relation.items():
         mean = mean_interval(np.array(lengths), seed=seed)
+        count = len(lengths)
         interval = "1 example"
-        if len(lengths) > 1:
-            interval = f"{mean.low:.1f} … {mean.high:.1f}, {len(lengths)} examples"
+        if count > 1:
+            interval = f"{mean.low:.1f} … {mean.high:.1f}, {count} examples"
         phrases.append(f"{relation} {mean.estimate:.1f} ({interval})")
     return "; ".join(phrases)

@@ -95,7 +95,11 @@ class AlignedSentence:
     def gold_links(self, kind: str) -> Links:
         """Links of the words that are explained."""
         explained = self.explained
-        return [(source, word) for source, word in self.example.meta[kind] if word in explained]
+        links = []
+        for source, word in self.example.meta[kind]:
+            if word in explained:
+                links.append((source, word))
+        return links
 
     def first_word(self, rationale: Rationale) -> int:
         """The source word that comes first in a ranking; special tokens are none."""
@@ -124,15 +128,16 @@ class AlignedSentence:
 
         error_rates = aer_per_word(links, sure, possible)
         tokens = sum(len(rationale.order) for rationale in rationales)
+        first_sources = {}
+        for word, sources in firsts.items():
+            first_sources[word] = first_met(sources)
         return AlignmentRow(
             length=Share(tokens, len(rationales)),
             aer=aer(links, sure, possible),
             aer_paper=Share(sum(error_rates), len(error_rates)),
             iou=mean_link_iou(links, gold),
             f1=link_scores(links, sure, possible)["f1"],
-            top_1=top_1_of_words(
-                {word: first_met(sources) for word, sources in firsts.items()}, gold
-            ),
+            top_1=top_1_of_words(first_sources, gold),
             top_1_paper=top_1_of_subwords(firsts, gold),
         )
 
@@ -198,16 +203,19 @@ def gold_alignments(trial: Trial) -> Evaluation:
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text([len(sentence.targets) for sentence in sentences])
-        rows[title] = [
-            sentence.row(each) for sentence, each in zip(sentences, rationales, strict=True)
-        ]
+        rows_of_method = []
+        for sentence, each in zip(sentences, rationales, strict=True):
+            rows_of_method.append(sentence.row(each))
+        rows[title] = rows_of_method
         costs[title] = found.total_cost(len(targets))
 
     evaluation = build_evaluation(
         trial, AlignmentRow.columns(), rows, data=trial.run.data, notes=counts.notes()
     )
     examples = [sentence.example for sentence in sentences]
-    texts = [EvaluatedText(example.id, example.text, label=example.label) for example in examples]
+    texts = []
+    for example in examples:
+        texts.append(EvaluatedText(example.id, example.text, label=example.label))
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
@@ -259,10 +267,16 @@ def align_sentence(
     chosen = set(own_words[: most or len(own_words)])
 
     tokens = token_targets(target, longer)
-    explained = [number for number, word in enumerate(words) if word in chosen]
+    explained = []
+    for number, word in enumerate(words):
+        if word in chosen:
+            explained.append(number)
+    targets = []
+    for number in explained:
+        targets.append(TargetInText(longer, tokens[number]))
     return AlignedSentence(
         example=example,
-        targets=tuple(TargetInText(longer, tokens[number]) for number in explained),
+        targets=tuple(targets),
         words=tuple(words[number] for number in explained),
         source=touched_words(longer, example.meta["source_words"]),
         own_tokens=int(is_own.sum()),
@@ -276,9 +290,11 @@ def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[
     touched = {}
     for token in np.flatnonzero((encoding.segment == 0) & (encoding.start >= 0)):
         begin, stop = encoding.start[token], encoding.end[token]
-        touched[int(token)] = tuple(
-            number for number, (start, end) in enumerate(words) if start < stop and begin < end
-        )
+        words_of_token = []
+        for number, (start, end) in enumerate(words):
+            if start < stop and begin < end:
+                words_of_token.append(number)
+        touched[int(token)] = tuple(words_of_token)
     return touched
 
 

@@ -12,19 +12,22 @@ from pathlib import Path
 import numpy as np
 
 from raison.core.evaluation import EvaluatedText, Evaluation, MethodAxis
-from raison.studies.reproduce.audit_lines import AuditLine, AuditNumbers
+from raison.studies.reproduce.audit_lines import AuditLine, AuditNumbers, WordsOfText
 from raison.studies.reproduce.experiment import (
     NotMade,
     Trial,
     build_evaluation,
     column_field,
     experiment,
+    titles_not_made,
 )
 from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
 __all__ = ["AuditRow", "audit_tables", "audited_kinds", "correlation_with_lambda", "row_of_line"]
 
 SHOWN = 32  # words of a text that a picture has room for
+
+Curves = dict[str, list[float]]  # by the title of a kind of model
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,11 @@ class AuditedKind:
 
     def mean_divergences(self, lam: float) -> tuple[float, float]:
         """JSD and TVD of the adversaries, the mean over seeds."""
-        adversaries = [line.adversary(self.adversary, lam) for line in self.lines.values()]
-        pairs = [
-            (adversary.jsd, adversary.tvd) for adversary in adversaries if adversary is not None
-        ]
+        pairs = []
+        for line in self.lines.values():
+            adversary = line.adversary(self.adversary, lam)
+            if adversary is not None:
+                pairs.append((adversary.jsd, adversary.tvd))
         if not pairs:
             return float("nan"), float("nan")
         jsd, tvd = np.mean(pairs, axis=0)
@@ -68,7 +72,7 @@ class AuditedKind:
 class WordCurves:
     """The probability from each word of a text alone, model by model, the words, and what is to be said."""
 
-    curves: dict[str, list[float]] = field(default_factory=dict)
+    curves: Curves = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -76,14 +80,16 @@ class WordCurves:
 @experiment("audits")
 def audit_tables(trial: Trial) -> Evaluation:
     """Numbers of audits, seed by seed; the setting `columns` says which."""
+    data = trial.run.data
     settings = trial.run.settings
     kinds = audited_kinds(trial)
-    made = {title: kind for title, kind in kinds.items() if kind.lines}
+    made = {}
+    for title, kind in kinds.items():
+        if kind.lines:
+            made[title] = kind
     if not made:
         place = str(trial.model)
-        raise NotMade(
-            f"{place!r} holds no audits of {trial.run.data}: make them with recipes/attention.py."
-        )
+        raise NotMade(f"{place!r} holds no audits of {data}: make them with recipes/attention.py.")
 
     known_seeds: set[int] = set()
     for kind in made.values():
@@ -98,32 +104,39 @@ def audit_tables(trial: Trial) -> Evaluation:
         notes += correlation_with_lambda(rows, trial.axis)
     notes.append(f"{count_of_texts(made)} test texts.")
 
-    curves: dict[str, dict[str, list[float]]] = {}
-    across: dict[str, dict[str, list[float]]] = {}  # where the points of a curve stand
+    curves: dict[str, Curves] = {}
+    across: dict[str, Curves] = {}  # where the points of a curve stand
     words = WordCurves()
     if settings.get("shown"):
-        words = word_curves(
-            {title: kind.lines[0] for title, kind in made.items() if 0 in kind.lines}
-        )
+        words = word_curves(made)
         curves["alone_curve"] = words.curves
         notes += words.notes
-    if lambdas := settings.get("swept"):  # P3 Figure 1: how far answers move when attention does
-        across["tvd_curve"], curves["tvd_curve"] = {}, {}
-        for title, kind in kinds.items():
-            path = [kind.mean_divergences(each) for each in lambdas]
-            across["tvd_curve"][title] = [jsd for jsd, _ in path]
-            curves["tvd_curve"][title] = [tvd for _, tvd in path]
+    if lambdas := settings.get("swept"):
+        across["tvd_curve"], curves["tvd_curve"] = divergence_curves(kinds, lambdas)
 
-    wanted = settings.get("columns", [column.key for column in AuditRow.columns()])
-    columns = [column for column in AuditRow.columns() if column.key in wanted]
     evaluation = build_evaluation(
-        trial, columns, rows, data=trial.run.data, model="many classifiers", notes=notes
+        trial,
+        AuditRow.chosen_columns(settings.get("columns")),
+        rows,
+        data=data,
+        model="many classifiers",
+        notes=notes,
     )
     texts = [EvaluatedText(str(seed), f"seed {seed}") for seed in seeds]
-    more = {"words": words.words, "across": across}
-    return replace(
-        evaluation, texts=tuple(texts), curves=curves, settings={**evaluation.settings, **more}
-    )
+    settings = {**evaluation.settings, "words": words.words, "across": across}
+    return replace(evaluation, texts=tuple(texts), curves=curves, settings=settings)
+
+
+def divergence_curves(
+    kinds: Mapping[str, AuditedKind], lambdas: Sequence[float]
+) -> tuple[Curves, Curves]:
+    """JSD of attention and TVD of answers along λ, kind by kind: how far answers move with it (P3 Figure 1)."""
+    jsd_curves, tvd_curves = {}, {}
+    for title, kind in kinds.items():
+        path = [kind.mean_divergences(lam) for lam in lambdas]
+        jsd_curves[title] = [jsd for jsd, _ in path]
+        tvd_curves[title] = [tvd for _, tvd in path]
+    return jsd_curves, tvd_curves
 
 
 def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
@@ -132,9 +145,11 @@ def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
     kinds = {}
     for title, method in trial.methods.items():
         name, _, adversary = method.partition(":")
-        seeds = lines.get((trial.run.data, name), {})
-        of_seeds = {seed: AuditLine.from_dict(line) for seed, line in seeds.items()}
-        kinds[title] = AuditedKind(of_seeds, adversary)
+        stored = lines.get((trial.run.data, name), {})
+        lines_by_seed = {}
+        for seed, line in stored.items():
+            lines_by_seed[seed] = AuditLine.from_dict(line)
+        kinds[title] = AuditedKind(lines_by_seed, adversary)
     return kinds
 
 
@@ -144,72 +159,85 @@ def row_of_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
     adversary = line.adversary(kind, lam)
     if adversary is None:
         return row
-    accuracy = line.numbers.accuracy
-    return replace(
+    row = replace(
         row,
         jsd=adversary.jsd,
         tvd=adversary.tvd,
         adversary_accuracy=adversary.accuracy,
-        lost=None if accuracy is None else accuracy - adversary.accuracy,
     )
+    if row.accuracy is None:
+        return row
+    return replace(row, lost=row.accuracy - adversary.accuracy)
 
 
 def notes_on_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> list[str]:
     """How many seeds of each kind of model were audited, and which kinds were not."""
-    counts = [f"{title} {len(kind.lines)}" for title, kind in made.items()]
-    notes = [f"Seeds: {', '.join(counts)}."]
-    missing = [title for title in trial.methods if title not in made]
-    if missing:
-        notes.append(f"Not made yet: {', '.join(missing)}.")
+    counts = []
+    for title, kind in made.items():
+        counts.append(f"{title} {len(kind.lines)}")
+    all_counts = ", ".join(counts)
+    notes = [f"Seeds: {all_counts}."]
+    if missing := titles_not_made(trial, made):
+        notes.append(missing)
     return notes
 
 
 def count_of_texts(made: Mapping[str, AuditedKind]) -> int:
     """The texts of the first audit; all are of one test part."""
     first = next(iter(made.values()))
-    return next(iter(first.lines.values())).texts
+    first_line = next(iter(first.lines.values()))
+    return first_line.texts
 
 
-def word_curves(lines: Mapping[str, AuditLine]) -> WordCurves:
-    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), of the models that read
-    the text alike and answer it alike."""
-    shown = {title: line.shown for title, line in lines.items() if line.shown is not None}
+def word_curves(made: Mapping[str, AuditedKind]) -> WordCurves:
+    """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), of the models of the
+    first seed that read the text alike and answer it alike."""
+    shown: dict[str, WordsOfText] = {}
+    for title, kind in made.items():
+        line = kind.lines.get(0)
+        if line is not None and line.shown is not None:
+            shown[title] = line.shown
     if not shown:
         return WordCurves()
     first = next(iter(shown.values()))
     curves = {}
     for title, text in shown.items():
-        if (text.tokens, text.predicted) == (first.tokens, first.predicted):
+        is_read_alike = text.tokens == first.tokens
+        if is_read_alike and text.predicted == first.predicted:
             curves[title] = list(text.probability[:SHOWN])
 
     words = list(first.tokens[:SHOWN])
+    sentence = " ".join(words)
+    note = f"The picture's text is predicted {first.predicted!r}: {sentence}"
     more = len(first.tokens) - len(words)
-    end = f" … (and {more} words more)." if more else "."
-    note = f"The picture's text is predicted {first.predicted!r}: {' '.join(words)}{end}"
+    note += f" … (and {more} words more)." if more else "."
     return WordCurves(curves, words, [note])
 
 
 def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: MethodAxis) -> list[str]:
     """Along models that differ in λ: the correlation of λ with the entropy of words' importance (P2 Table 2)."""
-    lambdas, values = [], []
+    lambdas, entropies = [], []
     for title, of_seeds in rows.items():
         if title not in axis.positions:
             continue
         for row in of_seeds:
             if row.entropy_gradient is not None:
                 lambdas.append(float(axis.positions[title]))
-                values.append(row.entropy_gradient)
+                entropies.append(row.entropy_gradient)
     if len(set(lambdas)) < 3:
         return []
-    plain = correlation(np.array(lambdas), np.array(values))
-    ranked = correlation(half_tied_ranks(np.array(lambdas)), half_tied_ranks(np.array(values)))
+
+    x, y = np.array(lambdas), np.array(entropies)
+    plain = pearson_correlation(x, y)
+    ranked = pearson_correlation(half_tied_ranks(x), half_tied_ranks(y))
     return [
-        f"Over {len(values)} models λ and the entropy of words' importance by gradients are correlated by {plain:+.2f} "
-        f"(Pearson) and {ranked:+.2f} (ranks)."
+        f"Over {len(entropies)} models λ and the entropy of words' importance by gradients are correlated by "
+        f"{plain:+.2f} (Pearson) and {ranked:+.2f} (ranks)."
     ]
 
 
-def correlation(first: np.ndarray, second: np.ndarray) -> float:
+def pearson_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """Pearson's correlation of two rows of numbers."""
     return float(np.corrcoef(first, second)[0, 1])
 
 

@@ -53,15 +53,17 @@ def search_cost(trial: Trial) -> Evaluation:
         found = find_rationales(
             trial, title, spec, usable.targets, removal=removals.get(title), group=1
         )
-        rows[title] = [
-            CostRow(
-                cpu_seconds=cost.cpu_seconds,
-                token_forwards=cost.tokens,
-                length=float(len(rationale.order)),
-                proved=float(rationale.optimal),
+        rows_of_method = []
+        for rationale, cost in zip(found.rationales, found.costs, strict=True):
+            rows_of_method.append(
+                CostRow(
+                    cpu_seconds=cost.cpu_seconds,
+                    token_forwards=cost.tokens,
+                    length=float(len(rationale.order)),
+                    proved=float(rationale.optimal),
+                )
             )
-            for rationale, cost in zip(found.rationales, found.costs, strict=True)
-        ]
+        rows[title] = rows_of_method
     return build_evaluation(
         trial, CostRow.columns(), rows, data="analogies", notes=[usable.sentence()]
     )

@@ -73,10 +73,14 @@ class JoinedSentences:
         """What of a rationale lies on the wrong side; special tokens of the source belong to neither."""
         encoding = target.encoding
         sources = int((encoding.segment == 0).sum())
-        source_words = {
-            token for token in rationale.kept if token < sources and encoding.start[token] >= 0
-        }
-        written = {token - sources for token in rationale.kept if token >= sources}
+        source_words = set()
+        for token in rationale.kept:
+            if token < sources and encoding.start[token] >= 0:
+                source_words.add(token)
+        written = set()
+        for token in rationale.kept:
+            if token >= sources:
+                written.add(token - sources)
         return crossover(
             source_words,
             written,
@@ -86,7 +90,9 @@ class JoinedSentences:
         )
 
     def row(self, rationales: Sequence[Rationale]) -> DistractorRow:
-        crossovers = [self.crossover(*pair) for pair in zip(self.targets, rationales, strict=True)]
+        crossovers = []
+        for pair in zip(self.targets, rationales, strict=True):
+            crossovers.append(self.crossover(*pair))
         tokens = sum(len(rationale.order) for rationale in rationales)
         return DistractorRow(**crossover_rates(crossovers), length=Share(tokens, len(rationales)))
 
@@ -113,7 +119,10 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets)
         rationales = found.by_text([len(pair.targets) for pair in pairs])
-        rows[title] = [pair.row(each) for pair, each in zip(pairs, rationales, strict=True)]
+        rows_of_method = []
+        for pair, each in zip(pairs, rationales, strict=True):
+            rows_of_method.append(pair.row(each))
+        rows[title] = rows_of_method
         costs[title] = found.total_cost(len(targets))
 
     own = sum(pair.own_tokens for pair in pairs)
@@ -126,9 +135,9 @@ def distractor_sentences(trial: Trial) -> Evaluation:
         trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note]
     )
     examples = [pair.example for pair in pairs]
-    texts = [
-        EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples
-    ]
+    texts = []
+    for example in examples:
+        texts.append(EvaluatedText(example.id, example.text, target=str(example.target)))
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
@@ -172,9 +181,12 @@ def join_sentences(
 
     tokens = token_targets(target, longer)
     behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
+    targets = []
+    for number in drawn:
+        targets.append(TargetInText(longer, tokens[number]))
     return JoinedSentences(
         example=replace(example, target=target.text),
-        targets=tuple(TargetInText(longer, tokens[number]) for number in drawn),
+        targets=tuple(targets),
         source_break=int(np.flatnonzero(behind_first)[0]),
         target_break=len(first_written),
         own_tokens=len(own),

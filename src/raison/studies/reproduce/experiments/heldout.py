@@ -22,7 +22,7 @@ from raison.studies.reproduce.experiment import (
     column_field,
     experiment,
 )
-from raison.studies.reproduce.experiments.majority import LANGUAGE, sentences, token_losses
+from raison.studies.reproduce.experiments.majority import LANGUAGE, majority_sentences, token_losses
 
 __all__ = ["Bleu", "bleu", "heldout_loss"]
 
@@ -74,22 +74,24 @@ def heldout_loss(trial: Trial) -> Evaluation:
     mean = evaluation.cell(title, "loss").value
     if mean is not None:
         notes.append(f"Perplexity {np.exp(mean):.4g} on {len(rows)} texts.")
-    translated = [
-        text for text in texts if text.translation is not None
-    ]  # an empty translation is a bad one
-    if translated:
-        found = bleu(
-            [str(text.translation) for text in translated], [text.text for text in translated]
-        )
+    translations, gold = [], []
+    for text in texts:
+        if text.translation is not None:  # an empty translation is a bad one
+            translations.append(text.translation)
+            gold.append(text.text)
+    if translations:
+        found = bleu(translations, gold)
         notes.append(f"BLEU {found.score:.1f} (95 % interval {found.low:.1f} to {found.high:.1f}).")
-    evaluated = [EvaluatedText(str(number), text.text) for number, text in enumerate(texts)]
+    evaluated = []
+    for number, text in enumerate(texts):
+        evaluated.append(EvaluatedText(str(number), text.text))
     return replace(evaluation, texts=tuple(evaluated), notes=tuple(notes))
 
 
 def heldout_texts(trial: Trial) -> Iterator[HeldoutText]:
     """Text by text, as the task of the model has it."""
     if trial.run.data == LANGUAGE:
-        for sentence in sentences(trial.count, trial.seed):
+        for sentence in majority_sentences(trial.count, trial.seed):
             losses = token_losses(trial, sentence.text)
             yield HeldoutText(sentence.text, Share(sum(losses), len(losses)))
     elif trial.model.task == "seq2seq":
@@ -126,16 +128,19 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
     )
     for encoding in encode_blocks(model, texts, length):
         places = range(model.first_position(encoding), len(encoding))
-        targets = [model.next_target(encoding, int(encoding.ids[place]), place) for place in places]
+        targets = []
+        for place in places:
+            targets.append(model.next_target(encoding, int(encoding.ids[place]), place))
         yield HeldoutText(encoding.texts[-1], loss_of_targets(model, encoding, targets))
 
 
 def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target]) -> Share:
     """−log f of all tokens of the targets, and how many they are."""
     everything = np.ones((1, len(encoding)), bool)
-    answers = model.score(
-        [Question(encoding, target, everything) for target in targets], removal="delete"
-    )
+    questions = []
+    for target in targets:
+        questions.append(Question(encoding, target, everything))
+    answers = model.score(questions, removal="delete")
     total = -sum(float(answer.value[0].sum()) for answer in answers)
     return Share(total, sum(len(target.ids) for target in targets))
 

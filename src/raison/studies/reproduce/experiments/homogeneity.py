@@ -58,17 +58,19 @@ class LayerStates:
     def rows(self) -> list[HomogeneityRow]:
         last = self.spread.shape[1] - 1
         middle = round(2 * last / 3)
-        return [
-            HomogeneityRow(
-                spread_first=float(spread[1]),
-                spread_middle=float(spread[middle]),
-                spread_last=float(spread[last]),
-                cosine_first=float(cosine[1]),
-                cosine_middle=float(cosine[middle]),
-                cosine_last=float(cosine[last]),
+        rows = []
+        for spread, cosine in zip(self.spread, self.cosine, strict=True):
+            rows.append(
+                HomogeneityRow(
+                    spread_first=float(spread[1]),
+                    spread_middle=float(spread[middle]),
+                    spread_last=float(spread[last]),
+                    cosine_first=float(cosine[1]),
+                    cosine_middle=float(cosine[middle]),
+                    cosine_last=float(cosine[last]),
+                )
             )
-            for spread, cosine in zip(self.spread, self.cosine, strict=True)
-        ]
+        return rows
 
 
 @experiment("homogeneity")

@@ -76,10 +76,12 @@ class Passage:
 
     def before_word(self, sets: Iterable[Sequence[int]]) -> set[int]:
         """What the rationales of the word's tokens have before the word, together."""
-        union: set[int] = set()
+        before: set[int] = set()
         for tokens in sets:
-            union.update(tokens)
-        return {token for token in union if token < self.begins}
+            for token in tokens:
+                if token < self.begins:
+                    before.add(token)
+        return before
 
     def overlap(self, chosen: set[int]) -> Overlap:
         both = len(chosen & self.gold)
@@ -111,25 +113,27 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     for passage in passages:
         targets += passage.targets
 
+    targets_of_passages = [len(passage.targets) for passage in passages]
     rows, costs = {}, {}
     ious: dict[str, list[float]] = {}
     f1s: dict[str, list[float]] = {}
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets, ranked=FIRST)
-        rationales = found.by_text([len(passage.targets) for passage in passages])
-        rows[title] = [
-            passage.row(each) for passage, each in zip(passages, rationales, strict=True)
-        ]
+        rationales = found.by_text(targets_of_passages)
+        rows_of_method = []
+        for passage, each in zip(passages, rationales, strict=True):
+            rows_of_method.append(passage.row(each))
+        rows[title] = rows_of_method
         ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
 
     evaluation = build_evaluation(
         trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note]
     )
-    examples = [passage.example for passage in passages]
-    texts = [
-        EvaluatedText(example.id, example.text, target=str(example.target)) for example in examples
-    ]
+    texts = []
+    for passage in passages:
+        example = passage.example
+        texts.append(EvaluatedText(example.id, example.text, target=str(example.target)))
     curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
@@ -147,26 +151,28 @@ def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:
             chosen.append(passage)
 
     if not chosen:
+        how_many = "none" if own else "all"
         raise InputError(
-            f"{trial.model.name} writes {'none' if own else 'all'} of the last words: nothing is left."
+            f"{trial.model.name} writes {how_many} of the last words: nothing is left."
         )
-    share = f"{own_count} of {len(examples)} passages ({own_count / len(examples):.0%})"
+    share = own_count / len(examples)
     which = "such" if own else "other"
-    return (
-        chosen,
-        f"The last word is the model's own choice in {share}; these are {len(chosen)} {which} passages.",
+    note = (
+        f"The last word is the model's own choice in {own_count} of {len(examples)} passages ({share:.0%}); "
+        f"these are {len(chosen)} {which} passages."
     )
+    return chosen, note
 
 
 def passage_of(model: Model, example: Example) -> tuple[Passage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
-    ((longer, target),) = model.resolve_targets(
-        encoding, TargetSpec(target=example.target, output="log_prob")
-    )
-    targets = tuple(TargetInText(longer, token) for token in token_targets(target, longer))
-    passage = Passage(example, targets, gold_tokens(encoding, example))
-    return passage, bool(is_own_token(model, longer, target).all())
+    spec = TargetSpec(target=example.target, output="log_prob")
+    ((longer, target),) = model.resolve_targets(encoding, spec)
+    targets = [TargetInText(longer, token) for token in token_targets(target, longer)]
+    passage = Passage(example, tuple(targets), gold_tokens(encoding, example))
+    is_own = is_own_token(model, longer, target)
+    return passage, bool(is_own.all())
 
 
 def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
@@ -174,7 +180,7 @@ def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
     marked: set[int] = set()
     for span in example.gold:
         inside = (span.start < encoding.end) & (encoding.end <= span.end)
-        marked.update(int(token) for token in np.flatnonzero(inside))
+        marked.update(np.flatnonzero(inside).tolist())
     return frozenset(marked)
 
 
@@ -184,11 +190,14 @@ def overlap_along_rankings(
     """IOU (mean) and F1 (pooled) of the first k tokens, k = 1 … FIRST."""
     ious, f1s = [], []
     for count in range(1, FIRST + 1):
-        overlaps = []
+        ious_of_passages = []
+        both = sizes = 0.0
         for passage, of_passage in zip(passages, rationales, strict=True):
             first = passage.before_word(rationale.ranking[:count] for rationale in of_passage)
-            overlaps.append(passage.overlap(first))
-        ious.append(float(np.mean([overlap.iou for overlap in overlaps])))
-        part = sum(overlap.f1.part for overlap in overlaps)
-        f1s.append(part / sum(overlap.f1.whole for overlap in overlaps))
+            overlap = passage.overlap(first)
+            ious_of_passages.append(overlap.iou)
+            both += overlap.f1.part
+            sizes += overlap.f1.whole
+        ious.append(float(np.mean(ious_of_passages)))
+        f1s.append(both / sizes)
     return ious, f1s

@@ -30,9 +30,9 @@ from raison.studies.reproduce.experiment import (
 
 __all__ = [
     "LANGUAGE",
-    "Sentence",
+    "MajoritySentence",
     "majority_belief",
-    "sentences",
+    "majority_sentences",
     "token_losses",
     "true_probability",
 ]
@@ -52,7 +52,7 @@ class MajorityRow(ResultRow):
 
 
 @dataclass(frozen=True)
-class Sentence:
+class MajoritySentence:
     """Random bits, "=" and their majority; and which of the bits [17] are kept in a part."""
 
     text: str
@@ -70,14 +70,19 @@ class Sentence:
     @property
     def truth(self) -> float:
         """The true probability that the majority is 1, given the kept bits."""
-        bits = np.array([int(bit) for bit in self.text.split()[:BITS]])
-        return true_probability(int(self.kept.sum()), int(bits[self.kept].sum()))
+        bits = np.array(self.text.split()[:BITS], dtype=int)
+        kept_count = int(self.kept.sum())
+        kept_ones = int(bits[self.kept].sum())
+        return true_probability(kept_count, kept_ones)
 
 
 def true_probability(kept: int, ones: int) -> float:
     """That most of all bits are 1, of which `kept` are known and `ones` of these are 1."""
-    unknown, needed = BITS - kept, BITS // 2 + 1 - ones
-    ways = sum(comb(unknown, k) for k in range(max(0, needed), unknown + 1))
+    unknown = BITS - kept
+    needed = max(0, BITS // 2 + 1 - ones)
+    ways = 0
+    for more_ones in range(needed, unknown + 1):
+        ways += comb(unknown, more_ones)
     return float(ways / 2**unknown)
 
 
@@ -85,7 +90,7 @@ def true_probability(kept: int, ones: int) -> float:
 def majority_belief(trial: Trial) -> Evaluation:
     """Error of the belief about the majority on random parts, and the loss on whole texts."""
     rows, truths, beliefs, texts = [], [], [], []
-    for number, sentence in enumerate(sentences(trial.count, trial.seed)):
+    for number, sentence in enumerate(majority_sentences(trial.count, trial.seed)):
         belief = believed_probability(trial, sentence)
         truths.append(sentence.truth)
         beliefs.append(belief)
@@ -93,7 +98,8 @@ def majority_belief(trial: Trial) -> Evaluation:
         rows.append(MajorityRow(error=abs(belief - sentence.truth), loss=loss))
         texts.append(EvaluatedText(str(number), sentence.prompt, label=sentence.majority))
 
-    perplexity = np.exp(float(np.mean([row.loss for row in rows])))
+    losses = [row.loss for row in rows]
+    perplexity = np.exp(float(np.mean(losses)))
     above = perplexity / OPTIMUM - 1
     note = (
         f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
@@ -106,17 +112,18 @@ def majority_belief(trial: Trial) -> Evaluation:
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
 
-def sentences(count: int, seed: int) -> Iterator[Sentence]:
+def majority_sentences(count: int, seed: int) -> Iterator[MajoritySentence]:
     """So many sentences of the language."""
     draw = np.random.default_rng(seed)
     for _ in range(count):
         bits = draw.integers(0, 2, BITS)
         kept = draw.random(BITS) < 0.5
         majority = int(bits.sum() > BITS // 2)
-        yield Sentence(f"{' '.join(map(str, bits))} = {majority}", kept)
+        text = " ".join(map(str, bits))
+        yield MajoritySentence(f"{text} = {majority}", kept)
 
 
-def believed_probability(trial: Trial, sentence: Sentence) -> float:
+def believed_probability(trial: Trial, sentence: MajoritySentence) -> float:
     """The model's P(1) when of the bits only the kept ones are there; <s> and = always are."""
     model: Any = trial.model
     (encoding,) = model.encode([Example(sentence.prompt)])
@@ -126,7 +133,8 @@ def believed_probability(trial: Trial, sentence: Sentence) -> float:
             f"{model.name} does not read bits one by one: pass a model of recipes/majority.py."
         )
     keep = np.ones((1, len(encoding)), bool)
-    keep[0, places[:BITS][~sentence.kept]] = False
+    bits = places[:BITS]
+    keep[0, bits[~sentence.kept]] = False
 
     token = model.codec.own.convert_tokens_to_ids("1")
     target = replace(model.next_target(encoding, token), output="prob")
@@ -139,14 +147,13 @@ def token_losses(trial: Trial, text: str) -> list[float]:
     model: Any = trial.model
     (encoding,) = model.encode([Example(text)])
     end = model.codec.own.eos_token_id
-    followers = [*(int(token) for token in encoding.ids[1:]), end]
-    targets = [
-        model.next_target(encoding, token, place) for place, token in enumerate(followers, 1)
-    ]
+    followers = [*encoding.ids[1:].tolist(), end]
     everything = np.ones((1, len(encoding)), bool)
-    answers = model.score(
-        [Question(encoding, target, everything) for target in targets], removal="delete"
-    )
+    questions = []
+    for place, token in enumerate(followers, 1):
+        target = model.next_target(encoding, token, place)
+        questions.append(Question(encoding, target, everything))
+    answers = model.score(questions, removal="delete")
     return [-float(answer.value[0, 0]) for answer in answers]
 
 
@@ -155,6 +162,9 @@ def calibration(truths: Sequence[float], beliefs: Sequence[float]) -> list[float
     bins = np.rint(np.array(truths) * (BINS - 1)).astype(int)
     believed = np.array(beliefs)
     filled = np.unique(bins)
-    means = [believed[bins == number].mean() for number in filled]
-    curve = np.interp(np.arange(BINS), filled, means)
-    return [float(value) for value in curve]
+    means = []
+    for number in filled:
+        in_bin = believed[bins == number]
+        means.append(in_bin.mean())
+    curve: list[float] = np.interp(np.arange(BINS), filled, means).tolist()
+    return curve

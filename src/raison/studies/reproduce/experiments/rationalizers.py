@@ -22,6 +22,7 @@ from raison.studies.reproduce.experiment import (
     build_evaluation,
     column_field,
     experiment,
+    titles_not_made,
 )
 from raison.studies.reproduce.rationalizer_lines import (
     OWN,
@@ -127,30 +128,38 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
     """What the models say and select, text by text; the setting `columns` says which numbers."""
     place = Path(str(trial.model))
     seeds = judged_seeds(trial)
-    made = {title: of_title for title, of_title in seeds.items() if of_title}
+    made = {}
+    for title, of_title in seeds.items():
+        if of_title:
+            made[title] = of_title
     if not made:
         raise NotMade(
             f"{str(place)!r} holds no rationalizers of {trial.run.data}: make them with recipes/rationalizers.py."
         )
-    lengths: list[int] = []
+    longest = 0
     for of_title in made.values():
-        lengths += [seed.texts for seed in of_title]
-    count = min(trial.count, max(lengths))
+        for seed in of_title:
+            longest = max(longest, seed.texts)
+    count = min(trial.count, longest)
     rows = {}
     for title, of_title in seeds.items():
-        rows[title] = [row_of_text(of_title, number) for number in range(count)]
+        rows_of_method = []
+        for number in range(count):
+            rows_of_method.append(row_of_text(of_title, number))
+        rows[title] = rows_of_method
 
     wanted = trial.run.settings.get("columns", DEFAULT_COLUMNS)
-    columns = [column for column in RationalizerRow.columns() if column.key in wanted]
     evaluation = build_evaluation(
         trial,
-        columns,
+        RationalizerRow.chosen_columns(wanted),
         rows,
         data=trial.run.data,
         model="many rationalizers",
         notes=notes_on_seeds(trial, made),
     )
-    texts = [EvaluatedText(str(number), f"test text {number}") for number in range(count)]
+    texts = []
+    for number in range(count):
+        texts.append(EvaluatedText(str(number), f"test text {number}"))
     return replace(evaluation, texts=tuple(texts))
 
 
@@ -174,48 +183,66 @@ def row_of_text(seeds: Sequence[JudgedSeed], number: int) -> RationalizerRow:
     asked = [seed for seed in seeds if number < seed.texts]
     if not asked:
         return RationalizerRow()
-    answered = float(np.mean([seed.line.said[number] for seed in asked]))
-    regression = asked[0].line.regression
-    more = [seed.line.more for seed in asked]
-    front = mean_at([answers.front for answers in more], number)
-    behind = mean_at([answers.behind for answers in more], number)
-    words = mean_at([answers.words for answers in more], number)
+    answers = [seed.line.said[number] for seed in asked]
+    answered = float(np.mean(answers))
+    front = mean_of_other_answers(asked, number, "front")
+    behind = mean_of_other_answers(asked, number, "behind")
+    words = mean_of_other_answers(asked, number, "words")
     row = RationalizerRow(
-        accuracy=None if regression else answered,
-        error=answered if regression else None,
-        every_token=mean_at([answers.every_token for answers in more], number),
+        every_token=mean_of_other_answers(asked, number, "every_token"),
         front=front,
         behind=behind,
         words=words,
-        front_lost=loss(answered, front),
-        behind_lost=loss(answered, behind),
-        words_lost=loss(answered, words),
-        of_mean=mean_at([answers.of_mean for answers in more], number),
+        front_lost=accuracy_lost(answered, front),
+        behind_lost=accuracy_lost(answered, behind),
+        words_lost=accuracy_lost(answered, words),
+        of_mean=mean_of_other_answers(asked, number, "of_mean"),
     )
-    counts = [seed.counts.of_text(number) for seed in asked]
-    counted = [each for each in counts if each is not None]
-    return with_selection(row, counted) if counted else row
+    if asked[0].line.regression:
+        row = replace(row, error=answered)
+    else:
+        row = replace(row, accuracy=answered)
+
+    counts = []
+    for seed in asked:
+        of_text = seed.counts.of_text(number)
+        if of_text is not None:
+            counts.append(of_text)
+    if counts:
+        return with_selection(row, counts)
+    return row
 
 
-def mean_at(answers: Sequence[Sequence[float]], number: int) -> float | None:
-    """The mean over the seeds that were asked about this text."""
-    values = [of_seed[number] for of_seed in answers if number < len(of_seed)]
-    return float(np.mean(values)) if values else None
+def mean_of_other_answers(seeds: Sequence[JudgedSeed], number: int, kind: str) -> float | None:
+    """The mean of one kind of `OtherAnswers` over the seeds that were asked about this text so."""
+    values = []
+    for seed in seeds:
+        of_seed = vars(seed.line.more)[kind]
+        if number < len(of_seed):
+            values.append(of_seed[number])
+    if values:
+        return float(np.mean(values))
+    return None
 
 
-def loss(before: float, after: float | None) -> float | None:
+def accuracy_lost(before: float, after: float | None) -> float | None:
     """How much is lost, where it was measured."""
     return None if after is None else before - after
 
 
 def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> RationalizerRow:
     """The row with what was selected in this text, all seeds together."""
-    total = sum(counts, start=TextCounts())
+    total = TextCounts()
+    empty, full = [], []
+    for counts_of_seed in counts:
+        total += counts_of_seed
+        empty.append(counts_of_seed.empty)
+        full.append(counts_of_seed.full)
     row = replace(
         row,
         sparsity=Share(total.kept, total.words),
-        empty=float(np.mean([each.empty for each in counts])),
-        full=float(np.mean([each.full for each in counts])),
+        empty=float(np.mean(empty)),
+        full=float(np.mean(full)),
     )
     if total.second_words:
         row = replace(
@@ -239,43 +266,62 @@ def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> Ration
 def notes_on_seeds(trial: Trial, made: Mapping[str, Sequence[JudgedSeed]]) -> list[str]:
     """What a reader must know about the models."""
     notes = [number_of_seeds(made)]
-    missing = [title for title in trial.methods if title not in made]
-    if missing:
-        notes.append(f"Not made yet: {', '.join(missing)}.")
-    ranges = [ranges_over_seeds(title, seeds) for title, seeds in made.items()]
-    told = [each for each in ranges if each]
-    if told:
-        notes.append(f"How far seeds lie apart in accuracy and F1: {'; '.join(told)}.")
+    if missing := titles_not_made(trial, made):
+        notes.append(missing)
+    ranges = []
+    for title, seeds in made.items():
+        if of_title := ranges_over_seeds(title, seeds):
+            ranges.append(of_title)
+    if ranges:
+        all_ranges = "; ".join(ranges)
+        notes.append(f"How far seeds lie apart in accuracy and F1: {all_ranges}.")
     first = next(iter(made.values()))
-    return [*notes, texts_left_out(first[0])]
+    notes.append(texts_left_out(first[0]))
+    return notes
 
 
 def number_of_seeds(made: Mapping[str, Sequence[JudgedSeed]]) -> str:
     """How many seeds the kinds of models have: most, and those that have another number."""
     counts = [len(seeds) for seeds in made.values()]
     most = max(set(counts), key=counts.count)
-    others = [f"{title} {len(seeds)}" for title, seeds in made.items() if len(seeds) != most]
-    return f"Seeds: {most} each{', but ' if others else ''}{', '.join(others)}."
+    others = []
+    for title, seeds in made.items():
+        if len(seeds) != most:
+            others.append(f"{title} {len(seeds)}")
+    if not others:
+        return f"Seeds: {most} each."
+    exceptions = ", ".join(others)
+    return f"Seeds: {most} each, but {exceptions}."
 
 
 def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
     """The smallest and the largest number of any seed."""
     if len(seeds) < 2:
         return ""
-    accuracies = [float(np.mean(seed.line.said)) for seed in seeds if not seed.line.regression]
-    f1s = [pooled_f1(seed.counts) for seed in seeds if any(seed.counts.marked)]
-    ranges = [
-        f"{min(numbers):.3f} to {max(numbers):.3f}" for numbers in (accuracies, f1s) if numbers
-    ]
-    return f"{title} {', '.join(ranges)}" if ranges else ""
+    accuracies = []
+    for seed in seeds:
+        if not seed.line.regression:
+            accuracies.append(float(np.mean(seed.line.said)))
+    f1s = []
+    for seed in seeds:
+        if any(seed.counts.marked):
+            f1s.append(pooled_f1(seed.counts))
+    ranges = []
+    for numbers in (accuracies, f1s):
+        if numbers:
+            ranges.append(f"{min(numbers):.3f} to {max(numbers):.3f}")
+    if ranges:
+        return f"{title} {', '.join(ranges)}"
+    return ""
 
 
 def texts_left_out(seed: JudgedSeed) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
     left = seed.line.left
+    if left == 1:
+        left_out = "1 training text was left out since it stands in dev or test as well"
+    else:
+        left_out = f"{left} training texts were left out since they stand in dev or test as well"
     cut = sum(tokens > 0 for tokens in seed.counts.cut)
-    out = "was left out since it stands" if left == 1 else "were left out since they stand"
-    return (
-        f"{left} training text{'' if left == 1 else 's'} {out} in dev or test as well; "
-        f"{cut} test text{' was' if cut == 1 else 's were'} cut."
-    )
+    cut_texts = "1 test text was cut" if cut == 1 else f"{cut} test texts were cut"
+    return f"{left_out}; {cut_texts}."

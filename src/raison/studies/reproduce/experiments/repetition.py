@@ -56,14 +56,16 @@ def repeated_words(trial: Trial) -> Evaluation:
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
     size = min(size, model.max_tokens or size)
-    if strange := set(trial.methods.values()) - set(PLACES):
-        raise InputError(f"A word stands {', '.join(PLACES)}, not {', '.join(sorted(strange))}.")
+    if unknown := set(trial.methods.values()) - set(PLACES):
+        known, strange = ", ".join(PLACES), ", ".join(sorted(unknown))
+        raise InputError(f"A word stands {known}, not {strange}.")
 
     count = run.settings.get("blocks", 40)
     texts = read_texts(
         model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size
     )
-    words = frequent_words(model, [example.text for example in texts], trial.count)
+    plain_texts = [example.text for example in texts]
+    words = frequent_words(model, plain_texts, trial.count)
     if len(words) < 2:
         raise InputError(
             f"{run.data} holds no words that {model.name} reads as one token: give other texts."
@@ -76,23 +78,25 @@ def repeated_words(trial: Trial) -> Evaluation:
 
     rows = {}
     for title, place in trial.methods.items():
-        rows[title] = [row_at(repetition, place) for repetition in repetitions]
+        rows[title] = [row_of_place(repetition, place) for repetition in repetitions]
     notes = [
         f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
         perplexity_sentence(model, texts, size, trial.seed),
     ]
     evaluation = build_evaluation(trial, RepetitionRow.columns(), rows, data=run.data, notes=notes)
+    by_position, by_distance = [], []
+    for repetition in repetitions:
+        by_position.append(repetition.alone)
+        by_distance.append(repetition.beside)
     curves = {
-        # by the position of the word
-        "repetition_curve": the_and_mean(words, [repetition.alone for repetition in repetitions]),
-        # by its distance to the other one
-        "distance_curve": the_and_mean(words, [repetition.beside for repetition in repetitions]),
+        "repetition_curve": curve_of_the_and_mean(words, by_position),
+        "distance_curve": curve_of_the_and_mean(words, by_distance),
     }
     evaluated = [EvaluatedText(word.strip(), word) for word in words]
     return replace(evaluation, texts=tuple(evaluated), curves=curves)
 
 
-def the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
+def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
     """The curve of "the", if it is there, and the mean of all."""
     curves = {}
     if THE in words:
@@ -101,17 +105,14 @@ def the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
     return curves
 
 
-def row_at(repetition: Repetition, place: str) -> RepetitionRow:
+def row_of_place(repetition: Repetition, place: str) -> RepetitionRow:
     """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
-        return RepetitionRow(
-            repeats=float(repetition.beside.mean()), top=float(repetition.beside_top.mean())
-        )
-    positions = slice(0, 1) if place == "first" else slice(1, None)
-    return RepetitionRow(
-        repeats=float(repetition.alone[positions].mean()),
-        top=float(repetition.alone_top[positions].mean()),
-    )
+        repeated, is_top = repetition.beside, repetition.beside_top
+    else:
+        positions = slice(0, 1) if place == "first" else slice(1, None)
+        repeated, is_top = repetition.alone[positions], repetition.alone_top[positions]
+    return RepetitionRow(repeats=float(repeated.mean()), top=float(is_top.mean()))
 
 
 def perplexity_sentence(
@@ -119,9 +120,11 @@ def perplexity_sentence(
 ) -> str:
     """How well the model reads whole contexts and parts of them, in words."""
     blocks = encode_blocks(model, texts, size)
-    parts = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed).subsets
+    measured = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed)
     phrases = []
-    for row in reversed(parts):
+    for row in reversed(measured.subsets):
         given = "the whole context" if row.size is None else f"{row.size} random tokens of it"
         phrases.append(f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given {given}")
-    return f"Perplexity {' and '.join(phrases)}, in {parts[-1].count} places of that text."
+    perplexities = " and ".join(phrases)
+    count = measured.subsets[-1].count
+    return f"Perplexity {perplexities}, in {count} places of that text."

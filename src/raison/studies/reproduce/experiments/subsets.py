@@ -40,7 +40,10 @@ class LossBySize(ResultRow):
     losses: Mapping[Size, float | None]
 
     def numbers(self) -> Mapping[str, Number]:
-        return {column_key(size): loss for size, loss in self.losses.items()}
+        losses = {}
+        for size, loss in self.losses.items():
+            losses[column_key(size)] = loss
+        return losses
 
 
 @experiment("subsets")
@@ -62,13 +65,17 @@ def random_subsets(trial: Trial) -> Evaluation:
         draw = np.random.default_rng([trial.seed, number])
         on_parts = losses_on_parts(model, encoding, targets=places, sizes=sizes, generator=draw)
         losses = [place.by_size for place in on_parts]
-        rows.append(LossBySize({size: mean_loss(losses, size) for size in (*sizes, None)}))
+        mean_losses = {}
+        for size in (*sizes, None):
+            mean_losses[size] = mean_loss(losses, size)
+        rows.append(LossBySize(mean_losses))
         evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
 
-    columns = [
-        Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
-        for size in (*sizes, None)
-    ]
+    columns = []
+    for size in (*sizes, None):
+        columns.append(
+            Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
+        )
     (title,) = trial.methods
     evaluation = build_evaluation(trial, columns, {title: rows}, data=run.data)
     perplexities = []
@@ -89,10 +96,17 @@ def kept_tokens_in_words(size: Size) -> str:
     """What is kept, in words."""
     if size is None:
         return "the whole context"
-    return "the last token alone" if size == 1 else f"{size} random tokens"
+    if size == 1:
+        return "the last token alone"
+    return f"{size} random tokens"
 
 
 def mean_loss(losses: Sequence[Mapping[Size, float]], size: Size) -> float | None:
     """The mean over the places whose context is that long; None where there are none."""
-    values = [loss_by_size[size] for loss_by_size in losses if size in loss_by_size]
-    return float(np.mean(values)) if values else None
+    values = []
+    for loss_by_size in losses:
+        if size in loss_by_size:
+            values.append(loss_by_size[size])
+    if values:
+        return float(np.mean(values))
+    return None

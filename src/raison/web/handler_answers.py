@@ -1,18 +1,19 @@
-"""What the server answers: records whose JSON the page reads."""
+"""What the handlers answer: records whose JSON the page reads, and the Python snippet that gives the same."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from raison.core.json_record import Record
+from raison.core.json_record import JsonObject, Record
 from raison.core.records import Encoding, Explanation
 from raison.show.html.page_data import page_data
 from raison.studies.trust import Trust
 from raison.studies.what_if import HeadsOfAnswer
 
-__all__ = ["ExplanationAnswer", "HeadsAnswer", "PredictionAnswer", "TrustAnswer"]
+__all__ = ["ExplanationAnswer", "HeadsAnswer", "PredictionAnswer", "TrustAnswer", "python_snippet"]
+
+WIDTH = 100  # characters of a call that stands in one line
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class ExplanationAnswer(Record):
     explanations: tuple[Explanation, ...]
     python: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {**page_data(self.explanations), "python": list(self.python)}
 
 
@@ -55,7 +56,7 @@ class HeadsAnswer(Record):
     without_heads: Explanation | None = None
     off: tuple[tuple[int, int], ...] = ()  # the heads without which it was made
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         heads = self.heads.to_dict()
         if self.without_heads is None:
             return {"heads": heads, "statement": "", **page_data([self.explanation])}
@@ -75,7 +76,9 @@ class HeadsAnswer(Record):
 def name_heads(off: Sequence[tuple[int, int]]) -> str:
     """`head 3.0`, `heads 3.0, 4.1`: rows of the grid and heads."""
     names = ", ".join(f"{row}.{head}" for row, head in off)
-    return f"head {names}" if len(off) == 1 else f"heads {names}"
+    if len(off) == 1:
+        return f"head {names}"
+    return f"heads {names}"
 
 
 def statement_of_heads_off(without_heads: Explanation, count: int) -> str:
@@ -84,3 +87,19 @@ def statement_of_heads_off(without_heads: Explanation, count: int) -> str:
     before = without_heads.diagnostics["value_before"]
     after = without_heads.diagnostics["value_without_heads"]
     return f"With {heads} off: {before:.4g} → {after:.4g}"
+
+
+def python_snippet(
+    verb: str, model: str, positional: tuple[object, ...], keywords: Mapping[str, object]
+) -> str:
+    """A request as Python to paste, which gives the same result; keywords that are None stand nowhere."""
+    arguments = [repr(value) for value in positional]
+    for key, value in keywords.items():
+        if value is not None:
+            arguments.append(f"{key}={value!r}")
+    in_one_line = ", ".join(arguments)
+    call = f"raison.{verb}(model, {in_one_line})"
+    if len(call) > WIDTH:
+        lines = "".join(f"    {argument},\n" for argument in ("model", *arguments))
+        call = f"raison.{verb}(\n{lines})"
+    return f"import raison\n\nmodel = raison.load({model!r})\nresult = {call}\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raison.metrics.statistics import mean_interval
-from raison.studies.audit.spread import Spread
+from raison.studies.audit.audit_numbers import Spread
 
 
 def test_a_spread_is_a_mean_with_its_interval():

@@ -1,15 +1,47 @@
-"""What a request may ask for: texts of a certain length, methods whose numbers are not too large, and no files."""
+"""What the server allows: its settings, with every limit, and the checks of a request's texts and specs."""
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+import re
+from dataclasses import dataclass, fields, is_dataclass
 
 from raison.core.errors import InputError
 from raison.core.registry import methods, rules, searches
-from raison.core.spec import Spec
-from raison.web.settings import Settings
+from raison.core.spec import Spec, between, whole
 
-__all__ = ["check_texts", "checked_spec"]
+__all__ = ["Settings", "check_texts", "checked_spec"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits are for one request; who needs more has the library and `raison run`."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str | None = None  # who knows it may ask; None: everybody who can reach the port
+    characters: int = 20_000  # of all texts of a request
+    steps: int = 2_000  # of any number in a method, such as steps=, samples= or budget=
+    methods: int = 8
+    body: int = 2**21  # bytes; records that come back to be exported are larger than texts
+    seconds: float = 300.0  # of work, from its start on
+    # seconds for a client to send its request, and to go on reading the answer
+    patience: float = 10.0
+    # requests of one client that are answered at once, and one of another; the models are shared
+    workers: int = 2
+    waiting: int = 16  # requests of one client that may wait; of several, twice as many
+    connections: int = 256
+
+    def __post_init__(self) -> None:
+        for name in ("characters", "steps", "methods", "body", "workers", "connections"):
+            whole(name, getattr(self, name), 1)
+        whole("port", self.port, 0)
+        if self.token is not None and not re.fullmatch(r"[A-Za-z0-9._~-]+", self.token):
+            raise InputError(
+                "A token is made of letters, digits and . _ ~ -: choose another, or `auto`."
+            )
+        whole("waiting", self.waiting, 0)
+        between("seconds", self.seconds, 0)
+        between("patience", self.patience, 0)
 
 
 def check_texts(settings: Settings, *texts: str | None) -> None:
@@ -44,6 +76,7 @@ def check_value(settings: Settings, value: object) -> None:
 
 
 def check_spec(settings: Settings, spec: Spec) -> None:
+    """Refuse a setting that names a file, and numbers that are too large."""
     file_settings = settings_that_name_files(spec.name)
     for key, value in spec.params.items():
         if key in file_settings:
