@@ -27,8 +27,8 @@ from raison.attention_models.train import train_classifier
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Encoding, Example
-from raison.studies.audit.importance import influence
-from raison.studies.audit.run import audit
+from raison.studies.audit.run_audit import audit
+from raison.studies.audit.state_importance import influence
 from raison.training.seeds import generator
 
 WIDTH = 50

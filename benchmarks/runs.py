@@ -32,13 +32,13 @@ from raison.core.records import Example
 from raison.core.registry import methods
 from raison.engine import run_methods
 from raison.models.load import load
-from raison.runs import lines
+from raison.runs import checked_lines
 from raison.runs import worker as run_worker
 from raison.runs.driver import run, work_alone
 from raison.runs.planner import make_plan
 from raison.runs.query import query
 from raison.runs.queue import Queue
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.status import Tally
 from raison.runs.storage import place_of
 from raison.runs.verify import verify
@@ -231,7 +231,7 @@ def large(place: Path, count: int) -> list[str]:
     rows = [
         json.loads(b)
         for p in sorted((small / "shards").iterdir())
-        for b in lines.read(p.read_bytes(), "x").bodies
+        for b in checked_lines.read(p.read_bytes(), "x").bodies
     ]
     counts: list[int] = []
     for shard in range(0, count, 1000):
@@ -247,10 +247,11 @@ def large(place: Path, count: int) -> list[str]:
             row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
             made.append(row)
         number = shard // 1000
-        where.put(f"shards/{number:06d}.jsonl", lines.pack(made, [number]))
+        where.put(f"shards/{number:06d}.jsonl", checked_lines.pack(made, [number]))
         texts = [{"index": row["index"], "tokens": 10, "example": row["example"]} for row in made]
         where.put(
-            plan_file(number), lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number])
+            plan_file(number),
+            checked_lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number]),
         )
         counts.append(len(made))
     header = header_of(place_of(small))

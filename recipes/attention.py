@@ -22,8 +22,8 @@ from parts import run_parts
 
 from raison.attention_models.train import train_classifier
 from raison.models.load import load
-from raison.studies.audit.run import Audit, audit
-from raison.studies.evaluate import evaluate
+from raison.studies.audit.run_audit import Audit, audit
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.audit_lines import line_of_audit
 from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
 from raison.training.fit import saved

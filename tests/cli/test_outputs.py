@@ -17,8 +17,8 @@ from raison.core.errors import InputError
 from raison.core.outputs import check_folder, run_around
 from raison.core.records import Explanation
 from raison.runs.driver import run
-from raison.runs.export import check_dataset, export
-from raison.runs.spec import RunSpec
+from raison.runs.export_run import check_dataset, export
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from raison.studies.reproduce.part_store import PART
 from raison.testing import tiny_hf

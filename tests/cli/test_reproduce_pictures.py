@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raison.core.evaluation import Evaluation
-from raison.studies.reproduce.run import Outcome
+from raison.studies.reproduce.run_suite import Outcome
 from raison.studies.reproduce.suite import Run, Suite
 
 

@@ -12,8 +12,8 @@ import raison
 from raison.core import limits
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, ModelError
-from raison.runs.spec import read_spec
-from raison.studies.exchange.read import read_explanations
+from raison.runs.run_spec import read_spec
+from raison.studies.exchange.read_explanations import read_explanations
 from raison.testing import tiny_hf
 from tests.helpers.paths import SOURCE
 

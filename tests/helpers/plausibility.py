@@ -7,7 +7,7 @@ import numpy as np
 from raison.core.records import Encoding, Example, Explanation, Span, Target, Units
 from raison.core.registry import metrics
 from raison.metrics.base import Subject
-from raison.metrics.runner import measure
+from raison.metrics.metric_runner import measure
 
 
 def subject(scores, gold, *, selected=None, order=None, second=0, share=None, cut=0):

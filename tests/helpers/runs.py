@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raison.runs.export import export
+from raison.runs.export_run import export
 from raison.runs.plan import header_of
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 
 __all__ = [

@@ -240,7 +240,7 @@ def measured() -> None:
     import raison
     from raison.core.records import Example, Span
     from raison.core.registry import metrics, searches
-    from raison.studies.compatibility import check_compatibility
+    from raison.studies.check_compatibility import check_compatibility
     from raison.testing.model_contract import example_texts
 
     for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
@@ -396,7 +396,7 @@ def compatibility() -> None:
 def audited() -> None:
     import raison
     from raison.attention_models.train import train_classifier
-    from raison.studies.audit.run import audit
+    from raison.studies.audit.run_audit import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
     training = {"epochs": 2, "batch": 16}

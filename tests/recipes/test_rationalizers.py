@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from raison.core.records import Example, Span
 from raison.models.load import load
-from raison.studies.reproduce.experiments import homogeneity as study
+from raison.studies.reproduce.experiments import state_homogeneity as study
 from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
-from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.run_suite import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
 from tests.helpers.small_classifiers import BAD, GOOD, reviews

@@ -16,13 +16,13 @@ from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Example
 from raison.runs.driver import run
 from raison.runs.plan import header_of
-from raison.runs.report import report
-from raison.runs.spec import Means
+from raison.runs.run_report import report
+from raison.runs.run_spec import Means
 from raison.runs.status import status_of
 from raison.runs.storage import Unwritten, place_of
 from raison.runs.store import done_shards, records
 from raison.runs.verify import verify
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from tests.helpers.runs import METHODS, parquet_of, shards_of, spec_of
 
 

@@ -13,7 +13,7 @@ from raison.core.errors import InputError, RaisonError
 from raison.runs.driver import run
 from raison.runs.identity import method_identity
 from raison.runs.maintenance import repair
-from raison.runs.spec import Means
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
 from raison.runs.verify import verify
 from raison.studies.method_lists import method_list

@@ -14,7 +14,7 @@ from raison.core.records import Example
 from raison.runs.driver import run
 from raison.runs.plan import PlannedText, header_of, shard_of
 from raison.runs.planner import Dealer, chunks_of
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from raison.runs.driver import run
 from raison.runs.query import query
-from raison.runs.spec import Means
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
 from raison.runs.store import records
 from tests.helpers.runs import METHODS, parquet_of, spec_of

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from raison.cli.app import app, assemble
 from raison.core.errors import InputError
-from raison.runs.export import export
+from raison.runs.export_run import export
 from raison.runs.query import query
 from raison.runs.storage import place_of
 from tests.helpers.runs import shards_of

@@ -20,7 +20,7 @@ from raison.models.load import load
 from raison.runs.driver import run
 from raison.runs.identity import model_identity
 from raison.runs.ray_actors import packed_model
-from raison.runs.spec import Means
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
 from raison.runs.store import done_shards
 from raison.runs.verify import verify

@@ -10,9 +10,9 @@ import pytest
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.runs.driver import run
-from raison.runs.lock import owned
 from raison.runs.maintenance import compact, repair
-from raison.runs.spec import Means
+from raison.runs.run_lock import owned
+from raison.runs.run_spec import Means
 from raison.runs.status import status_of
 from raison.runs.storage import place_of
 from raison.runs.store import records

@@ -8,12 +8,12 @@ import shutil
 import pytest
 
 from raison.core.errors import InputError
-from raison.runs import lines
+from raison.runs import checked_lines
 from raison.runs.driver import run
 from raison.runs.maintenance import compact, repair
 from raison.runs.plan import header_of
-from raison.runs.report import report
-from raison.runs.spec import RunSpec
+from raison.runs.run_report import report
+from raison.runs.run_spec import RunSpec
 from raison.runs.status import status_of
 from raison.runs.storage import place_of
 from raison.runs.store import records
@@ -69,8 +69,8 @@ def test_a_shard_of_another_run_is_told(folder, copied, done, other):
 
 def test_a_shard_of_the_right_size_is_held_against_the_plan(copied, done):
     path = shards_of(copied)[0]
-    found = list(lines.read(path.read_bytes(), "x").records())
-    path.write_bytes(lines.pack(found[::-1], [0]))
+    found = list(checked_lines.read(path.read_bytes(), "x").records())
+    path.write_bytes(checked_lines.pack(found[::-1], [0]))
     damage = verify(place_of(copied)).damage
     assert {each.file for each in damage} == {"shards/000000.jsonl"} and "what the plan has" in str(
         damage[0]
@@ -78,8 +78,8 @@ def test_a_shard_of_the_right_size_is_held_against_the_plan(copied, done):
 
 
 def test_a_shard_beyond_the_plan_is_told(copied):
-    found = lines.read(shards_of(copied)[0].read_bytes(), "x")
-    (copied / "shards" / "000099.jsonl").write_bytes(lines.pack(found.records(), [99]))
+    found = checked_lines.read(shards_of(copied)[0].read_bytes(), "x")
+    (copied / "shards" / "000099.jsonl").write_bytes(checked_lines.pack(found.records(), [99]))
     assert "the plan has none of that number" in str(verify(place_of(copied)).damage[0])
     assert status_of(place_of(copied)).shards_done == header_of(place_of(copied)).shards
     with pytest.raises(InputError, match=r"holds a shard 99.*raison store repair"):

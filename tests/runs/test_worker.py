@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from raison.core.errors import InputError
 from raison.runs.driver import run
-from raison.runs.records import Failure
+from raison.runs.result_records import Failure
 from raison.runs.storage import place_of
 from raison.runs.store import records
 from tests.helpers.runs import spec_of

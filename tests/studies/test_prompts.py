@@ -28,7 +28,7 @@ def test_a_prompt_carries_the_gold_span():
 
 def test_answers_are_marked_as_squad_does():
     from raison.core.records import Example
-    from raison.metrics.answers import answer_f1, exact_match
+    from raison.metrics.answer_match import answer_f1, exact_match
 
     assert exact_match("The  Cat!", ["a cat"]) == 1.0
     assert exact_match("cats", ["a cat"]) == 0.0

@@ -69,7 +69,7 @@ def compatibility(
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.compatibility import check_compatibility
+        from raison.studies.check_compatibility import check_compatibility
         from raison.studies.context_blocks import read_texts
 
         wait(f"opening {model}")

@@ -56,8 +56,8 @@ def reproduce(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies.reproduce import page as pages
-        from raison.studies.reproduce import run as study
+        from raison.studies.reproduce import reproduction_page as pages
+        from raison.studies.reproduce import run_suite as study
         from raison.studies.reproduce.suite import suites
 
         if name is None:
@@ -85,8 +85,8 @@ def check_places(
 ) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
-    from raison.studies.reproduce.page import read_page
     from raison.studies.reproduce.part_store import PART
+    from raison.studies.reproduce.reproduction_page import read_page
     from raison.studies.reproduce.suite import suites
 
     if keep is not None:

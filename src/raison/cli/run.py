@@ -84,7 +84,7 @@ def run(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Explain a corpus: killed at any moment, it goes on with --resume and gives the same bytes."""
-    from raison.runs.spec import Means, read_spec
+    from raison.runs.run_spec import Means, read_spec
 
     given: dict[str, Any] = dict(
         model=model, data=data, methods=tuple(method) if method else None, metrics=tuple(metric) if metric else None,
@@ -106,7 +106,7 @@ def run(
 
     with waiting("loading the libraries") as wait:
         from raison.runs.driver import run as start
-        from raison.runs.spec import with_changes
+        from raison.runs.run_spec import with_changes
         from raison.runs.storage import place_of
         from raison.runs.store import spec_of
 
@@ -131,7 +131,7 @@ def run(
 
 def spec_of_flags(given: dict[str, Any]) -> Any:
     """The spec of a run without a file."""
-    from raison.runs.spec import RunSpec
+    from raison.runs.run_spec import RunSpec
 
     flags = {
         "model": "-m MODEL (raison ls models, a folder or a hub name)",
@@ -180,7 +180,7 @@ def report(
     from raison.cli.progress import waiting
 
     with waiting("reading the run"):
-        from raison.runs.report import report as made
+        from raison.runs.run_report import report as made
         from raison.runs.storage import place_of
 
         found = made(place_of(where))
@@ -203,8 +203,8 @@ def verify(where: Where) -> None:
 
 def repair(where: Where) -> None:
     """Put damaged files aside, so that --resume makes their shards again."""
-    from raison.runs.lock import owned
     from raison.runs.maintenance import repair as mended
+    from raison.runs.run_lock import owned
     from raison.runs.storage import place_of
     from raison.runs.store import spec_of
 
@@ -218,8 +218,8 @@ def repair(where: Where) -> None:
 
 def compact(where: Where) -> None:
     """Put many shards into few files."""
-    from raison.runs.lock import owned
     from raison.runs.maintenance import compact as packed
+    from raison.runs.run_lock import owned
     from raison.runs.storage import place_of
     from raison.runs.store import spec_of
 
@@ -238,8 +238,8 @@ def export(
 ) -> None:
     """Write all explanations of a run as one table."""
     from raison.core.outputs import check_outputs
-    from raison.runs.export import check_dataset
-    from raison.runs.export import export as written
+    from raison.runs.export_run import check_dataset
+    from raison.runs.export_run import export as written
     from raison.runs.storage import place_of
 
     if form == "parquet":

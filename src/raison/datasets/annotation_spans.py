@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from raison.core.errors import InputError
 from raison.core.records import Span
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText
+from raison.datasets.character_spans import spans_of_marks, true_runs
 from raison.datasets.mark_placement import (
     fitting_span,
     spans_of_numbers,
     spans_of_runs,
     spans_of_words,
 )
-from raison.datasets.spans import spans_of_marks, true_runs
 
 __all__ = ["Texts", "spans_of_annotations", "text_of_segment"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows, map_rows
-from raison.datasets.spans import Places, find_tokens
+from raison.datasets.character_spans import Places, find_tokens
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = [

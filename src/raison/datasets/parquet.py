@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from raison.core.errors import MissingExtra
+from raison.datasets.dataset_rows import Broken, Row, Rows
 from raison.datasets.json_files import Json
-from raison.datasets.rows import Broken, Row, Rows
 from raison.datasets.text_files import open_error
 
 __all__ = ["read_parquet"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.core.spec import one_of
-from raison.datasets.rows import Broken, Row, Rows, filter_rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, filter_rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = ["LEVELS", "read_prose"]

@@ -13,12 +13,12 @@ from raison.datasets.annotation_parser import parse_annotations
 from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_segment
 from raison.datasets.annotations import Annotation, TokenizedText
 from raison.datasets.column_mapping import Cells, ColumnMapping
+from raison.datasets.dataset_rows import Row
 from raison.datasets.faults import SEGMENTS
 from raison.datasets.inline_marks import strip_marks
 from raison.datasets.json_files import Json
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import aligned_example, parse_alignment
-from raison.datasets.rows import Row
 
 __all__ = ["MarkedTexts", "example_of_record", "marked_texts_of_record"]
 

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = ["read_columns", "read_csv", "read_numbered_table", "read_table", "unquote"]

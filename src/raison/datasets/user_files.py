@@ -10,7 +10,8 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import Spec, SpecValue, one_of
 from raison.datasets.column_mapping import ColumnMapping
-from raison.datasets.eraser import read_eraser
+from raison.datasets.dataset_rows import Broken, Row, Rows
+from raison.datasets.eraser_format import read_eraser
 from raison.datasets.faults import gold_fault
 from raison.datasets.file_formats import (
     FORMATS,
@@ -27,7 +28,6 @@ from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import read_parallel_text
 from raison.datasets.parquet import read_parquet
 from raison.datasets.prose import read_prose
-from raison.datasets.rows import Broken, Row, Rows
 from raison.datasets.squad import read_squad
 from raison.datasets.table import read_numbered_table, read_table
 from raison.datasets.treebank import TAGS, read_treebank

@@ -17,9 +17,9 @@ from raison.core.records import Explanation
 from raison.core.registry import metrics
 from raison.core.spec import Spec, changed_settings
 from raison.metrics.keys import MetricKey, ValueRange
+from raison.metrics.metric_subject import Subject, gold_share, gold_units
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
 from raison.metrics.questions import Answers, KeptSets, MetricQuestions
-from raison.metrics.subject import Subject, gold_share, gold_units
 from raison.models.protocol import Model
 
 # with what the file of a metric needs

@@ -11,23 +11,23 @@ from raison.api import load
 from raison.core.errors import InputError, ModelError, RaisonError
 from raison.models.load import looks_local
 from raison.models.protocol import Model
-from raison.runs.agreement import (
-    AgreedSpec,
-    agree_on_environment,
-    agree_on_spec,
-    check_data,
-    check_place,
-)
 from raison.runs.executor import Executor, Position, ShardDone
 from raison.runs.identity import ENVIRONMENT, Environment, environment_of
-from raison.runs.lock import owned
 from raison.runs.maintenance import put_failures_aside
 from raison.runs.plan import Header, header_of
 from raison.runs.planner import make_plan
 from raison.runs.pool import Pool
 from raison.runs.queue import Queue
 from raison.runs.ray import RayExecutor
-from raison.runs.spec import Means, RunSpec
+from raison.runs.resume_checks import (
+    AgreedSpec,
+    agree_on_environment,
+    agree_on_spec,
+    check_data,
+    check_place,
+)
+from raison.runs.run_lock import owned
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.status import Status, Tally
 from raison.runs.storage import Local, Place, place_of
 from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file

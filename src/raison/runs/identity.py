@@ -27,8 +27,8 @@ from raison.core.spec import Spec
 from raison.methods.base import Method
 from raison.models.protocol import Model
 from raison.models.weight_fingerprint import bytes_of_weights
-from raison.runs.lines import SCHEMA
-from raison.runs.spec import RunSpec
+from raison.runs.checked_lines import SCHEMA
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 
 __all__ = [

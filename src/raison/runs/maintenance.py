@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from raison.core import limits
-from raison.runs import lines
-from raison.runs.lines import Damage
+from raison.runs import checked_lines
+from raison.runs.checked_lines import Damage
 from raison.runs.storage import Place
 from raison.runs.store import (
     COMPACT,
@@ -101,7 +101,7 @@ def join(files: ShardFiles, names: list[str], number: int) -> int:
         read = files.read(name)
         bodies += read.bodies
         shards += read.shards
-    joined = lines.pack(map(limits.from_json, bodies), shards)
+    joined = checked_lines.pack(map(limits.from_json, bodies), shards)
     files.place.put(f"{FOLDER}/{COMPACT}{number:06d}.jsonl", joined)
     for name in names:
         files.place.delete(f"{FOLDER}/{name}")

@@ -22,10 +22,10 @@ from raison.datasets.loading import ExampleSource
 from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.models.protocol import Model
-from raison.runs import lines
-from raison.runs.lines import JsonObject
+from raison.runs import checked_lines
+from raison.runs.checked_lines import JsonObject
 from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 from raison.studies.evaluation_data import example_with_target
 from raison.studies.method_lists import metric_list
@@ -76,7 +76,7 @@ def make_plan(
         fingerprint=reader.fingerprint.hexdigest(),
     )
     if reader.copies:
-        place.put(SAME, lines.pack(reader.copies, []))
+        place.put(SAME, checked_lines.pack(reader.copies, []))
     write_header(place, header)
     return header
 
@@ -144,7 +144,7 @@ class SeenTexts:
         if row is not None:
             return str(row[0])
         self.base.execute(
-            "insert into seen values (?, ?)", (key, lines.with_replaced_surrogates(name))
+            "insert into seen values (?, ?)", (key, checked_lines.with_replaced_surrogates(name))
         )
         return ""
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from raison.core.errors import ModelError, RaisonError
 from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place, place_of
 
 __all__ = ["Pool"]

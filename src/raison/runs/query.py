@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.runs.export import to_parquet
+from raison.runs.export_run import to_parquet
 from raison.runs.storage import Local, Place
 
 if TYPE_CHECKING:

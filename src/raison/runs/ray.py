@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from raison.core.errors import MissingExtra, ModelError
 from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
 from raison.runs.ray_actors import Actor, Marks, PackedModel, packed_model
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place
 
 __all__ = ["RayExecutor"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from raison.core.errors import ModelError, RaisonError
 from raison.runs.executor import Careful, Position, Ready, Refusal, ShardDone
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import place_of
 
 __all__ = ["Actor", "Marks", "PackedModel", "packed_model"]

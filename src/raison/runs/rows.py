@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
-from raison.runs.records import ResultRecord, StoredNumbers, prediction_of, probability_of
+from raison.runs.result_records import ResultRecord, StoredNumbers, prediction_of, probability_of
 
 __all__ = ["COLUMNS", "ExplanationRow", "columns_of_numbers", "rows_of"]
 

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
+from raison.runs.checked_lines import JsonObject
 from raison.runs.executor import ShardDone
-from raison.runs.lines import JsonObject
-from raison.runs.lock import is_driven
 from raison.runs.plan import Header, header_of
+from raison.runs.run_lock import is_driven
 from raison.runs.storage import Place, Unwritten
 from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 

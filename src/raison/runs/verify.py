@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from raison.core.errors import InputError
-from raison.runs import lines
+from raison.runs import checked_lines
+from raison.runs.checked_lines import Damage, JsonObject
 from raison.runs.identity import environment_of, key_of, method_identities
-from raison.runs.lines import Damage, JsonObject
 from raison.runs.plan import HEADER, SAME, Header, plan_file
-from raison.runs.records import ResultRecord
+from raison.runs.result_records import ResultRecord
 from raison.runs.storage import Place
 from raison.runs.store import (
     FOLDER,
@@ -136,7 +136,7 @@ class Verifier:
 def planned_records(place: Place, shards: list[int], methods: list[str]) -> Iterator[PlannedRecord]:
     """What the records of some shards are about, in order; nothing where the plan itself is damaged."""
     for number in shards:
-        read = lines.read(place.get(plan_file(number)) or b"", plan_file(number))
+        read = checked_lines.read(place.get(plan_file(number)) or b"", plan_file(number))
         if not read.whole or read.shards != [number]:
             return
         rows = read.records()
@@ -159,10 +159,10 @@ def plan_damage(place: Place, header: Header | None) -> list[Damage]:
     damage: list[Damage] = []
     same = place.get(SAME)
     if same is not None:
-        damage += lines.read(same, SAME).damage
+        damage += checked_lines.read(same, SAME).damage
     for number in range(header.shards):
         file = plan_file(number)
-        read = lines.read(place.get(file) or b"", file)
+        read = checked_lines.read(place.get(file) or b"", file)
         damage += read.damage
         if read.whole and read.shards != [number]:
             damage.append(Damage(file, len(read.bodies) + 1, f"plans the shards {read.shards}"))
@@ -174,5 +174,5 @@ def cost_damage(place: Place) -> list[Damage]:
     damage: list[Damage] = []
     for name in place.names("costs"):
         file = f"costs/{name}"
-        damage += lines.read(place.get(file) or b"", file).damage
+        damage += checked_lines.read(place.get(file) or b"", file).damage
     return damage

@@ -21,21 +21,21 @@ from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
 from raison.metrics.base import Metric, Subject
-from raison.metrics.runner import measure
+from raison.metrics.metric_runner import measure
 from raison.models.protocol import Model
-from raison.runs import lines
+from raison.runs import checked_lines
+from raison.runs.checked_lines import JsonObject
 from raison.runs.executor import Careful, Position, ReportPosition, ShardDone
 from raison.runs.identity import key_of, method_identity, model_identity, transformer_of
-from raison.runs.lines import JsonObject
 from raison.runs.plan import PlannedText, planned_header, shard_of
-from raison.runs.records import (
+from raison.runs.result_records import (
     Failure,
     ResultRecord,
     StoredNumbers,
     pack_explanations,
     stored_numbers,
 )
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place
 from raison.studies.method_lists import method_list, metric_list
 
@@ -139,8 +139,8 @@ class Worker:
         """Write the files of a shard; the records come last: where they are, the shard is done."""
         costs = [result.cost_to_json() for result in results]
         records = [result.record.to_json() for result in results]
-        self.place.put(cost_file(number), lines.pack(costs, [number]))
-        self.place.put(shard_file(number), lines.pack(records, [number]))
+        self.place.put(cost_file(number), checked_lines.pack(costs, [number]))
+        self.place.put(shard_file(number), checked_lines.pack(records, [number]))
 
     # -- from texts to records ------------------------------------------------------------------------------
 

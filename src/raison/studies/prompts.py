@@ -10,7 +10,7 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Span
-from raison.metrics.answers import answer_f1, exact_match
+from raison.metrics.answer_match import answer_f1, exact_match
 from raison.models.protocol import Model
 from raison.models.transformers_model import TransformersWriter
 

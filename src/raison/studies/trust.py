@@ -20,8 +20,8 @@ from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Metric, Numbers, Subject
+from raison.metrics.metric_runner import measure
 from raison.metrics.rank_correlation import spearman
-from raison.metrics.runner import measure
 from raison.models.protocol import Model
 from raison.studies.method_lists import build_method_or_search
 from raison.studies.trust_verdict import trust_verdict

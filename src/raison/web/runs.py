@@ -11,7 +11,7 @@ from typing import Any
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
-from raison.runs.records import StoredNumbers
+from raison.runs.result_records import StoredNumbers
 from raison.runs.rows import ExplanationRow, rows_of
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records, spec_of

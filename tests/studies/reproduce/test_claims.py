@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from raison.studies.compare import compare
-from raison.studies.reproduce.page import claim_result, section
-from raison.studies.reproduce.run import Outcome
+from raison.studies.compare_methods import compare
+from raison.studies.reproduce.reproduction_page import claim_result, section
+from raison.studies.reproduce.run_suite import Outcome
 from raison.studies.reproduce.suite import Claim, ClaimAcross, Run, RunMethod, Suite
 from tests.helpers.evaluations import SIX, table
 

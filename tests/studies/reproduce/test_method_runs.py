@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.method_runs import measure_methods
 from raison.studies.reproduce.suite import suite_named
 from raison.studies.reproduce.texts_of_run import choose_texts

@@ -8,7 +8,7 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.studies.reproduce.recipe_lines import LINES, add_line, read_recipe_lines
-from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.run_suite import reproduce
 
 
 def test_a_damaged_file_of_lines_is_told(tmp_path):

@@ -10,9 +10,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
+from raison.datasets.character_spans import join_words, spans_of_marks
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.json_files import Json, read_json_lines, required_field
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import join_words, spans_of_marks
 from raison.datasets.table import read_columns
 from raison.datasets.text_files import find_file
 from raison.datasets.thresholds import clear_examples, label_of_score

@@ -11,8 +11,8 @@ from raison.core.documents import Document, noted
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import find_tokens, spans_of_marks
+from raison.datasets.character_spans import find_tokens, spans_of_marks
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.table import read_table
 from raison.datasets.text_files import find_file
 

@@ -11,8 +11,8 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.text_splitting import split_words
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows
-from raison.datasets.spans import Places, spans_of_marks
+from raison.datasets.character_spans import Places, spans_of_marks
+from raison.datasets.dataset_rows import Broken, Row, Rows
 from raison.datasets.table import read_table
 from raison.datasets.text_files import find_file
 

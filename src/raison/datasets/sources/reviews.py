@@ -8,7 +8,7 @@ from pathlib import Path
 
 from raison.core.records import Example, Span
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.table import read_columns
 from raison.datasets.text_files import find_file
 

@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.sources.ag_news import TOPICS
 from raison.datasets.table import read_columns
 from raison.datasets.text_files import find_file

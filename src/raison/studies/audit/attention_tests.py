@@ -8,20 +8,20 @@ from functools import partial
 
 from raison.core import progress
 from raison.core.records import Example
-from raison.studies.audit.adversary import Adversary, train_adversary
-from raison.studies.audit.agreement import Agreement, agreement_with_importance
+from raison.studies.audit.adversarial_attention import spread_of_largest_divergences
+from raison.studies.audit.attention_agreement import Agreement, agreement_with_importance
 from raison.studies.audit.audit_numbers import Spread
+from raison.studies.audit.audit_report import Audit
+from raison.studies.audit.audit_settings import AuditSettings
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
 from raison.studies.audit.entropies import Entropies, normalised_entropies
-from raison.studies.audit.information import WordInformation, information_about_words
-from raison.studies.audit.instance import spread_of_largest_divergences
+from raison.studies.audit.information_about_words import WordInformation, information_about_words
 from raison.studies.audit.replaced_attention import (
     ReplacedAttention,
     scores_with_replaced_attention,
 )
-from raison.studies.audit.report import Audit
 from raison.studies.audit.result_cache import ResultCache
-from raison.studies.audit.settings import AuditSettings
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.trained_adversary import Adversary, train_adversary
 from raison.studies.audit.word_by_word import (
     ShownText,
     probability_from_words,

@@ -15,8 +15,8 @@ from raison.models.float64 import COARSE
 from raison.models.load import load
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
-from raison.studies.audit.importance import influence
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.state_importance import influence
 
 __all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
 

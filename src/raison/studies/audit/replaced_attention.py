@@ -10,7 +10,7 @@ import numpy as np
 from raison.core.json_record import record
 from raison.metrics.attention import permuted_attention, uniform_attention
 from raison.studies.audit.audit_numbers import AuditRecord, measured_only
-from raison.studies.audit.texts import AttentiveTexts
+from raison.studies.audit.audited_texts import AttentiveTexts
 
 __all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
 

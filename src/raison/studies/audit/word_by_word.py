@@ -9,7 +9,7 @@ from raison.core.records import Example
 from raison.metrics.attention import token_probability
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.audit_numbers import AuditRecord, Spread
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts, audited_texts
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
 
 __all__ = ["ShownText", "probability_from_words", "show_given_texts", "show_texts"]
 

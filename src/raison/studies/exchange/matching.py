@@ -14,7 +14,7 @@ from raison.methods.base import Method
 from raison.studies.evaluation_data import DataRequest, examples_with_ids, read_data
 from raison.studies.exchange.external_explanation import ExternalExplanation
 from raison.studies.exchange.external_method import ExternalMethod
-from raison.studies.exchange.read import read_explanations
+from raison.studies.exchange.read_explanations import read_explanations
 
 __all__ = ["ExternalMethods", "read_external_methods"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from raison.core.json_record import JsonObject
-from raison.studies.audit.adversary import Adversary
 from raison.studies.audit.audit_numbers import Spread
-from raison.studies.audit.report import Audit
+from raison.studies.audit.audit_report import Audit
+from raison.studies.audit.trained_adversary import Adversary
 from raison.studies.reproduce.experiment import ResultRow, column_field
 
 __all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]

@@ -13,7 +13,7 @@ from raison.core.evaluation import Cell, Evaluation
 from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.part_store import PartStore
 from raison.studies.reproduce.suite import Run, Suite
 
