@@ -66,7 +66,7 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     monkeypatch.setattr(
         study, "scores_again", lambda model, method, explanation, seed=0: made[seed]
     )
-    found = study.stability_of(model, None, explained(model, WEIGHTS))
+    found = study.stability_over_seeds(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
     assert found == pytest.approx(min(each)) and found < max(each)
 
@@ -74,10 +74,10 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
 def test_both_metrics_weigh_the_same_and_leave_one_out_is_not_among_the_orders():
     values = np.array([3.0, 100.0, 1.0, 2.0, 6.0])  # this explanation, leave-one-out, random orders
     expected = (values - 3.0) / np.std([3.0, 1.0, 2.0, 6.0])
-    np.testing.assert_allclose(study.standardised(values), expected)
-    np.testing.assert_allclose(study.standardised(values * 50 - 7), expected)
+    np.testing.assert_allclose(study.standardised_values(values), expected)
+    np.testing.assert_allclose(study.standardised_values(values * 50 - 7), expected)
     np.testing.assert_array_equal(
-        study.standardised(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
+        study.standardised_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
     )
 
 

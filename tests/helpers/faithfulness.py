@@ -48,7 +48,7 @@ def plain(family):
 
 
 def measure(model, subjects, chosen, removal=None) -> Any:
-    return metric_runner.measure(model, subjects, chosen, removal)
+    return metric_runner.measure_explanations(model, subjects, chosen, removal)
 
 
 def build(*names):

@@ -20,8 +20,8 @@ from raison.metrics.statistics import (
     averaged_f1_permutation_test,
 )
 from raison.runs.driver import run
-from raison.runs.export_run import export
-from raison.runs.run_report import report
+from raison.runs.export_run import export_run
+from raison.runs.run_report import evaluation_of_run
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from raison.studies.compare_methods import compare
@@ -376,12 +376,12 @@ def test_a_run_measures_and_exports_the_f1_of_averages(folder, tmp_path):
         metrics=("eraser_iou_f1_macro",),
     )
     run(tmp_path / "run", spec)
-    made = report(place_of(tmp_path / "run"))
+    made = evaluation_of_run(place_of(tmp_path / "run"))
     direct = evaluate(
         load(str(tmp_path / "model")), str(folder), ["greedy"], ["eraser_iou_f1_macro"]
     )
     assert [cell.value for cell in made.cells] == [cell.value for cell in direct.cells]
-    export(place_of(tmp_path / "run"), tmp_path / "made.parquet")
+    export_run(place_of(tmp_path / "run"), tmp_path / "made.parquet")
     for row in parquet.read_table(tmp_path / "made.parquet").to_pylist():
         found = [
             row[f"eraser_iou_f1_macro_{name}"]

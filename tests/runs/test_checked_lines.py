@@ -17,15 +17,15 @@ on_a_busy_machine = settings(
 
 
 def test_lines_tell_their_damage():
-    data = checked_lines.pack([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
-    found = checked_lines.read(data, "f")
+    data = checked_lines.pack_lines([{"a": 1}, {"b": "ü \ud83d"}, {"c": [1.5, None]}], [7])
+    found = checked_lines.read_checked_lines(data, "f")
     assert (
         found.whole
         and found.shards == [7]
         and [list(r) for r in found.records()] == [["a"], ["b"], ["c"]]
     )
     for cut in range(1, len(data)):
-        torn = checked_lines.read(data[:cut], "f")
+        torn = checked_lines.read_checked_lines(data[:cut], "f")
         assert not torn.whole and torn.damage[-1].torn, cut
         assert len(torn.bodies) == data[:cut].count(b"\n")  # what stands before the cut is whole
     rng = random.Random(0)
@@ -33,13 +33,19 @@ def test_lines_tell_their_damage():
         place, bit = rng.randrange(len(data)), 1 << rng.randrange(8)
         flipped = bytearray(data)
         flipped[place] ^= bit
-        assert not checked_lines.read(bytes(flipped), "f").whole, place
-    assert not checked_lines.read(data + data, "f").whole
-    newer = checked_lines.pack([], [0]).replace(b'"schema":1', b'"schema":9')
+        assert not checked_lines.read_checked_lines(bytes(flipped), "f").whole, place
+    assert not checked_lines.read_checked_lines(data + data, "f").whole
+    newer = checked_lines.pack_lines([], [0]).replace(b'"schema":1', b'"schema":9')
     body = newer[len(checked_lines.HEAD) + 16 + len(checked_lines.MIDDLE) : -2]
-    newer = checked_lines.HEAD + checked_lines.checksum(body) + checked_lines.MIDDLE + body + b"}\n"
+    newer = (
+        checked_lines.HEAD
+        + checked_lines.checksum_of_line(body)
+        + checked_lines.MIDDLE
+        + body
+        + b"}\n"
+    )
     with pytest.raises(InputError, match=r"written by a newer raison \(schema 9"):
-        checked_lines.read(newer, "f")
+        checked_lines.read_checked_lines(newer, "f")
 
 
 @on_a_busy_machine
@@ -57,14 +63,14 @@ def test_any_record_comes_back_and_any_cut_or_flip_is_told(records, data):
         {"r": record} for record in records
     ]  # as all records of a store do, these begin with a known field
     try:
-        whole = checked_lines.pack(records, [3])
+        whole = checked_lines.pack_lines(records, [3])
     except ValueError:  # infinite numbers are refused, not written
         return
-    found = checked_lines.read(whole, "f")
+    found = checked_lines.read_checked_lines(whole, "f")
     assert found.whole and list(found.records()) == records and found.shards == [3]
     at = data.draw(st.integers(0, len(whole) - 1))
-    cut = checked_lines.read(whole[:at], "f")
+    cut = checked_lines.read_checked_lines(whole[:at], "f")
     assert not cut.whole and list(cut.records()) == records[: len(cut.bodies)]
     flipped = bytearray(whole)
     flipped[at] ^= 1 << data.draw(st.integers(0, 7))
-    assert not checked_lines.read(bytes(flipped), "f").whole
+    assert not checked_lines.read_checked_lines(bytes(flipped), "f").whole

@@ -15,7 +15,7 @@ from raison.runs.driver import run
 from raison.runs.plan import header_bytes
 from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from raison.testing import tiny_hf
 from tests.helpers.runs import parquet_of, shards_of, spec_of
 
@@ -42,7 +42,7 @@ def test_a_lost_environment_is_told(copied, data):
     path.unlink() if data is None else path.write_bytes(data)
     shards_of(copied)[0].unlink()
     for action in (
-        lambda: verify(place_of(copied)),
+        lambda: verify_run(place_of(copied)),
         lambda: run(copied, resume=True, means=Means(workers=2)),
     ):
         with pytest.raises(InputError, match="environment.json .* missing or damaged"):
@@ -75,7 +75,7 @@ def test_a_moved_model_and_moved_data_are_known_by_what_they_hold(folder, done, 
     assert told.exit_code == 0, told.output
     missing[0].unlink()
     assert run(tmp_path / "r", resume=True).state == "done"  # it is known there from now on
-    found = verify(place_of(tmp_path / "r"))
+    found = verify_run(place_of(tmp_path / "r"))
     assert found.whole and not found.missing
     assert parquet_of(tmp_path / "r") == parquet_of(done)
 

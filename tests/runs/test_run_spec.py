@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raison.core.errors import InputError, RaisonError
-from raison.runs.run_spec import Means, RunSpec, read_spec
-from raison.runs.status import status_of
+from raison.runs.run_spec import Means, RunSpec, read_run_spec
+from raison.runs.status import status_of_run
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
@@ -37,7 +37,7 @@ def test_any_spec_comes_back_from_its_file(tmp_path_factory, model, data, method
         encoding="utf-8",
     )
     try:
-        spec = read_spec(file)
+        spec = read_run_spec(file)
     except InputError as error:
         assert str(error).endswith(".") and "\n" not in str(error)
         return
@@ -48,7 +48,9 @@ def test_any_spec_comes_back_from_its_file(tmp_path_factory, model, data, method
 def test_specs(tmp_path, folder):
     file = tmp_path / "spec.toml"
     file.write_text('model = "sentiment"\ndata = "sst2"\nmethods = ["leave_one_out"]\nlimit = 5\n')
-    assert read_spec(file, limit=7).limit == 7 and read_spec(file).methods == ("leave_one_out",)
+    assert read_run_spec(file, limit=7).limit == 7 and read_run_spec(file).methods == (
+        "leave_one_out",
+    )
     for text, sentence in (
         ("modle = 3", r"no setting 'modle'\. Did you mean 'model'"), ('data = "x"', "names no model"),
         ('model = ""\ndata = "x"', "needs a model"), ("model = [", "is no TOML"),
@@ -58,14 +60,14 @@ def test_specs(tmp_path, folder):
     ):  # fmt: skip
         file.write_text(text)
         with pytest.raises(InputError, match=sentence):
-            read_spec(file)
+            read_run_spec(file)
     with pytest.raises(InputError, match="no file"):
-        read_spec(tmp_path / "none.toml")
+        read_run_spec(tmp_path / "none.toml")
     for wrong in ({"workers": 0}, {"timeout": -1}, {"memory": 0}, {"gpus": -1}):
         with pytest.raises(InputError):
             Means(**wrong)
     with pytest.raises(InputError, match="is no run"):
-        status_of(place_of(tmp_path / "nothing"))
+        status_of_run(place_of(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(
@@ -88,11 +90,11 @@ def test_more_that_can_not_work(tmp_path):
             Means(**means)
     for name in ("~nosuchuser/x", "reference://x", "data://x"):
         with pytest.raises(RaisonError):
-            status_of(place_of(name))
+            status_of_run(place_of(name))
     deep = tmp_path / "deep.toml"
     deep.write_text("a = " + "[" * 5000)
     with pytest.raises(InputError, match="is no TOML"):
-        read_spec(deep)
+        read_run_spec(deep)
 
 
 def test_ray_has_devices_of_its_own():

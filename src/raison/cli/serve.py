@@ -64,14 +64,14 @@ def serve(
     from raison.cli.progress import quiet
     from raison.cli.progress import waiting as wait
     from raison.web.runs import RunFolders
-    from raison.web.server_limits import Settings
+    from raison.web.server_limits import ServerSettings
 
     if host not in ("127.0.0.1", "localhost", "::1") and token is None:
         raise InputError(
             f"At {host} others can reach the page: give it a secret with --token auto."
         )
     secret = secrets.token_urlsafe(18) if token == "auto" else token
-    settings = Settings(
+    settings = ServerSettings(
         host, port, secret, characters=characters, seconds=seconds, workers=workers, waiting=waiting
     )
     listening = bound(host, port)

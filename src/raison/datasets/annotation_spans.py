@@ -47,7 +47,7 @@ def spans_of_annotations(
     if len(people) == 1:
         return people[0]
 
-    least = votes_needed(vote, len(people))
+    least = votes_needed_for_mark(vote, len(people))
     by_tokens = are_tokens_marked(annotations, meaning)
     chosen: list[Span] = []
     for segment, text in texts.items():
@@ -63,7 +63,7 @@ def spans_of_annotations(
     return tuple(chosen)
 
 
-def votes_needed(vote: str, people: int) -> int:
+def votes_needed_for_mark(vote: str, people: int) -> int:
     """How many must have marked something."""
     if vote == "majority":
         return people // 2 + 1

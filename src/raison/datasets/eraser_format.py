@@ -103,7 +103,7 @@ class EraserReader:
         record = row.value
         id = required_field(record, "annotation_id", str)
         pieces = evidence_of(record)
-        evidence = [piece for piece in pieces if not (self.drop_empty and is_empty(piece))]
+        evidence = [piece for piece in pieces if not (self.drop_empty and is_empty_evidence(piece))]
         joined = self.join_documents(record, pieces)
         gold = self.gold_spans(joined, evidence)
 
@@ -212,7 +212,7 @@ def evidence_of(record: Json) -> list[Json]:
     return pieces
 
 
-def is_empty(piece: Json) -> bool:
+def is_empty_evidence(piece: Json) -> bool:
     """Whether a piece of evidence holds no token."""
     return piece.get("start_token") == piece.get("end_token") and not piece.get("text")
 

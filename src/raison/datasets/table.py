@@ -11,13 +11,13 @@ from raison.core.errors import InputError
 from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import read_lines
 
-__all__ = ["read_columns", "read_csv", "read_numbered_table", "read_table", "unquote"]
+__all__ = ["read_csv", "read_numbered_table", "read_plain_columns", "read_table_rows", "unquote"]
 
 UNKNOWN = "\ufffd"
 LONGEST = 2**24  # characters of one cell; Python's own limit is too short for books
 
 
-def read_columns(
+def read_plain_columns(
     path: Path,
     count: int,
     delimiter: str = "\t",
@@ -109,7 +109,7 @@ def read_csv(
             yield Broken(str(path), start, f"the row has {len(cells)} columns, not {count}")
 
 
-def read_table(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
+def read_table_rows(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
     """Rows of a table whose first row names the columns; columns without a name at its start are an index.
 
     pandas writes an index in this way, and it is left out.

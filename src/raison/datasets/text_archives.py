@@ -37,7 +37,7 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
     archive = str(path)
     number = 0
     try:
-        for number, (name, content) in enumerate(unpack(path), 1):
+        for number, (name, content) in enumerate(unpack_archive(path), 1):
             fault = member_fault(name, content)
             if fault:
                 yield Broken(archive, number, fault)
@@ -54,7 +54,7 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
 
 def member_fault(name: str, content: bytes) -> str:
     """What is wrong with a file in an archive; nothing, mostly."""
-    if leads_out(name):
+    if path_leads_out(name):
         return f"the name {name!r} leads out of the archive; get it again"
     if len(content) > limits.FILE:
         most = limits.format_megabytes(limits.FILE)
@@ -62,13 +62,13 @@ def member_fault(name: str, content: bytes) -> str:
     return ""
 
 
-def leads_out(name: str) -> bool:
+def path_leads_out(name: str) -> bool:
     """Whether the name of a member is absolute, of another drive or above the archive."""
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or name[1:2] == ":"
 
 
-def unpack(path: Path) -> Iterator[tuple[str, bytes]]:
+def unpack_archive(path: Path) -> Iterator[tuple[str, bytes]]:
     """Names and contents, of which one byte more than the limit is read."""
     if path.is_dir():
         yield from unpack_folder(path)

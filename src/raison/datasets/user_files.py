@@ -27,9 +27,9 @@ from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import read_parallel_text
 from raison.datasets.parquet import read_parquet
-from raison.datasets.prose import read_prose
+from raison.datasets.prose import read_plain_text
 from raison.datasets.squad import read_squad
-from raison.datasets.table import read_numbered_table, read_table
+from raison.datasets.table import read_numbered_table, read_table_rows
 from raison.datasets.treebank import TAGS, read_treebank
 from raison.datasets.user_records import ColumnReport, read_records
 
@@ -70,7 +70,7 @@ class UserFile:
         if self.form == "conllu":
             return read_treebank(self.path)
         if self.form == "txt":
-            return read_prose(self.path, self.settings.level or "line")
+            return read_plain_text(self.path, self.settings.level or "line")
         return read_eraser(
             self.path,
             self.split,
@@ -97,7 +97,7 @@ class UserFile:
                 delimiter,
                 other=other,
             )
-        return read_table(self.path, delimiter, other=other)
+        return read_table_rows(self.path, delimiter, other=other)
 
     def parallel_rows(self) -> Rows[Example]:
         """The examples of a parallel text, with the other files that the spec names."""

@@ -96,7 +96,7 @@ def check_subject(metric: Metric, subject: Subject) -> None:
         raise Unsupported(f"{metric.name} needs {offers}, which {model.name} can't offer.")
     if "probability" in metric.needs and not gives_probabilities(model):
         raise Unsupported(f"{metric.name} compares probabilities, and {model.name} gives none.")
-    if "choice" in metric.needs and not decides(model, subject.explanation):
+    if "choice" in metric.needs and not model_decides(model, subject.explanation):
         raise Unsupported(
             f"{metric.name} waits for another decision, and {model.name} tells one number."
         )
@@ -107,7 +107,7 @@ def gives_probabilities(model: Model | None) -> bool:
     return model is not None and model.probable
 
 
-def decides(model: Model, explanation: Explanation) -> bool:
+def model_decides(model: Model, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
     if model.problem == "regression":
         return False

@@ -9,10 +9,10 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.kept_sets import (
-    all_and_nothing,
     keep_most_important,
     rationale_sizes,
     remove_most_important,
+    whole_text_and_nothing,
 )
 from raison.metrics.keys import FROM_0_TO_1, FROM_MINUS_1_TO_1
 
@@ -62,7 +62,9 @@ class Comprehensiveness(Metric):
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = rationale_sizes(subject, self.shares)
         without_rationale = remove_most_important(subject, counts)
-        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), without_rationale]))
+        answers = yield KeptSets(
+            np.concatenate([whole_text_and_nothing(subject), without_rationale])
+        )
 
         whole, nothing, *_ = answers.value
         losses = whole - answers.value[2:]
@@ -102,7 +104,7 @@ class Sufficiency(Metric):
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = rationale_sizes(subject, self.shares)
         rationale_alone = keep_most_important(subject, counts)
-        answers = yield KeptSets(np.concatenate([all_and_nothing(subject), rationale_alone]))
+        answers = yield KeptSets(np.concatenate([whole_text_and_nothing(subject), rationale_alone]))
 
         whole, nothing, *_ = answers.value
         losses = whole - answers.value[2:]

@@ -10,13 +10,13 @@ import numpy as np
 from raison.metrics.base import Subject
 
 __all__ = [
-    "all_and_nothing",
-    "at_even_shares",
+    "curve_at_even_shares",
+    "even_counts_of_units",
     "keep_most_important",
     "rationale_sizes",
     "remove_most_important",
-    "steps_from_none_to_all",
-    "whole_text",
+    "set_of_all_units",
+    "whole_text_and_nothing",
 ]
 
 
@@ -31,15 +31,15 @@ def keep_most_important(subject: Subject, counts: Sequence[int] | np.ndarray) ->
     return np.stack(kept)
 
 
-def whole_text(subject: Subject) -> np.ndarray:
+def set_of_all_units(subject: Subject) -> np.ndarray:
     """[1 u] the set of all units."""
     size = len(subject.units)
     return np.ones((1, size), bool)
 
 
-def all_and_nothing(subject: Subject) -> np.ndarray:
+def whole_text_and_nothing(subject: Subject) -> np.ndarray:
     """[2 u] the whole text, and nothing of it."""
-    everything = whole_text(subject)
+    everything = set_of_all_units(subject)
     return np.concatenate([everything, ~everything])
 
 
@@ -58,7 +58,7 @@ def rationale_sizes(subject: Subject, shares: Sequence[float]) -> list[int]:
     return sizes
 
 
-def steps_from_none_to_all(size: int, steps: int) -> np.ndarray:
+def even_counts_of_units(size: int, steps: int) -> np.ndarray:
     """[n] numbers of units from none to all, evenly spread, at most `steps` steps."""
     points = min(steps, size) + 1
     even_counts = np.linspace(0, size, points)
@@ -66,7 +66,7 @@ def steps_from_none_to_all(size: int, steps: int) -> np.ndarray:
     return np.unique(counts)
 
 
-def at_even_shares(counts: np.ndarray, values: np.ndarray, points: int) -> np.ndarray:
+def curve_at_even_shares(counts: np.ndarray, values: np.ndarray, points: int) -> np.ndarray:
     """[points + 1] a curve over counts of units, read at even shares of the text: so texts can be averaged."""
     size = counts[-1]
     even_counts = np.linspace(0, size, points + 1)

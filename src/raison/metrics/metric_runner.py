@@ -23,13 +23,13 @@ from raison.metrics.base import (
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
 
-__all__ = ["Numbers", "measure"]
+__all__ = ["Numbers", "measure_explanations"]
 
 Place = tuple[int, int]  # the numbers of a subject and of a metric
 TextKey = tuple[object, ...]  # what tells one text and target from another
 
 
-def measure(
+def measure_explanations(
     model: Model | None,
     subjects: Sequence[Subject],
     metrics: Sequence[Metric],

@@ -19,13 +19,13 @@ from raison.core.errors import InputError
 
 __all__ = [
     "SCHEMA",
+    "CheckedLines",
     "Damage",
     "JsonObject",
-    "Lines",
-    "body_of",
-    "checksum",
-    "pack",
-    "read",
+    "body_of_line",
+    "checksum_of_line",
+    "pack_lines",
+    "read_checked_lines",
     "with_replaced_surrogates",
 ]
 
@@ -35,7 +35,7 @@ SCHEMA = 1
 HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"
 
 
-def checksum(body: bytes) -> bytes:
+def checksum_of_line(body: bytes) -> bytes:
     """Sixteen hexadecimal digits that a damaged line would not have."""
     return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
 
@@ -45,17 +45,17 @@ def with_replaced_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def pack(records: Iterable[JsonObject], shards: list[int]) -> bytes:
+def pack_lines(records: Iterable[JsonObject], shards: list[int]) -> bytes:
     """The bytes of a file: records in order, and the last line."""
-    packed = [line_of(record) for record in records]
-    last = line_of({"end": len(packed), "shards": shards, "schema": SCHEMA})
+    packed = [checked_line(record) for record in records]
+    last = checked_line({"end": len(packed), "shards": shards, "schema": SCHEMA})
     return b"".join([*packed, last])
 
 
-def line_of(record: JsonObject) -> bytes:
+def checked_line(record: JsonObject) -> bytes:
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     body = text.encode("utf-8", "surrogatepass")
-    return HEAD + checksum(body) + MIDDLE + body + TAIL + b"\n"
+    return HEAD + checksum_of_line(body) + MIDDLE + body + TAIL + b"\n"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Damage:
 
 
 @dataclass
-class Lines:
+class CheckedLines:
     """A file that was read: its records, and what is wrong with it."""
 
     file: str
@@ -89,7 +89,7 @@ class Lines:
             yield limits.from_json(body)
 
 
-def body_of(line: bytes) -> bytes | None:
+def body_of_line(line: bytes) -> bytes | None:
     """The body of a whole line; None where it is not whole."""
     start = len(HEAD) + 16 + len(MIDDLE)
     if (
@@ -99,17 +99,17 @@ def body_of(line: bytes) -> bytes | None:
     ):
         return None
     body = line[start : -len(TAIL)]
-    return body if checksum(body) == line[len(HEAD) : len(HEAD) + 16] else None
+    return body if checksum_of_line(body) == line[len(HEAD) : len(HEAD) + 16] else None
 
 
-def read(data: bytes, file: str) -> Lines:
+def read_checked_lines(data: bytes, file: str) -> CheckedLines:
     """Every line that is whole, and every one that is not."""
-    found = Lines(file)
+    found = CheckedLines(file)
     pieces = data.split(b"\n")
     torn = pieces.pop()  # behind the last end of a line
     end: JsonObject | None = None
     for number, piece in enumerate(pieces, 1):
-        body = body_of(piece)
+        body = body_of_line(piece)
         if body is None:
             found.damage.append(Damage(file, number, "is damaged: its checksum does not fit"))
             continue

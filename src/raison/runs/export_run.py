@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import check_folder, check_outputs, replacing
 from raison.runs.checked_lines import with_replaced_surrogates
-from raison.runs.rows import COLUMNS, ExplanationRow, columns_of_numbers, rows_of
+from raison.runs.rows import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
 from raison.runs.storage import Place, Unwritten
-from raison.runs.store import records
+from raison.runs.store import records_of_run
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["check_dataset", "export", "to_parquet"]
+__all__ = ["check_dataset", "export_run", "to_parquet"]
 
 GROUP = 2_000  # rows that are written together
 DATASET = re.compile(
@@ -30,7 +30,7 @@ DATASET = re.compile(
 T = TypeVar("T")
 
 
-def export(place: Place, out: Path, form: str = "parquet") -> int:
+def export_run(place: Place, out: Path, form: str = "parquet") -> int:
     """Write all explanations as a Parquet file, or as a folder of Hugging Face's `datasets`; returns the rows."""
     if form == "parquet":
         check_outputs([out], force=True, folders=True)
@@ -87,7 +87,7 @@ def to_parquet(place: Place, out: Path) -> int:
         raise InputError(f"{str(place)!r} has no explanations yet: run it first.")
     # the first texts are the longest, and may all have failed: then the numbers' names stand further behind
     measured = next((row for row in rows_of_run(place) if row.numbers), first)
-    schema = schema_of(columns_of_numbers(measured.numbers))
+    schema = arrow_schema(columns_of_numbers(measured.numbers))
     count = 0
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -96,8 +96,8 @@ def to_parquet(place: Place, out: Path) -> int:
             open(half, "wb") as file,
             parquet.ParquetWriter(file, schema, compression="zstd") as writer,
         ):
-            for group in groups_of(rows_of_run(place), GROUP):
-                writer.write_table(table_of(group, schema))
+            for group in groups_of_rows(rows_of_run(place), GROUP):
+                writer.write_table(arrow_table(group, schema))
                 count += len(group)
     except OSError as error:
         raise Unwritten(
@@ -107,18 +107,18 @@ def to_parquet(place: Place, out: Path) -> int:
 
 
 def rows_of_run(place: Place) -> Iterator[ExplanationRow]:
-    for record in records(place):
-        yield from rows_of(record)
+    for record in records_of_run(place):
+        yield from explanation_rows(record)
 
 
-def groups_of(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def groups_of_rows(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Neighbours, so many at a time."""
     waiting = iter(items)
     while group := list(islice(waiting, size)):
         yield group
 
 
-def table_of(rows: list[ExplanationRow], schema: pyarrow.Schema) -> pyarrow.Table:
+def arrow_table(rows: list[ExplanationRow], schema: pyarrow.Schema) -> pyarrow.Table:
     """Some rows as a table."""
     import pyarrow
 
@@ -144,7 +144,7 @@ def with_clean_texts(value: object) -> object:
     return value
 
 
-def schema_of(number_columns: Mapping[str, object]) -> pyarrow.Schema:
+def arrow_schema(number_columns: Mapping[str, object]) -> pyarrow.Schema:
     """Columns in a fixed order; those of numbers by their names in a row that has some."""
     import pyarrow
 

@@ -12,13 +12,13 @@ from raison.runs.storage import Local, Place
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["query"]
+__all__ = ["query_run"]
 
 TABLE = "export/explanations.parquet"
 MADE_OF = "export/made_of.json"
 
 
-def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def query_run(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names and rows of an answer from the table `explanations`, which is exported first where shards are newer."""
     if not isinstance(place, Local):
         raise InputError("A query reads a run on this machine: export it to Parquet, and ask that.")

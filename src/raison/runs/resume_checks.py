@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 
 from raison.core.errors import InputError
 from raison.core.outputs import refuse_foreign, run_around
-from raison.runs.identity import ENVIRONMENT, Environment, environment_of
+from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.plan import Header
 from raison.runs.planner import fingerprint_of_data
 from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Local, Place
-from raison.runs.store import spec_of
+from raison.runs.store import spec_of_run
 
 __all__ = ["AgreedSpec", "agree_on_environment", "agree_on_spec", "check_data", "check_place"]
 
@@ -30,7 +30,7 @@ def check_place(place: Place) -> None:
             f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it."
         )
     if "spec.json" in place:
-        spec_of(place)  # refuses where it is somebody else's
+        spec_of_run(place)  # refuses where it is somebody else's
         return
     refuse_foreign(str(place), place.entries(), OURS.__contains__, "a run")
 
@@ -47,7 +47,7 @@ def agree_on_spec(
     place: Place, spec: RunSpec | None, *, resume: bool, header: Header | None
 ) -> AgreedSpec:
     """The stored spec, which a given one must equal but for where model and data lie; the given one before a plan."""
-    stored = spec_of(place) if place.get("spec.json") is not None else None
+    stored = spec_of_run(place) if place.get("spec.json") is not None else None
     if stored is None and header is not None:
         raise InputError(
             f"spec.json of {str(place)!r} is missing: put it back, or start anew in another folder."
@@ -93,7 +93,7 @@ def agree_on_environment(place: Place, now: Environment) -> None:
     if place.get(ENVIRONMENT) is None:
         now.write(place)
         return
-    before = environment_of(place)
+    before = stored_environment(place)
     if before.methods and before.methods != now.methods:
         raise InputError(
             f"A file that a method of {str(place)!r} names is another one now, and its numbers would not fit together: "

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from raison.runs.result_records import ResultRecord, StoredNumbers, prediction_of, probability_of
 
-__all__ = ["COLUMNS", "ExplanationRow", "columns_of_numbers", "rows_of"]
+__all__ = ["COLUMNS", "ExplanationRow", "columns_of_numbers", "explanation_rows"]
 
 Column: TypeAlias = "float | list[float] | None"
 
@@ -46,7 +46,7 @@ class ExplanationRow:
 COLUMNS = tuple(item.name for item in fields(ExplanationRow) if item.name != "numbers")
 
 
-def rows_of(record: ResultRecord) -> Iterator[ExplanationRow]:
+def explanation_rows(record: ResultRecord) -> Iterator[ExplanationRow]:
     """One row for each explanation of a record, or for its failure."""
     example = record.example
     label = None if example.label is None else str(example.label)

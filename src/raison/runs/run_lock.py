@@ -19,25 +19,25 @@ from raison.core import limits, progress
 from raison.core.errors import InputError
 from raison.runs.storage import Local, Place, Unwritten
 
-__all__ = ["BEAT", "is_driven", "owned"]
+__all__ = ["BEAT", "driver_lock", "is_run_driven"]
 
 NAME = "lock"
 BEAT = 5.0  # seconds
 
 
 @contextmanager
-def owned(place: Place) -> Iterator[None]:
+def driver_lock(place: Place) -> Iterator[None]:
     """The run is ours inside the block."""
     if isinstance(place, Local):
-        with held(place):
+        with file_lock(place):
             yield
     else:
-        with beating(place):
+        with heartbeat_lock(place):
             yield
 
 
 @contextmanager
-def held(place: Local) -> Iterator[None]:
+def file_lock(place: Local) -> Iterator[None]:
     """The lock of the operating system."""
     try:
         place.root.mkdir(parents=True, exist_ok=True)
@@ -47,11 +47,11 @@ def held(place: Local) -> Iterator[None]:
         raise Unwritten(
             f"The run folder {str(place.root)!r} can't be written ({reason}): choose another."
         ) from None
-    if not locked(file):
+    if not try_to_lock(file):
         file.seek(0)
         owner = file.read().strip() or "another process"
         file.close()
-        raise busy(place, owner)
+        raise run_is_driven_error(place, owner)
     try:
         file.truncate(0)
         file.write(f"process {os.getpid()}")
@@ -63,7 +63,7 @@ def held(place: Local) -> Iterator[None]:
         file.close()  # and with it the lock
 
 
-def locked(file: IO[str]) -> bool:
+def try_to_lock(file: IO[str]) -> bool:
     """Lock a file; tries again for a moment, since somebody may just be asking whether the run is driven."""
     import fcntl
 
@@ -77,14 +77,14 @@ def locked(file: IO[str]) -> bool:
 
 
 @contextmanager
-def beating(place: Place) -> Iterator[None]:
+def heartbeat_lock(place: Place) -> Iterator[None]:
     """The lock at a URL."""
     mine = uuid.uuid4().hex
     first = place.get(NAME)
     if first is not None:
         time.sleep(2.5 * BEAT)
         if place.get(NAME) not in (first, None):
-            raise busy(place, "another driver")
+            raise run_is_driven_error(place, "another driver")
     stop, lost = threading.Event(), threading.Event()
 
     def beat() -> None:
@@ -92,21 +92,21 @@ def beating(place: Place) -> Iterator[None]:
         while not stop.wait(BEAT):
             count += 1
             with suppress(Unwritten):
-                if not owner_is(place, mine):  # we were asleep, and somebody took the run over
+                if not lock_is_ours(place, mine):  # we were asleep, and somebody took the run over
                     lost.set()
                     return
                 place.put(NAME, json.dumps({"owner": mine, "beat": count}).encode())
 
     place.put(NAME, json.dumps({"owner": mine, "beat": 0}).encode())
     time.sleep(0.4 * BEAT)
-    if not owner_is(place, mine):  # two began at once: the last to write has it
-        raise busy(place, "another driver")
+    if not lock_is_ours(place, mine):  # two began at once: the last to write has it
+        raise run_is_driven_error(place, "another driver")
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
 
     def ours() -> None:
         if lost.is_set():
-            raise busy(place, "another driver")
+            raise run_is_driven_error(place, "another driver")
 
     try:
         with progress.stoppable(
@@ -116,11 +116,11 @@ def beating(place: Place) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-        if not lost.is_set() and owner_is(place, mine):
+        if not lost.is_set() and lock_is_ours(place, mine):
             place.delete(NAME)
 
 
-def owner_is(place: Place, mine: str) -> bool:
+def lock_is_ours(place: Place, mine: str) -> bool:
     """Whether the lock is ours."""
     try:
         lock = limits.from_json(place.get(NAME) or b"null")
@@ -129,7 +129,7 @@ def owner_is(place: Place, mine: str) -> bool:
     return isinstance(lock, dict) and lock.get("owner") == mine
 
 
-def is_driven(place: Place) -> bool:
+def is_run_driven(place: Place) -> bool:
     """Whether somebody drives the run at the moment."""
     if not isinstance(place, Local):
         return place.get(NAME) is not None
@@ -145,7 +145,7 @@ def is_driven(place: Place) -> bool:
         return True
 
 
-def busy(place: Place, owner: str) -> InputError:
+def run_is_driven_error(place: Place, owner: str) -> InputError:
     return InputError(
         f"The run {str(place)!r} is being driven by {owner}: wait for it, or stop it first."
     )

@@ -13,26 +13,26 @@ from raison.runs.checked_lines import JsonObject
 from raison.runs.plan import Header, planned_header
 from raison.runs.result_records import ResultRecord, StoredNumbers, number_of_stored, probability_of
 from raison.runs.storage import Place
-from raison.runs.store import done_shards, method_names, records, spec_of
+from raison.runs.store import done_shards, method_names, records_of_run, spec_of_run
 from raison.studies.evaluation_table import columns_of_metrics, names_of_curves, table_cell
 from raison.studies.method_lists import metric_list
 
-__all__ = ["report"]
+__all__ = ["evaluation_of_run"]
 
 SHOWN = 500  # texts whose scores are kept for the page: the best and worst are among them
 
 TextKey = tuple[int, int]  # the number of a text in the corpus, and of a target in it
 
 
-def report(place: Place, level: float = 0.95) -> Evaluation:
+def evaluation_of_run(place: Place, level: float = 0.95) -> Evaluation:
     """Methods × metrics over all texts that are done; several targets of a text count as texts of their own."""
-    spec, header = spec_of(place), planned_header(place)
+    spec, header = spec_of_run(place), planned_header(place)
     if not spec.metrics:
         raise InputError(f"The run {str(place)!r} measures nothing: its spec names no metrics.")
     methods = method_names(spec)
     metrics = metric_list(spec.metrics)
-    measured = Measured(methods)
-    for record in records(place):
+    measured = MeasuredRun(methods)
+    for record in records_of_run(place):
         measured.add(record)
     keys = measured.complete_keys()
     if not keys:
@@ -62,14 +62,14 @@ def report(place: Place, level: float = 0.95) -> Evaluation:
         texts=tuple(measured.texts[key] for key in keys),
         curves=measured.mean_curves(metrics, keys),
         settings=settings,
-        notes=notes_of(
+        notes=notes_on_run(
             header, done=len(done_shards(place)), failed=measured.failed, texts=len(keys)
         ),
     )
 
 
 @dataclass
-class Measured:
+class MeasuredRun:
     """The numbers of a run and its texts, collected record by record."""
 
     methods: list[str]
@@ -134,7 +134,7 @@ class Measured:
         return curves
 
 
-def notes_of(header: Header, *, done: int, failed: int, texts: int) -> tuple[str, ...]:
+def notes_on_run(header: Header, *, done: int, failed: int, texts: int) -> tuple[str, ...]:
     """What a reader of the tables should know."""
     notes = []
     if done < header.shards:

@@ -16,7 +16,7 @@ from raison.core.from_settings import filled
 from raison.core.spec import one_of, whole
 from raison.core.units import LEVELS
 
-__all__ = ["Means", "RunSpec", "read_spec", "with_changes"]
+__all__ = ["Means", "RunSpec", "read_run_spec", "spec_with_changes"]
 
 DOTS = 64  # in a line of a spec
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
@@ -150,12 +150,12 @@ class Means:
         return alone and self.ray is None
 
 
-def with_changes(spec: RunSpec, changes: Mapping[str, object]) -> RunSpec:
+def spec_with_changes(spec: RunSpec, changes: Mapping[str, object]) -> RunSpec:
     """A spec with some settings given otherwise."""
     return RunSpec.of({**asdict(spec), **changes}, "The command")
 
 
-def read_spec(path: Path, **changes: object) -> RunSpec:
+def read_run_spec(path: Path, **changes: object) -> RunSpec:
     """The spec of a TOML file, with some settings given otherwise; None changes nothing."""
     if sys.version_info >= (3, 11):
         import tomllib
@@ -164,7 +164,7 @@ def read_spec(path: Path, **changes: object) -> RunSpec:
     try:
         with path.open("rb") as file:
             text = limits.read_at_most(file, limits.SPEC, repr(str(path))).decode("utf-8")
-        check_keys(text)
+        check_keys_of_spec(text)
         settings = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}: check the path.") from None
@@ -182,7 +182,7 @@ def read_spec(path: Path, **changes: object) -> RunSpec:
     return RunSpec.of(settings, repr(str(path)))
 
 
-def check_keys(text: str) -> None:
+def check_keys_of_spec(text: str) -> None:
     """Refuse a.b.c.… with more parts than any key has: the parser's memory grows with the square of their number."""
     for number, line in enumerate(text.split("\n"), 1):
         if QUOTED.sub("", line).count(".") > DOTS:

@@ -26,7 +26,11 @@ from raison.core.errors import Unsupported
 from raison.core.records import Encoding, Example
 from raison.models.protocol import Model
 from raison.models.transformers_model import TransformersWriter
-from raison.studies.compatibility_report import Compatibility, RepeatedAtPosition, judge
+from raison.studies.compatibility_report import (
+    Compatibility,
+    RepeatedAtPosition,
+    compatibility_verdict,
+)
 from raison.studies.context_blocks import encode_blocks
 from raison.studies.marginalised import compare_with_marginalised
 from raison.studies.random_parts import measure_random_parts
@@ -65,7 +69,7 @@ def check_compatibility(
     repetition = [] if has_source else measure_repetition(model, blocks, min(length, FURTHEST))
     truth = [] if has_source else compare_with_marginalised(model, blocks[:truths])
 
-    verdict = judge(
+    verdict = compatibility_verdict(
         model.name, subsets=parts.subsets, guess=parts.guess, repetition=repetition, truth=truth
     )
     return Compatibility(

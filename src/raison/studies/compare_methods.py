@@ -70,7 +70,7 @@ class PairedCells:
         """The paired permutation test."""
         if self.first.recall_parts is not None:
             return averaged_f1_permutation_test(
-                averages(self.first), averages(self.second), seed=self.seed
+                averaged_f1s(self.first), averaged_f1s(self.second), seed=self.seed
             )
         if self.pair.column.pooled:
             return pooled_permutation_test(*self.shares_of_both(), seed=self.seed)
@@ -82,7 +82,10 @@ class PairedCells:
         """The interval of the difference."""
         if self.first.recall_parts is not None:
             return averaged_f1_gap_interval(
-                averages(self.first), averages(self.second), seed=self.seed, level=self.level
+                averaged_f1s(self.first),
+                averaged_f1s(self.second),
+                seed=self.seed,
+                level=self.level,
             )
         if self.pair.column.pooled:
             return pooled_gap_interval(*self.shares_of_both(), seed=self.seed, level=self.level)
@@ -110,13 +113,13 @@ class PairedCells:
             key=self.pair.column.key,
             one=self.pair.one,
             other=self.pair.other,
-            difference=number_or_none(test.difference),
-            low=number_or_none(gap.low),
-            high=number_or_none(gap.high),
+            difference=finite_number_or_none(test.difference),
+            low=finite_number_or_none(gap.low),
+            high=finite_number_or_none(gap.high),
             p=float(test.p),
             corrected=float(corrected),
-            effect=number_or_none(effect),
-            superiority=number_or_none(likely),
+            effect=finite_number_or_none(effect),
+            superiority=finite_number_or_none(likely),
             count=test.count,
             better=self.better(test.difference, corrected),
         )
@@ -176,7 +179,7 @@ def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | Non
     return shares
 
 
-def averages(cell: Cell) -> list[AveragedF1]:
+def averaged_f1s(cell: Cell) -> list[AveragedF1]:
     """What each text adds to the F1 of averages."""
     precisions = shares_of_texts(cell.parts, cell.wholes)
     recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
@@ -191,5 +194,5 @@ def values_or_nan(cell: Cell) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in cell.each], dtype=np.float64)
 
 
-def number_or_none(value: float) -> float | None:
+def finite_number_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -15,7 +15,7 @@ __all__ = [
     "MarginalisedToken",
     "RepeatedAtPosition",
     "SubsetPerplexity",
-    "judge",
+    "compatibility_verdict",
 ]
 
 WORSE = 1.1  # ratio of perplexities from which on more context makes guesses worse
@@ -92,7 +92,7 @@ class CompatibilityVerdict:
     trusted: bool
 
 
-def judge(
+def compatibility_verdict(
     name: str,
     *,
     subsets: Sequence[SubsetPerplexity],
@@ -105,8 +105,8 @@ def judge(
     faults = [
         *worse_than_frequencies(subsets, guess),
         *worse_with_more_context(subsets),
-        *repeats_words(repetition),
-        *far_from_truth(truth),
+        *repeats_lone_words(repetition),
+        *far_from_marginalised_truth(truth),
     ]
     if not faults:
         sentence = (
@@ -126,7 +126,7 @@ def worse_than_frequencies(subsets: Sequence[SubsetPerplexity], guess: float) ->
     if poorest.low <= guess:
         return []
     return [
-        f"with {name_of_size(poorest.size)} its perplexity is {poorest.perplexity:,.0f}, "
+        f"with {name_of_context_size(poorest.size)} its perplexity is {poorest.perplexity:,.0f}, "
         f"and {guess:,.0f} by the frequencies of tokens alone"
     ]
 
@@ -139,12 +139,12 @@ def worse_with_more_context(subsets: Sequence[SubsetPerplexity]) -> list[str]:
     if worst.ratio <= WORSE:
         return []
     return [
-        f"{name_of_size(worst.size)} make its guesses worse than {name_of_size(worst.fewer)} "
+        f"{name_of_context_size(worst.size)} make its guesses worse than {name_of_context_size(worst.fewer)} "
         f"(perplexity × {worst.ratio:.2f} in the same places)"
     ]
 
 
-def repeats_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
+def repeats_lone_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
     shares = []
     for row in repetition:
         shares.append(max(row.alone, row.beside_another or 0.0))
@@ -154,7 +154,7 @@ def repeats_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
     return [f"it repeats a word that stands alone with a probability of up to {highest:.2f}"]
 
 
-def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
+def far_from_marginalised_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
     distances = []
     for row in truth:
         if row.kind == "likeliest":
@@ -169,7 +169,7 @@ def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
     ]
 
 
-def name_of_size(size: int | None) -> str:
+def name_of_context_size(size: int | None) -> str:
     """A number of kept tokens, as a sentence says it."""
     if size is None:
         return "all tokens"

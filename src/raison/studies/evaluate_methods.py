@@ -21,17 +21,17 @@ from raison.core.units import group
 from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import Metric, Numbers, Subject, gold_share
-from raison.metrics.metric_runner import measure
+from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
 from raison.models.runner.meter import metered
 from raison.studies.evaluation_data import (
     DataRequest,
     check_examples,
+    count_with_noun,
     data_notes,
     example_with_target,
     examples_with_ids,
-    quantity,
-    read_data,
+    read_evaluation_data,
 )
 from raison.studies.evaluation_table import (
     columns_of_metrics,
@@ -40,7 +40,7 @@ from raison.studies.evaluation_table import (
     numbers_by_key,
     table_cell,
 )
-from raison.studies.exchange.export_explanations import Exporter
+from raison.studies.exchange.export_explanations import ExplanationExporter
 from raison.studies.exchange.external_method import ExternalMethod, SilentModel
 from raison.studies.exchange.matching import read_external_methods
 from raison.studies.method_lists import method_list, metric_list
@@ -90,14 +90,14 @@ def evaluate(
         )
     chosen_methods = method_list(DEFAULT_METHODS if methods is None else methods)
     chosen_metrics = metric_list(metrics)
-    exporter = None if export is None else Exporter(Path(export))
+    exporter = None if export is None else ExplanationExporter(Path(export))
 
     wanted = DataRequest(
         data=data, split=split, limit=limit, skip_broken=skip_broken, folder=data_dir
     )
     notes: list[str] = []
     if explanations is None:
-        texts = read_data(wanted)
+        texts = read_evaluation_data(wanted)
     else:
         external = read_external_methods(explanations, wanted)
         texts, chosen_methods, notes = external.texts, external.methods, external.notes
@@ -184,7 +184,7 @@ class Job:
     metrics: list[Metric]
     request: Request
     gold_share: float | None = None  # of gold units in a text, on average over the data set
-    exporter: Exporter | None = None
+    exporter: ExplanationExporter | None = None
     texts: list[EvaluatedText] = field(default_factory=list)
     numbers: dict[str, list[Numbers]] = field(default_factory=dict)  # method -> text by text
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -244,7 +244,7 @@ class Job:
         """The numbers of each subject, by their names."""
         with metered() as meter:
             clock = time.process_time()
-            table = measure(self.model, subjects, self.metrics, self.request.removal)
+            table = measure_explanations(self.model, subjects, self.metrics, self.request.removal)
             cpu_seconds = time.process_time() - clock
         self.add_cost("metrics", {"cpu_seconds": cpu_seconds, **vars(meter)})
         return [numbers_by_key(of_metrics) for of_metrics in table]
@@ -268,10 +268,10 @@ class Job:
         """Everything that was measured as one record."""
         if self.cut:
             self.notes.append(
-                f"{quantity(self.cut, 'text was too long and was', 'texts were too long and were')} cut"
+                f"{count_with_noun(self.cut, 'text was too long and was', 'texts were too long and were')} cut"
             )
         if self.unplaced:
-            tokens = quantity(self.unplaced, "token", "tokens")
+            tokens = count_with_noun(self.unplaced, "token", "tokens")
             self.notes.append(
                 f"{tokens} of the explanations, found nowhere in the texts, did not count"
             )

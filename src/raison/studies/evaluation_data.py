@@ -17,11 +17,11 @@ from raison.metrics.base import Metric
 __all__ = [
     "DataRequest",
     "check_examples",
+    "count_with_noun",
     "data_notes",
     "example_with_target",
     "examples_with_ids",
-    "quantity",
-    "read_data",
+    "read_evaluation_data",
 ]
 
 
@@ -38,7 +38,7 @@ class DataRequest:
     folder: Path | str | None = None  # that holds the data sets
 
 
-def read_data(request: DataRequest) -> LoadedData:
+def read_evaluation_data(request: DataRequest) -> LoadedData:
     """The examples of a list, a data set or a file."""
     data = request.data
     if isinstance(data, (str, os.PathLike)):
@@ -103,13 +103,13 @@ def data_notes(data: LoadedData) -> list[str]:
     notes += data.doubts
     if data.broken:
         notes.append(
-            f"{quantity(len(data.broken), 'broken record was', 'broken records were')} left out"
+            f"{count_with_noun(len(data.broken), 'broken record was', 'broken records were')} left out"
         )
     for what, count in data.mended.items():
-        notes.append(f"put right in {quantity(count, 'record', 'records')}: {what}")
+        notes.append(f"put right in {count_with_noun(count, 'record', 'records')}: {what}")
     return notes
 
 
-def quantity(count: int, one: str, many: str) -> str:
+def count_with_noun(count: int, one: str, many: str) -> str:
     """A number with the word for one or for many."""
     return f"{count} {one if count == 1 else many}"

@@ -14,12 +14,12 @@ from raison.metrics.answer_match import answer_f1, exact_match
 from raison.models.protocol import Model
 from raison.models.transformers_model import TransformersWriter
 
-__all__ = ["answer_quality", "prompt_of", "with_written_answer"]
+__all__ = ["answer_quality", "question_prompt", "with_written_answer"]
 
 LONGEST = 24  # tokens of a written answer
 
 
-def prompt_of(example: Example, template: str) -> Example:
+def question_prompt(example: Example, template: str) -> Example:
     """A question and its context as a prompt; the gold span moves with the context, and only these two may be removed.
 
     What the model answers is not known yet: see `with_written_answer`.

@@ -20,7 +20,7 @@ from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Metric, Numbers, Subject
-from raison.metrics.metric_runner import measure
+from raison.metrics.metric_runner import measure_explanations
 from raison.metrics.rank_correlation import spearman
 from raison.models.protocol import Model
 from raison.studies.method_lists import build_method_or_search
@@ -73,7 +73,7 @@ def trust_each(
             "The text has one unit, so there is nothing to put in order: give a longer text."
         )
     removal = removal or first.removal or model.removals[0]
-    reference = explained_by("leave_one_out", model, replace(first, removal=removal))
+    reference = explained_by_other_method("leave_one_out", model, replace(first, removal=removal))
 
     subjects = []
     for explanation in explanations:
@@ -82,7 +82,7 @@ def trust_each(
             subjects.append(Subject(each, model=model, removal=removal))
     built = [metrics.build(name) for name in METRICS]
     rows: list[Numbers] = []
-    for numbers_of_metrics in measure(model, subjects, built):
+    for numbers_of_metrics in measure_explanations(model, subjects, built):
         row: Numbers = {}
         for numbers_of_metric in numbers_of_metrics:
             row.update(numbers_of_metric)
@@ -94,7 +94,7 @@ def trust_each(
         rows_of_explanation = rows[place * size : (place + 1) * size]
         numbers, curves = compare_with_random(built, rows_of_explanation)
         method = build_method_or_search(explanation.method)
-        stability = stability_of(model, method, explanation)
+        stability = stability_over_seeds(model, method, explanation)
         verdict, sentences = trust_verdict(explanation, numbers, stability)
         results.append(Trust(verdict, tuple(sentences), numbers, curves, stability))
     return results
@@ -114,7 +114,7 @@ def compare_with_random(
         values[key.name] = np.array(column)
         higher = key.direction == "higher"
         comparisons[key.name] = against_random(values[key.name], higher)
-    both = standardised(values["insertion"]) - standardised(values["deletion"])
+    both = standardised_values(values["insertion"]) - standardised_values(values["deletion"])
     comparisons["order"] = against_random(both, higher=True)
 
     curves = {}
@@ -122,11 +122,11 @@ def compare_with_random(
         lines = []
         for row in rows:
             lines.append(row[f"{name}_curve"])
-        curves[name] = with_band(np.array(lines))
+        curves[name] = curves_with_band(np.array(lines))
     return comparisons, curves
 
 
-def standardised(values: np.ndarray) -> np.ndarray:
+def standardised_values(values: np.ndarray) -> np.ndarray:
     """In standard deviations from the mean of all orders but leave-one-out's, so that two metrics weigh the same.
 
     This explanation is among those orders: if it is one like the random ones, each is as likely to come first.
@@ -155,7 +155,7 @@ def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
     }
 
 
-def with_band(lines: np.ndarray) -> dict[str, list[float]]:
+def curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
     """The curves of this explanation and of leave-one-out, and the middle 90 % of the random ones."""
     low, high = np.quantile(lines[2:], [0.05, 0.95], axis=0)
     return {
@@ -167,7 +167,7 @@ def with_band(lines: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
+def explained_by_other_method(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
     scores = scores_again(model, methods.build(name), explanation)
     return replace(
@@ -204,7 +204,7 @@ def in_order(explanation: Explanation, order: np.ndarray) -> Explanation:
     )
 
 
-def stability_of(model: Model, method: Method, explanation: Explanation) -> float | None:
+def stability_over_seeds(model: Model, method: Method, explanation: Explanation) -> float | None:
     """The smallest rank correlation between two of five seeds; None where the seed changes nothing."""
     if Spec.parse(explanation.method).name in DETERMINISTIC_SEARCHES:
         return None

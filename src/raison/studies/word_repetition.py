@@ -24,14 +24,14 @@ from raison.core.records import Example
 from raison.models.protocol import Question
 from raison.models.runner.score_cache import Memory
 
-__all__ = ["Repetition", "frequent_words", "repetition_of_word"]
+__all__ = ["WordRepetition", "frequent_words", "repetition_of_word"]
 
 BEFORE = "a"  # so that a word is read as it is within a text
 WORD = re.compile(r"(?<!\S)[^\W\d_]+(?!\S)")
 
 
 @dataclass(frozen=True)
-class Repetition:
+class WordRepetition:
     """What a model says behind one word: [t] for each position of it."""
 
     alone: np.ndarray  # f(w | w), positions from the first on
@@ -46,10 +46,10 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     for text in texts:
         counts.update(WORD.findall(text))
 
-    before = len(free_ids(model, BEFORE))
+    before = len(ids_of_own_tokens(model, BEFORE))
     words: list[str] = []
     for word, _ in counts.most_common():
-        ids = free_ids(model, f"{BEFORE} {word} {word}")
+        ids = ids_of_own_tokens(model, f"{BEFORE} {word} {word}")
         if len(ids) == before + 2 and ids[-1] == ids[-2]:
             words.append(f" {word}")
         if len(words) == count:
@@ -57,20 +57,22 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     return words
 
 
-def free_ids(model: Any, text: str) -> np.ndarray:
+def ids_of_own_tokens(model: Any, text: str) -> np.ndarray:
     """The ids of a text's own tokens."""
     (encoding,) = model.encode([Example(text)])
     return np.asarray(encoding.ids[~encoding.fixed])
 
 
-def repetition_of_word(model: Any, word: str, other: str, size: int) -> Repetition:
+def repetition_of_word(model: Any, word: str, other: str, size: int) -> WordRepetition:
     """Every position of a word up to `size` − 1, alone and with `other` at the first position."""
-    alone, alone_top = repeated_after(model, word * size, others=0)
-    beside, beside_top = repeated_after(model, other + word * (size - 1), others=1)
-    return Repetition(alone, alone_top, beside, beside_top)
+    alone, alone_top = repetition_probabilities(model, word * size, others=0)
+    beside, beside_top = repetition_probabilities(model, other + word * (size - 1), others=1)
+    return WordRepetition(alone, alone_top, beside, beside_top)
 
 
-def repeated_after(model: Any, text: str, *, others: int) -> tuple[np.ndarray, np.ndarray]:
+def repetition_probabilities(
+    model: Any, text: str, *, others: int
+) -> tuple[np.ndarray, np.ndarray]:
     """[t] probability of the word again, and whether it is the first choice, when only the `others` and it are there.
 
     The text is the word over and over behind the others; what stands around the word that is asked about is deleted.

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from raison.core.limits import format_megabytes
-from raison.web.server_limits import Settings
+from raison.web.server_limits import ServerSettings
 
 __all__ = ["CLIENT", "Guard"]
 
@@ -57,7 +57,7 @@ class Refused(Exception):
 class Guard:
     """An application inside; only requests that may be answered reach it."""
 
-    def __init__(self, app: App, settings: Settings):
+    def __init__(self, app: App, settings: ServerSettings):
         self.app, self.settings = app, settings
         self.any_host = settings.host not in ("127.0.0.1", "localhost", "::1")
 
@@ -172,7 +172,7 @@ def session_of_cookies(header: str) -> str:
     return session
 
 
-async def read_body(scope: Scope, receive: Receive, settings: Settings) -> bytes | None:
+async def read_body(scope: Scope, receive: Receive, settings: ServerSettings) -> bytes | None:
     """The whole body of a request, refused as soon as it is too large or too slow; None if the client has left."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + settings.patience

@@ -29,7 +29,7 @@ from raison.web.handler_answers import (
     TrustAnswer,
     python_snippet,
 )
-from raison.web.server_limits import Settings, check_texts, checked_spec
+from raison.web.server_limits import ServerSettings, check_texts, checked_spec
 
 __all__ = ["Handlers"]
 
@@ -39,7 +39,7 @@ class Handlers:
     """The models that were named at the start, and what may be asked about them."""
 
     models: Mapping[str, Model]
-    settings: Settings
+    settings: ServerSettings
 
     def predict(self, body: schemas.Predict) -> Callable[[], PredictionAnswer]:
         """What the model says about a text."""
@@ -78,10 +78,10 @@ class Handlers:
         named = [checked_spec(self.settings, method) for method in body.methods]
         specs = list(dict.fromkeys(named))  # each once
         chosen: list[Method] = [methods.build(spec) for spec in specs]
-        request = request_of(body, seed=body.seed)
+        request = engine_request(body, seed=body.seed)
 
         def work() -> ExplanationAnswer:
-            explanations = explanations_of(model, body, chosen, request)
+            explanations = explanations_of_request(model, body, chosen, request)
             keywords = keywords_of_request(body, explanations, units="word")
             keywords["seed"] = body.seed or None
             code = []
@@ -100,10 +100,10 @@ class Handlers:
         if body.sufficient is not None:
             rule = checked_spec(self.settings, body.sufficient)
         search = build_search(spec, rule)
-        request = request_of(body, generate=body.generate)
+        request = engine_request(body, generate=body.generate)
 
         def work() -> ExplanationAnswer:
-            explanations = explanations_of(model, body, [search], request)
+            explanations = explanations_of_request(model, body, [search], request)
             keywords = {
                 "sufficient": rule,
                 **keywords_of_request(body, explanations, units=None),
@@ -142,7 +142,7 @@ class Handlers:
         def work() -> TrustAnswer:
             # as in the library, where rationalize takes no seed
             seed = 0 if isinstance(method, Search) else body.seed
-            explanation = one_explanation(model, body, method, request_of(body, seed=seed))
+            explanation = one_explanation(model, body, method, engine_request(body, seed=seed))
             return TrustAnswer(
                 trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
             )
@@ -155,7 +155,7 @@ class Handlers:
         method = methods.build("uniform")  # any will do: only its units and target count
 
         def work() -> AnswerWithoutUnits:
-            explanation = one_explanation(model, body, method, request_of(body))
+            explanation = one_explanation(model, body, method, engine_request(body))
             return answer_without_units(model, explanation, body.removed, body.removal)
 
         return work
@@ -166,7 +166,7 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> HeadsAnswer:
-            explanation = one_explanation(model, body, method, request_of(body))
+            explanation = one_explanation(model, body, method, engine_request(body))
             heads = heads_of_answer(model, explanation)
             if not body.off:
                 return HeadsAnswer(heads=heads, explanation=explanation)
@@ -189,7 +189,7 @@ class Handlers:
         return self.models[name]
 
 
-def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Request:
+def engine_request(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Request:
     """What is asked of the engine; of a text that is too long the page shows what was read, and the rest in grey."""
     return Request(
         target=body.target,
@@ -202,7 +202,7 @@ def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Requ
     )
 
 
-def explanations_of(
+def explanations_of_request(
     model: Model, body: schemas.Asked, chosen: Sequence[Method], request: Request
 ) -> list[Explanation]:
     """Explanations of the text by one method after the other, of all its targets."""
@@ -218,7 +218,7 @@ def one_explanation(
     model: Model, body: schemas.Asked, method: Method, request: Request
 ) -> Explanation:
     """The explanation of a text with one target."""
-    explanations = explanations_of(model, body, [method], request)
+    explanations = explanations_of_request(model, body, [method], request)
     if len(explanations) != 1:
         raise InputError("This is about one target: choose one.")
     return explanations[0]

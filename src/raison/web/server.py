@@ -24,7 +24,7 @@ from raison.web.handlers import Handlers
 from raison.web.jobs import Work, Workers
 from raison.web.responses import answer_when_ready, failure_response
 from raison.web.runs import PageRequest, RunFolders
-from raison.web.server_limits import Settings
+from raison.web.server_limits import ServerSettings
 
 __all__ = ["application"]
 
@@ -45,7 +45,7 @@ FAILURES: dict[int | str, JsonObject] = {
 }
 
 
-def application(models: Mapping[str, Model], settings: Settings, runs: RunFolders) -> Guard:
+def application(models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders) -> Guard:
     """The whole server as one ASGI application."""
     workers = Workers(settings.workers, settings.waiting, settings.seconds)
 
@@ -117,7 +117,7 @@ def add_page(app: FastAPI) -> None:
 
 
 def add_about(
-    app: FastAPI, models: Mapping[str, Model], settings: Settings, runs: RunFolders
+    app: FastAPI, models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders
 ) -> None:
     """What can be asked for; read once, when the server starts."""
     known = {

@@ -9,11 +9,11 @@ from raison.core.errors import InputError
 from raison.core.registry import methods, rules, searches
 from raison.core.spec import Spec, between, whole
 
-__all__ = ["Settings", "check_texts", "checked_spec"]
+__all__ = ["ServerSettings", "check_texts", "checked_spec"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """Limits are for one request; who needs more has the library and `raison run`."""
 
     host: str = "127.0.0.1"
@@ -44,7 +44,7 @@ class Settings:
         between("patience", self.patience, 0)
 
 
-def check_texts(settings: Settings, *texts: str | None) -> None:
+def check_texts(settings: ServerSettings, *texts: str | None) -> None:
     """Refuse texts that together are longer than the server reads."""
     size = sum(len(text) for text in texts if text is not None)
     if size > settings.characters:
@@ -53,14 +53,14 @@ def check_texts(settings: Settings, *texts: str | None) -> None:
         )
 
 
-def checked_spec(settings: Settings, text: str) -> str:
+def checked_spec(settings: ServerSettings, text: str) -> str:
     """A spec whose numbers are within the limits, and that reads no files of this machine."""
     spec = Spec.parse(text)
     check_value(settings, spec)
     return str(spec)
 
 
-def check_value(settings: Settings, value: object) -> None:
+def check_value(settings: ServerSettings, value: object) -> None:
     """Refuse a number that is too large, and a file, however deep they stand in a spec."""
     if isinstance(value, Spec):
         check_spec(settings, value)
@@ -75,7 +75,7 @@ def check_value(settings: Settings, value: object) -> None:
         )
 
 
-def check_spec(settings: Settings, spec: Spec) -> None:
+def check_spec(settings: ServerSettings, spec: Spec) -> None:
     """Refuse a setting that names a file, and numbers that are too large."""
     file_settings = settings_that_name_files(spec.name)
     for key, value in spec.params.items():
@@ -86,7 +86,7 @@ def check_spec(settings: Settings, spec: Spec) -> None:
         check_value(settings, value)
 
 
-def check_written_spec(settings: Settings, text: str) -> None:
+def check_written_spec(settings: ServerSettings, text: str) -> None:
     """A method inside a search may be written as text; any other text is none."""
     try:
         spec = Spec.parse(text)

@@ -10,7 +10,11 @@ import raison
 from raison.core.records import Example
 from raison.models.load import load
 from raison.studies.audit import state_importance
-from raison.studies.audit.state_importance import influence, state_gradients, state_removals
+from raison.studies.audit.state_importance import (
+    influence_on_states,
+    state_gradients,
+    state_removals,
+)
 from raison.testing import tiny_hf
 from tests.helpers.attentive import model_of
 from tests.helpers.small_classifiers import CONFIGS
@@ -66,11 +70,16 @@ def test_influence_is_the_formula(design):
     # behind a fresh LayerNorm all states are of one size, so its slopes are little more than rounding
     rough = 1e-2 if design.get("encoder") == "transformer" else 1e-7
     np.testing.assert_allclose(
-        influence(model, encoding), sizes / sizes.sum(1, keepdims=True), rtol=rough, atol=1e-9
+        influence_on_states(model, encoding),
+        sizes / sizes.sum(1, keepdims=True),
+        rtol=rough,
+        atol=1e-9,
     )
     facets = np.sqrt(facets)
     np.testing.assert_allclose(
-        influence(model, encoding, facets=True), facets / facets.sum(1, keepdims=True), atol=1e-9
+        influence_on_states(model, encoding, facets=True),
+        facets / facets.sum(1, keepdims=True),
+        atol=1e-9,
     )
 
 
@@ -78,10 +87,10 @@ def test_influence_in_parts_is_the_same(monkeypatch):
 
     model = model_of()
     (encoding,) = model.encode([Example(TEXT)])
-    whole = influence(model, encoding)
+    whole = influence_on_states(model, encoding)
     monkeypatch.setattr(state_importance, "ROWS", 1)
-    np.testing.assert_allclose(influence(model, encoding), whole, atol=1e-12)
+    np.testing.assert_allclose(influence_on_states(model, encoding), whole, atol=1e-12)
     bert = load(*tiny_hf("bert", "classification"))
     (encoding,) = bert.encode([Example(raison.testing.tiny.TEXTS[0])])
-    found = influence(bert, encoding)
+    found = influence_on_states(bert, encoding)
     np.testing.assert_allclose(found.sum(1), 1)

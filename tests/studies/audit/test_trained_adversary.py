@@ -10,7 +10,11 @@ import torch
 
 from raison.core.errors import RaisonError
 from raison.models.load import load
-from raison.studies.audit.trained_adversary import base_answers, reattended, train_adversary
+from raison.studies.audit.trained_adversary import (
+    base_answers,
+    states_with_other_attention,
+    train_adversary,
+)
 from raison.training.class_data import Line, padded
 from tests.helpers.small_classifiers import reviews
 
@@ -45,7 +49,7 @@ def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
         torch.nn.init.normal_(parameter)
     with torch.no_grad():
         told, mine = model.hf(ids, attention_mask=there), other(ids, attention_mask=there)
-        logits, weights = reattended(other, told.read, told.real)
+        logits, weights = states_with_other_attention(other, told.read, told.real)
     assert torch.equal(logits, mine.logits) and torch.equal(weights, mine.weights)
     assert not torch.allclose(weights, told.weights, atol=0.01)
     known, more = (

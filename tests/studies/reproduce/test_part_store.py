@@ -48,9 +48,9 @@ def test_a_model_that_was_trained_again_is_another():
 def tiny_suite():
     """A suite of two controls on a model of nothing, and its texts."""
     from raison.core.records import Example
-    from raison.studies.reproduce.suite import Run, Suite
+    from raison.studies.reproduce.suite import Suite, SuiteRun
 
-    run = Run("tiny", "tiny", "texts")
+    run = SuiteRun("tiny", "tiny", "texts")
     suite = Suite(
         "tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None
     )

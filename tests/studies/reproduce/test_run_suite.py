@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raison.core.errors import InputError
-from raison.studies.reproduce.reproduction_page import page_with, section
+from raison.studies.reproduce.reproduction_page import page_with_section, suite_section
 from raison.studies.reproduce.run_suite import reproduce
 
 
@@ -15,12 +15,12 @@ def test_a_suite_runs_and_is_written_once(sentiment, data_dir, tmp_path):
     first = outcomes[0].evaluation
     assert first.settings["limit"] == 4
     assert outcomes[1].evaluation is None  # its model has to be made
-    written = section(suite, outcomes, "raison reproduce P4-table3")
+    written = suite_section(suite, outcomes, "raison reproduce P4-table3")
     assert "0.438" in written
     assert "recipes/finetune.py --task qqp" in written
     page = tmp_path / "page.md"
-    page.write_text(page_with(page, suite, written))
-    page.write_text(page_with(page, suite, written))
+    page.write_text(page_with_section(page, suite, written))
+    page.write_text(page_with_section(page, suite, written))
     assert page.read_text().count("## P4-table3") == 1
     verdicts = outcomes[0].verdicts
     assert len(verdicts) == 2

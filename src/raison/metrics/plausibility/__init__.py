@@ -18,7 +18,14 @@ from raison.metrics.plausibility.matching_spans import (
     maximal_runs,
 )
 from raison.metrics.plausibility.rationale_units import rationale_length
-from raison.metrics.plausibility.unit_sets import Overlap, f1, iou, overlap, precision, recall
+from raison.metrics.plausibility.unit_sets import (
+    Overlap,
+    f1,
+    iou,
+    overlap,
+    precision,
+    recall,
+)
 
 __all__ = [
     "Overlap",

@@ -63,7 +63,7 @@ class DataSource:
             raise InputError(
                 f"{missing} texts have no label, which an audit needs: name their column, as in (label=stars)."
             )
-        return LabelledTexts(with_names(model, examples), broken)
+        return LabelledTexts(with_names_of_labels(model, examples), broken)
 
     def default_split(self) -> str | None:
         """The part that is audited where the user names none: one that the model has not learned from."""
@@ -100,7 +100,7 @@ class DataSource:
             raise InputError(
                 "Adversaries learn from labelled texts, and there are none, or some without a label."
             )
-        return with_names(model, examples)
+        return with_names_of_labels(model, examples)
 
 
 def dataset_name(texts: str | Sequence[Example]) -> str:
@@ -110,7 +110,7 @@ def dataset_name(texts: str | Sequence[Example]) -> str:
     return ""
 
 
-def with_names(model: InspectableModel, examples: Sequence[Example]) -> list[Example]:
+def with_names_of_labels(model: InspectableModel, examples: Sequence[Example]) -> list[Example]:
     """The examples with their labels as the model writes them (positive, POSITIVE)."""
     task = model.runner.task
     if not isinstance(task, ClassificationTask):

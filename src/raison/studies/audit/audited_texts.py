@@ -13,7 +13,11 @@ from raison.api import explain
 from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core.records import Encoding, Example
 from raison.models.protocol import InspectableModel
-from raison.studies.audit.state_importance import as_shares, real_tokens, states_of
+from raison.studies.audit.state_importance import (
+    real_tokens,
+    sizes_as_shares,
+    states_and_embeddings,
+)
 from raison.training.f1 import f1_of
 
 __all__ = ["AttentiveTexts", "AuditedTexts", "WordStates", "audited_texts"]
@@ -115,7 +119,7 @@ class AuditedTexts:
             units = explanation.units.of[real]
             # −1: a token without a unit, as the last one of a decoder, from which it reads; the 0 at the end is its
             scores = np.append(np.asarray(explanation.scores), 0.0)
-            rows.append(as_shares(scores[units]))
+            rows.append(sizes_as_shares(scores[units]))
         return rows
 
     @cached_property
@@ -137,7 +141,7 @@ class AuditedTexts:
         """Embeddings and hidden states of all real tokens."""
         words = WordStates()
         for encoding, real in zip(self.encodings, self.real, strict=True):
-            states, embeddings = states_of(self.model, encoding)
+            states, embeddings = states_and_embeddings(self.model, encoding)
             real_embeddings = to_numpy(embeddings[0])[real]
             real_states = to_numpy(states[0])[real]
             words.add_text(encoding.ids[real], real_embeddings, real_states)

@@ -16,7 +16,7 @@ from raison.models.load import load
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
-from raison.studies.audit.state_importance import influence
+from raison.studies.audit.state_importance import influence_on_states
 
 __all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
 
@@ -56,10 +56,10 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     gradients = entropies_of_rows(texts.gradients)
     removals = entropies_of_rows(texts.removals)
 
-    model = in_float64(texts.model)
+    model = model_in_float64(texts.model)
     influences = []
     for number, encoding in enumerate(texts.encodings):
-        influences.append(mean_entropy(influence(model, encoding)))
+        influences.append(mean_entropy(influence_on_states(model, encoding)))
         progress.report(number + 1, len(texts), "influence of words on hidden states")
 
     faceted: list[int] = []
@@ -67,7 +67,9 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
         faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
     by_facet = []
     for number in faceted:
-        by_facet.append(mean_entropy(influence(model, texts.encodings[number], facets=True)))
+        by_facet.append(
+            mean_entropy(influence_on_states(model, texts.encodings[number], facets=True))
+        )
     same_texts = [influences[number] for number in faceted]
     return Entropies(
         attention=Spread.of(attention, texts.seed),
@@ -79,7 +81,7 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     )
 
 
-def in_float64(model: InspectableModel) -> InspectableModel:
+def model_in_float64(model: InspectableModel) -> InspectableModel:
     """A copy in double precision: behind a LayerNorm hidden states are nearly of one size, and what moves them is lost
     in float32."""
     hf = copy.deepcopy(model.hf)
@@ -94,10 +96,10 @@ def in_float64(model: InspectableModel) -> InspectableModel:
 
 
 def entropies_of_rows(rows: Sequence[np.ndarray]) -> list[float]:
-    return [entropy_of(row) for row in rows]
+    return [entropy_of_row(row) for row in rows]
 
 
-def entropy_of(row: np.ndarray) -> float:
+def entropy_of_row(row: np.ndarray) -> float:
     """NaN where there is none: one word, or no importance at all."""
     if len(row) < 2 or not row.any():
         return float("nan")
@@ -108,7 +110,7 @@ def mean_entropy(rows: np.ndarray) -> float:
     """The mean over hidden states, of those that have an entropy."""
     entropies = []
     for row in rows:
-        entropies.append(entropy_of(row))
+        entropies.append(entropy_of_row(row))
     values = np.array(entropies)
     defined = values[np.isfinite(values)]
     if len(defined):

@@ -58,13 +58,16 @@ def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> 
             weights.append(permuted_attention(row, mask, seed=seed))
         shuffled.append(weights)
     return ReplacedAttention(
-        uniform=mean_scores(texts, [uniform]), permuted=mean_scores(texts, shuffled)
+        uniform=mean_scores_with_attention(texts, [uniform]),
+        permuted=mean_scores_with_attention(texts, shuffled),
     )
 
 
-def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]) -> ReplacedScores:
+def mean_scores_with_attention(
+    texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]
+) -> ReplacedScores:
     """Means over several versions of all texts' attention."""
-    answers = [predicted_with(texts, weights) for weights in versions]
+    answers = [predictions_with_attention(texts, weights) for weights in versions]
     accuracy = float(np.mean([texts.accuracy(answer) for answer in answers]))
     f1 = float(np.mean([texts.f1(answer) for answer in answers]))
     return ReplacedScores(
@@ -76,7 +79,7 @@ def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]])
     )
 
 
-def predicted_with(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
+def predictions_with_attention(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
     for number, (row, real, logits) in enumerate(

@@ -81,15 +81,15 @@ def audit(
         classifier.encode([Example(text) for text in texts], truncate=True)
     labelled = source.read(classifier)
 
-    every = read_texts(classifier, labelled.examples, seed)
-    deeply = draw_texts(every, deep)
+    every = read_audited_texts(classifier, labelled.examples, seed)
+    deeply = draw_audited_texts(every, deep)
     identity = AuditIdentity(
         model=every.fingerprint(),
         data=data_mark(source.texts),
         settings=settings.identity() | {"train": data_mark(train_texts)},
     )
     cache = ResultCache(None if keep is None else Path(keep), identity)
-    notes = notes_of(every, deeply, source, broken=labelled.broken)
+    notes = audit_notes(every, deeply, source, broken=labelled.broken)
     report = report_without_tests(every, source, notes)
     report = with_tests_of_any_attention(report, every, deeply, settings, cache)
     if isinstance(every, AttentiveTexts) and isinstance(deeply, AttentiveTexts):
@@ -113,7 +113,9 @@ def report_without_tests(every: AuditedTexts, source: DataSource, notes: tuple[s
     )
 
 
-def read_texts(model: InspectableModel, examples: Sequence[Example], seed: int) -> AuditedTexts:
+def read_audited_texts(
+    model: InspectableModel, examples: Sequence[Example], seed: int
+) -> AuditedTexts:
     """The texts as the model reads them; one that is too long is cut."""
     plain = []
     for example in examples:
@@ -121,7 +123,7 @@ def read_texts(model: InspectableModel, examples: Sequence[Example], seed: int) 
     return audited_texts(model, examples, model.encode(plain, truncate=True), seed)
 
 
-def draw_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
+def draw_audited_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
     """So many of the texts, drawn by the seed, in their order."""
     drawn = np.random.default_rng([every.seed, 3]).permutation(len(every))[:count]
     numbers = sorted(drawn.tolist())
@@ -130,7 +132,7 @@ def draw_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
     return audited_texts(every.model, examples, encodings, every.seed)
 
 
-def notes_of(
+def audit_notes(
     every: AuditedTexts, deeply: AuditedTexts, source: DataSource, *, broken: int
 ) -> tuple[str, ...]:
     """What a reader must know about texts and model."""

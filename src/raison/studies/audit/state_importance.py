@@ -25,18 +25,18 @@ from raison.models.protocol import InspectableModel
 from raison.models.runner.batching import Chunk, pieces
 
 __all__ = [
-    "as_shares",
-    "influence",
+    "influence_on_states",
     "real_tokens",
+    "sizes_as_shares",
     "state_gradients",
     "state_removals",
-    "states_of",
+    "states_and_embeddings",
 ]
 
 ROWS = 1 << 15  # tokens of a batched pass back, at most
 
 
-def as_shares(values: np.ndarray) -> np.ndarray:
+def sizes_as_shares(values: np.ndarray) -> np.ndarray:
     """Sizes that add up to 1; zeros where there is nothing."""
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
@@ -58,7 +58,7 @@ def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> lis
         (slope,) = torch.autograd.grad(best, output.read)
         sizes = to_numpy(slope.norm(dim=-1))
         for owner, row in zip(batch.owners, sizes, strict=True):
-            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
+            found[owner] = sizes_as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -68,7 +68,7 @@ def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list
     for batch in model.passes(encodings):
         moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
-            found[owner] = as_shares(row[real_tokens(encodings[owner], model)])
+            found[owner] = sizes_as_shares(row[real_tokens(encodings[owner], model)])
     return found
 
 
@@ -91,13 +91,15 @@ def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor
     return moves
 
 
-def influence(model: InspectableModel, encoding: Encoding, *, facets: bool = False) -> np.ndarray:
+def influence_on_states(
+    model: InspectableModel, encoding: Encoding, *, facets: bool = False
+) -> np.ndarray:
     """[p i] the share that each word has in each hidden state, of any classifier with word embeddings.
 
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
     real = real_tokens(encoding, model)
-    states, leaf = states_of(model, encoding)
+    states, leaf = states_and_embeddings(model, encoding)
     width = states.shape[-1]
     positions = torch.from_numpy(real)
     if facets:
@@ -121,10 +123,12 @@ def influence(model: InspectableModel, encoding: Encoding, *, facets: bool = Fal
     if facets:
         by_facet = np.square(sizes).reshape(len(real), width, len(real))
         sizes = np.sqrt(by_facet.sum(1))
-    return as_shares(sizes)
+    return sizes_as_shares(sizes)
 
 
-def states_of(model: InspectableModel, encoding: Encoding) -> tuple[torch.Tensor, torch.Tensor]:
+def states_and_embeddings(
+    model: InspectableModel, encoding: Encoding
+) -> tuple[torch.Tensor, torch.Tensor]:
     """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
     everything = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, everything, False)

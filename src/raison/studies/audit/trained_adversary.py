@@ -154,7 +154,7 @@ def frozen_loss(
     """TVD − λ · JSD of an adversary whose hidden states are the base's."""
     states = padded_rows([answer.states for answer in answers])
     real = padded_rows([answer.real for answer in answers])
-    logits, weights = reattended(learner, states, real)
+    logits, weights = states_with_other_attention(learner, states, real)
     return adversarial_loss(logits, weights, answers, lam)
 
 
@@ -181,7 +181,7 @@ def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
     return pad_sequence([row for row in rows if row is not None], batch_first=True)
 
 
-def reattended(
+def states_with_other_attention(
     model: AttentionClassifier, read: torch.Tensor, real: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits [b c] and attention [b t] of a model on states [b t d] that are already there."""

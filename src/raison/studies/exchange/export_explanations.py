@@ -16,11 +16,11 @@ from raison.core.records import Example, Explanation
 from raison.datasets.character_spans import true_runs
 from raison.studies.exchange.read_eraser import HARD, SOFT
 
-__all__ = ["Exporter"]
+__all__ = ["ExplanationExporter"]
 
 
 @dataclass
-class Exporter:
+class ExplanationExporter:
     """Collects explanations and writes them at the end, in one go."""
 
     path: Path
@@ -134,7 +134,7 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
     units_by_token = units_of_tokens(document, places, explanation.units)
     soft = []
     for units in units_by_token:
-        soft.append(largest(explanation.scores[units].tolist()))
+        soft.append(largest_score(explanation.scores[units].tolist()))
     rationale: JsonObject = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:
         selected = []
@@ -147,6 +147,6 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
     return rationale
 
 
-def largest(scores: Sequence[float]) -> float:
+def largest_score(scores: Sequence[float]) -> float:
     """The score that is furthest from 0; 0 where there is none."""
     return max(scores, key=abs, default=0.0)

@@ -11,7 +11,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.loading import LoadedData
 from raison.methods.base import Method
-from raison.studies.evaluation_data import DataRequest, examples_with_ids, read_data
+from raison.studies.evaluation_data import DataRequest, examples_with_ids, read_evaluation_data
 from raison.studies.exchange.external_explanation import ExternalExplanation
 from raison.studies.exchange.external_method import ExternalMethod
 from raison.studies.exchange.read_explanations import read_explanations
@@ -34,7 +34,7 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
         data = LoadedData(Path(path).name, "", "text", (), [])
         known = KnownTexts([])
     else:
-        data = read_data(replace(request, limit=None))
+        data = read_evaluation_data(replace(request, limit=None))
         known = KnownTexts(examples_with_ids(data.examples), data.name)
 
     by_method: dict[str, dict[str, ExternalExplanation]] = {}

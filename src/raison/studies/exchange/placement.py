@@ -87,7 +87,7 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     foreign = []
     words = 0
     for token, span in zip(explanation.tokens, spans, strict=True):
-        is_word = bool(without_marks(token)) and not SPECIAL.fullmatch(token)
+        is_word = bool(without_tokenizer_marks(token)) and not SPECIAL.fullmatch(token)
         if span is None and is_word:
             foreign.append(token)
         words += span is not None or is_word
@@ -120,14 +120,14 @@ def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]
     spans: list[Characters | None] = []
     cursor = 0
     for token in tokens:
-        span = find_token(without_marks(token), text, folded, cursor)
+        span = find_token_in_text(without_tokenizer_marks(token), text, folded, cursor)
         spans.append(span)
         if span is not None:
             cursor = span[1]
     return spans
 
 
-def find_token(token: str, text: str, folded: str, cursor: int) -> Characters | None:
+def find_token_in_text(token: str, text: str, folded: str, cursor: int) -> Characters | None:
     """Where a token stands next, as it is written or in small letters, whichever is nearer."""
     if not token:
         return None
@@ -141,7 +141,7 @@ def find_token(token: str, text: str, folded: str, cursor: int) -> Characters | 
     return start, start + len(token)
 
 
-def without_marks(token: str) -> str:
+def without_tokenizer_marks(token: str) -> str:
     """A token without the marks of its tokenizer."""
     for mark in MARKS:
         token = token.removeprefix(mark).removesuffix(mark)

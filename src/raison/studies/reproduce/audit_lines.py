@@ -189,25 +189,25 @@ def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -
         f1=audit.f1,
         uniform=None if uniform is None else uniform.f1_drop,
         permuted=None if permuted is None else permuted.f1_drop,
-        tau_gradient_words=mean_of(audit.agreement.gradient_of_words),
-        tau_removed_words=mean_of(audit.agreement.leaving_words_out),
-        tau_gradient_states=mean_of(audit.agreement.gradient_of_states),
-        tau_removed_states=mean_of(audit.agreement.leaving_states_out),
-        entropy_attention=mean_of(audit.entropy.attention),
-        entropy_gradient=mean_of(audit.entropy.gradient_of_words),
-        entropy_removed=mean_of(audit.entropy.leaving_words_out),
-        entropy_influence=mean_of(audit.entropy.influence),
-        entropy_facets=mean_of(audit.entropy.influence_by_facet),
-        token_probability=mean_of(audit.token_probability),
+        tau_gradient_words=mean_of_spread(audit.agreement.gradient_of_words),
+        tau_removed_words=mean_of_spread(audit.agreement.leaving_words_out),
+        tau_gradient_states=mean_of_spread(audit.agreement.gradient_of_states),
+        tau_removed_states=mean_of_spread(audit.agreement.leaving_states_out),
+        entropy_attention=mean_of_spread(audit.entropy.attention),
+        entropy_gradient=mean_of_spread(audit.entropy.gradient_of_words),
+        entropy_removed=mean_of_spread(audit.entropy.leaving_words_out),
+        entropy_influence=mean_of_spread(audit.entropy.influence),
+        entropy_facets=mean_of_spread(audit.entropy.influence_by_facet),
+        token_probability=mean_of_spread(audit.token_probability),
         information_frequent=None if frequent is None else frequent.value,
         information_drawn=None if drawn is None else drawn.value,
-        instance_jsd=mean_of(audit.instance),
+        instance_jsd=mean_of_spread(audit.instance),
         auprc=auprc,
         aopc=aopc,
     )
 
 
-def mean_of(spread: Spread | None) -> float | None:
+def mean_of_spread(spread: Spread | None) -> float | None:
     """The mean, where the number is defined for some text."""
     if spread is not None and spread.count:
         return spread.mean

@@ -1,8 +1,8 @@
 """What an experiment is: numbers of methods, text by text, where a paper's table is more than methods × metrics.
 
 An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
-It is called with a `Trial` and returns what it found as an `Evaluation` (`build_evaluation`), so that intervals, tests
-of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
+It is called with a `Trial` and returns what it found as an `Evaluation` (`evaluation_of_rows`), so that intervals,
+tests of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
 from raison.studies.evaluation_table import table_cell
-from raison.studies.reproduce.suite import Run
+from raison.studies.reproduce.suite import SuiteRun
 
 __all__ = [
     "Experiment",
-    "NotMade",
+    "ModelsNotMade",
     "Number",
     "ResultRow",
     "Trial",
-    "build_evaluation",
     "check_task",
     "column_field",
+    "evaluation_of_rows",
     "experiment",
     "experiments",
     "run_setting",
@@ -45,7 +45,7 @@ class Trial:
 
     model: Model
     methods: Mapping[str, str]  # title -> spec of a method or a search
-    run: Run  # with its own settings in `run.settings`
+    run: SuiteRun  # with its own settings in `run.settings`
     count: int  # texts at most
     seed: int = 0
     data_dir: Any = None
@@ -64,7 +64,7 @@ def experiment(name: str) -> Callable[[Experiment], Experiment]:
     return experiments.register(name)
 
 
-class NotMade(InputError):
+class ModelsNotMade(InputError):
     """The models of a run are not there yet: its recipe makes them."""
 
 
@@ -127,7 +127,7 @@ def titles_not_made(trial: Trial, made: Container[str]) -> str:
     return f"Not made yet: {titles}."
 
 
-def build_evaluation(
+def evaluation_of_rows(
     trial: Trial,
     columns: Sequence[Column],
     rows: Mapping[str, Sequence[ResultRow]],

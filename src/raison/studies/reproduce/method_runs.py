@@ -15,7 +15,7 @@ from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model
 from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.part_store import PartStore
-from raison.studies.reproduce.suite import Run, Suite
+from raison.studies.reproduce.suite import Suite, SuiteRun
 
 __all__ = ["MethodRuns", "SeedSpread", "measure_methods"]
 
@@ -32,7 +32,7 @@ class MethodRuns:
     store: PartStore
 
     @property
-    def run(self) -> Run:
+    def run(self) -> SuiteRun:
         return self.store.run
 
     def measure(self, titles: Sequence[str], seed: int, about: str) -> Evaluation:
@@ -71,7 +71,7 @@ class MethodRuns:
                 raise KeyboardInterrupt
             return evaluation
 
-        return with_titles(self.store.get(about, request, evaluate_all), titles)
+        return evaluation_with_titles(self.store.get(about, request, evaluate_all), titles)
 
     def measure_seeds(self, title: str, seed: int, count: int) -> list[Evaluation]:
         """One method with several seeds."""
@@ -85,7 +85,7 @@ def measure_methods(
     suite: Suite,
     model: Model,
     examples: Sequence[Example],
-    run: Run,
+    run: SuiteRun,
     seed: int,
     store: PartStore | None = None,
 ) -> tuple[Evaluation, SeedSpread]:
@@ -105,8 +105,8 @@ def measure_methods(
             of_seeds = [each.cell(title, column.key) for each in seeds]
             if column.pooled:
                 raise InputError("Pooled numbers of several seeds have no mean text by text.")
-            cells.append(mean_cell(of_seeds, seed))
-            spread[title, column.key] = deviation(of_seeds)
+            cells.append(mean_cell_of_seeds(of_seeds, seed))
+            spread[title, column.key] = deviation_over_seeds(of_seeds)
         for key in curves:
             curves_of_seeds = []
             for each in seeds:
@@ -120,7 +120,7 @@ def measure_methods(
     cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order
     ordered_curves = {}
     for key, of_methods in curves.items():
-        ordered_curves[key] = in_order(of_methods, titles)
+        ordered_curves[key] = curves_in_order(of_methods, titles)
     evaluation = replace(
         once,
         data=run.data,
@@ -133,11 +133,13 @@ def measure_methods(
     return evaluation, spread
 
 
-def in_order(curves: Mapping[str, list[float]], titles: Sequence[str]) -> dict[str, list[float]]:
+def curves_in_order(
+    curves: Mapping[str, list[float]], titles: Sequence[str]
+) -> dict[str, list[float]]:
     return {title: curves[title] for title in titles}
 
 
-def with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
+def evaluation_with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
     """Methods by the titles of the paper."""
     title_of = dict(zip(evaluation.methods, titles, strict=True))
     curves = {}
@@ -158,14 +160,14 @@ def with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
     )
 
 
-def deviation(cells: Sequence[Cell]) -> float:
+def deviation_over_seeds(cells: Sequence[Cell]) -> float:
     """The deviation of a number over seeds; 0 of one."""
     if len(cells) < 2:
         return 0.0
     return float(np.std([float(cell.value or 0.0) for cell in cells], ddof=1))
 
 
-def mean_cell(cells: Sequence[Cell], seed: int) -> Cell:
+def mean_cell_of_seeds(cells: Sequence[Cell], seed: int) -> Cell:
     """Text by text the mean over seeds."""
     table = np.array([cell.each for cell in cells], dtype=float)  # None: NaN
     means = table.mean(0)

@@ -16,7 +16,7 @@ from raison.core.evaluation import Evaluation
 from raison.core.files import write_whole
 from raison.models.protocol import Model
 from raison.models.weight_fingerprint import fingerprint_of_weights
-from raison.studies.reproduce.suite import Run, Suite
+from raison.studies.reproduce.suite import Suite, SuiteRun
 
 __all__ = ["PART", "PartStore", "weights_fingerprint"]
 
@@ -33,7 +33,7 @@ class PartStore:
 
     folder: Path | None  # None: nothing is stored
     suite: Suite
-    run: Run
+    run: SuiteRun
     weights: str = ""  # of the model: one that was trained again under the same name is another
     step: Callable[[str], None] = say_nothing
 

@@ -11,7 +11,14 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 
-__all__ = ["OWN", "OtherAnswers", "RationalizerLine", "TextCounts", "TokenCounts", "pooled_f1"]
+__all__ = [
+    "OWN",
+    "OtherAnswers",
+    "RationalizerLine",
+    "TextCounts",
+    "TokenCounts",
+    "pooled_rationale_f1",
+]
 
 OWN = "own"  # the rationale that a model selects itself; of an ordinary model they are named by methods
 
@@ -72,14 +79,14 @@ class TokenCounts:
             kept=kept,
             marked=self.marked[number],
             both=self.both[number],
-            lost=at(self.lost, number),
-            second_words=at(self.second_words, number),
-            second_kept=at(self.second_kept, number),
+            lost=count_of_text(self.lost, number),
+            second_words=count_of_text(self.second_words, number),
+            second_kept=count_of_text(self.second_kept, number),
             empty=bool(self.empty[number]) if self.empty else kept == 0,
         )
 
 
-def at(values: Sequence[int], number: int) -> int:
+def count_of_text(values: Sequence[int], number: int) -> int:
     """A count; 0 where nothing was counted."""
     return values[number] if number < len(values) else 0
 
@@ -146,7 +153,7 @@ def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[fl
     return filled
 
 
-def pooled_f1(counts: TokenCounts) -> float:
+def pooled_rationale_f1(counts: TokenCounts) -> float:
     """Of all texts together in which people marked something."""
     both, kept, marked = np.array(counts.both), np.array(counts.kept), np.array(counts.marked)
     with_marks = marked > 0

@@ -11,10 +11,16 @@ from raison.core.errors import InputError
 from raison.core.evaluation import Cell, Column, Evaluation
 from raison.studies.compare_methods import Verdict
 from raison.studies.reproduce.claims_across_runs import verdicts_across
-from raison.studies.reproduce.run_suite import Outcome
-from raison.studies.reproduce.suite import Claim, Run, Suite
+from raison.studies.reproduce.run_suite import RunOutcome
+from raison.studies.reproduce.suite import Suite, SuiteClaim, SuiteRun
 
-__all__ = ["Page", "claim_result", "page_with", "read_page", "section"]
+__all__ = [
+    "ReproductionPage",
+    "claim_result",
+    "page_with_section",
+    "read_reproduction_page",
+    "suite_section",
+]
 
 HEAD = (
     "# Reproduction\n\nWhat the papers report and what raison measures, suite by suite (`raison reproduce NAME`): "
@@ -24,9 +30,9 @@ HEAD = (
 CONTRARY = "**the contrary holds**"
 
 
-def section(
+def suite_section(
     suite: Suite,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[RunOutcome],
     command: str,
     pictures: Mapping[str, str] | None = None,
 ) -> str:
@@ -49,7 +55,7 @@ def bullet_list(sentences: Sequence[str]) -> list[str]:
     return [f"- {sentence}" for sentence in sentences]
 
 
-def claims_over_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
+def claims_over_runs(suite: Suite, outcomes: Sequence[RunOutcome]) -> list[str]:
     """What became of each claim, over all runs."""
     done = [outcome for outcome in outcomes if outcome.evaluation is not None]
     if not suite.claims or not done:
@@ -70,7 +76,7 @@ def claims_over_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
     return lines
 
 
-def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
+def claims_across_runs(suite: Suite, outcomes: Sequence[RunOutcome]) -> list[str]:
     """Claims about several runs."""
     runs = {}
     for outcome in outcomes:
@@ -81,7 +87,7 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
         return []
     lines = [
         "",
-        *table_head(
+        *markdown_table_head(
             "claim about two runs", "difference, 95 % interval", "texts", "p, corrected", "here"
         ),
     ]
@@ -89,7 +95,7 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
         first, second = str(claim.first), str(claim.second)
         results = {first: "holds", second: CONTRARY}
         lines.append(
-            table_row(
+            markdown_table_row(
                 f"{claim.text} ({first} against {second}, {claim.key})",
                 format_difference(verdict),
                 str(verdict.count),
@@ -100,7 +106,7 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[Outcome]) -> list[str]:
     return lines
 
 
-def lines_of_run(suite: Suite, outcome: Outcome, picture: str | None) -> list[str]:
+def lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list[str]:
     """The part of one run: what was measured on what, the tables, and a picture."""
     run = outcome.run
     lines = ["", f"### {run.name}", ""]
@@ -109,7 +115,7 @@ def lines_of_run(suite: Suite, outcome: Outcome, picture: str | None) -> list[st
             *lines,
             f"Not run: it needs a model that raison does not ship. Make it with `{run.recipe}`.",
         ]
-    about = about_experiment if suite.experiment else about_texts
+    about = experiment_in_words if suite.experiment else texts_of_run_in_words
     lines += [about(suite, outcome, outcome.evaluation), ""]
     lines += numbers_table(outcome, outcome.evaluation)
     lines += claims_table(outcome, outcome.evaluation)
@@ -119,7 +125,7 @@ def lines_of_run(suite: Suite, outcome: Outcome, picture: str | None) -> list[st
     return lines
 
 
-def about_experiment(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> str:
+def experiment_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluation) -> str:
     """What an experiment was made on, in words."""
     run = outcome.run
     count = evaluation.settings["limit"]
@@ -129,7 +135,7 @@ def about_experiment(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> 
     return " ".join(sentences).strip()
 
 
-def about_texts(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> str:
+def texts_of_run_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluation) -> str:
     """On which texts methods were measured, in words."""
     run = outcome.run
     count = evaluation.settings["limit"]
@@ -149,7 +155,7 @@ def about_texts(suite: Suite, outcome: Outcome, evaluation: Evaluation) -> str:
     return " ".join(sentences)
 
 
-def model_and_recipe(run: Run, evaluation: Evaluation) -> str:
+def model_and_recipe(run: SuiteRun, evaluation: Evaluation) -> str:
     """The model, and the command that makes it where raison does not ship it."""
     model = f"model `{evaluation.model}`"
     if not run.recipe:
@@ -157,19 +163,19 @@ def model_and_recipe(run: Run, evaluation: Evaluation) -> str:
     return f"{model}, made by `{run.recipe}`"
 
 
-def table_head(*names: str) -> list[str]:
+def markdown_table_head(*names: str) -> list[str]:
     """The first two lines of a Markdown table."""
     rule = "|---" * len(names) + "|"
-    return [table_row(*names), rule]
+    return [markdown_table_row(*names), rule]
 
 
-def table_row(*cells: str) -> str:
+def markdown_table_row(*cells: str) -> str:
     """A line of a Markdown table."""
     joined = " | ".join(cells)
     return f"| {joined} |"
 
 
-def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
+def numbers_table(outcome: RunOutcome, evaluation: Evaluation) -> list[str]:
     """The numbers beside the paper's."""
     paper = outcome.run.paper
     names = ["method"]
@@ -178,7 +184,7 @@ def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
             names += [f"{column.key}: paper", "ours, 95 % interval"]
         else:
             names.append(column.key)
-    lines = table_head(*names)
+    lines = markdown_table_head(*names)
     for title in evaluation.methods:
         row = [title]
         for column in evaluation.columns:
@@ -187,27 +193,30 @@ def numbers_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
                 row.append(format_paper_value(in_paper))
             cell = evaluation.cell(title, column.key)
             deviation = outcome.spread.get((title, column.key))
-            row.append(format_cell(cell, deviation))
-        lines.append(table_row(*row))
+            row.append(format_cell_with_interval(cell, deviation))
+        lines.append(markdown_table_row(*row))
     return lines
 
 
-def claims_table(outcome: Outcome, evaluation: Evaluation) -> list[str]:
+def claims_table(outcome: RunOutcome, evaluation: Evaluation) -> list[str]:
     """The claims, tested on one run."""
     if not outcome.verdicts:
         return []
-    lines = ["", *table_head("claim", "difference, 95 % interval", "n", "p, corrected", "here")]
+    lines = [
+        "",
+        *markdown_table_head("claim", "difference, 95 % interval", "n", "p, corrected", "here"),
+    ]
     for claim, verdict in outcome.verdicts:
         column = evaluation.column(claim.key)
         lines.append(claim_row(claim, verdict, column))
     return lines
 
 
-def claim_row(claim: Claim, verdict: Verdict, column: Column) -> str:
+def claim_row(claim: SuiteClaim, verdict: Verdict, column: Column) -> str:
     """A row of the table of claims."""
     better = "more" if column.higher else "less"
     corrected = format_p_value(verdict.corrected) if verdict.count else "–"
-    return table_row(
+    return markdown_table_row(
         f"{claim.text} ({claim.key}, {better} is better)",
         format_difference(verdict),
         str(verdict.count),
@@ -216,7 +225,7 @@ def claim_row(claim: Claim, verdict: Verdict, column: Column) -> str:
     )
 
 
-def claim_result(claim: Claim, verdict: Verdict) -> str:
+def claim_result(claim: SuiteClaim, verdict: Verdict) -> str:
     """Whether a claim holds: significantly, not decided, or the contrary; where there is something to compare."""
     if not verdict.count:
         return "not measured"
@@ -232,7 +241,7 @@ def format_paper_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def format_cell(cell: Cell, deviation: float | None) -> str:
+def format_cell_with_interval(cell: Cell, deviation: float | None) -> str:
     """A number with its deviation over seeds, if there are some, and its interval."""
     if cell.value is None:
         return "–"
@@ -261,16 +270,16 @@ def format_difference(verdict: Verdict) -> str:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReproductionPage:
     """A page of reproductions: what stands before its first section, and its sections by their names."""
 
     head: str
     sections: dict[str, str]
 
 
-def page_with(page: Path, suite: Suite, written: str) -> str:
+def page_with_section(page: Path, suite: Suite, written: str) -> str:
     """The page with the section of this suite put in place of an older one."""
-    before = read_page(page) if page.is_file() else Page(HEAD, {})
+    before = read_reproduction_page(page) if page.is_file() else ReproductionPage(HEAD, {})
     sections = {**before.sections, suite.name: written + "\n"}
     parts = [before.head.rstrip()]
     for name in sorted(sections):
@@ -278,7 +287,7 @@ def page_with(page: Path, suite: Suite, written: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def read_page(page: Path) -> Page:
+def read_reproduction_page(page: Path) -> ReproductionPage:
     """The sections of a page."""
     try:
         text = page.read_text(encoding="utf-8")
@@ -288,7 +297,7 @@ def read_page(page: Path) -> Page:
     sections = {}
     for part in parts:
         sections[section_name(part)] = part
-    return Page(head, sections)
+    return ReproductionPage(head, sections)
 
 
 def section_name(part: str) -> str:

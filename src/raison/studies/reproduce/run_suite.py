@@ -16,22 +16,22 @@ from raison.api import load
 from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
 from raison.studies.compare_methods import Pair, Verdict, compare_pairs
-from raison.studies.reproduce.experiment import NotMade, Trial, experiments
+from raison.studies.reproduce.experiment import ModelsNotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
 from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_fingerprint
-from raison.studies.reproduce.suite import Claim, Run, Suite, suite_named
-from raison.studies.reproduce.texts_of_run import choose_texts
+from raison.studies.reproduce.suite import Suite, SuiteClaim, SuiteRun, suite_named
+from raison.studies.reproduce.texts_of_run import choose_texts_of_run
 
-__all__ = ["Outcome", "reproduce"]
+__all__ = ["RunOutcome", "reproduce"]
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """A run of a suite: its numbers and the verdicts on the claims."""
 
-    run: Run
+    run: SuiteRun
     evaluation: Evaluation | None = None  # None: its model is not there
-    verdicts: list[tuple[Claim, Verdict]] = field(default_factory=list)
+    verdicts: list[tuple[SuiteClaim, Verdict]] = field(default_factory=list)
     spread: SeedSpread = field(default_factory=dict)
     read: int = 0  # texts of the data set that were looked at
     right: str = ""  # how often the model is right on these texts
@@ -46,18 +46,18 @@ def reproduce(
     seed: int = 0,
     keep: Path | None = None,
     step: Callable[[str], None] = say_nothing,
-) -> tuple[Suite, list[Outcome]]:
+) -> tuple[Suite, list[RunOutcome]]:
     """Run a suite; `models` are folders of what the recipes made, `limit` makes every run shorter.
 
     Parts that are done are kept in the folder `keep`, and a suite that was stopped goes on from there.
     """
     suite = suite_named(name)
     places = dict(models or {})
-    check_names(suite, places)
-    outcomes: list[Outcome] = []
-    missing: list[NotMade] = []
+    check_names_of_models(suite, places)
+    outcomes: list[RunOutcome] = []
+    missing: list[ModelsNotMade] = []
     for run in suite.runs:
-        outcome = Outcome(run)
+        outcome = RunOutcome(run)
         outcomes.append(outcome)
         place = places.get(run.model, None if run.recipe else run.model)
         if place is None:
@@ -75,17 +75,17 @@ def reproduce(
         )
         try:
             job.fill(outcome)
-        except NotMade as error:  # the page says so; a day of training may be done in parts
+        except ModelsNotMade as error:  # the page says so; a day of training may be done in parts
             missing.append(error)
             continue
-        outcome.verdicts = verdicts_on(suite, outcome)
+        outcome.verdicts = verdicts_on_claims(suite, outcome)
 
     if missing and not any(outcome.evaluation for outcome in outcomes):
         raise missing[0]
     return suite, outcomes
 
 
-def check_names(suite: Suite, models: Mapping[str, str]) -> None:
+def check_names_of_models(suite: Suite, models: Mapping[str, str]) -> None:
     """Refuse a model that the suite does not run."""
     known = list(dict.fromkeys(run.model for run in suite.runs))
     for name in models:
@@ -100,7 +100,7 @@ class RunJob:
     """One run of a suite that is to be done."""
 
     suite: Suite
-    run: Run
+    run: SuiteRun
     place: str  # the model: a name, or a folder
     count: int  # texts at most
     seed: int
@@ -108,7 +108,7 @@ class RunJob:
     keep: Path | None
     step: Callable[[str], None]
 
-    def fill(self, outcome: Outcome) -> None:
+    def fill(self, outcome: RunOutcome) -> None:
         """Put the numbers of the run into its outcome."""
         suite, run = self.suite, self.run
         model: Any = Path(self.place) if run.folder else load(self.place)
@@ -122,7 +122,7 @@ class RunJob:
         if suite.experiment:
             outcome.evaluation = self.evaluation_of_experiment(model, store)
             return
-        texts = choose_texts(
+        texts = choose_texts_of_run(
             model, run, run.data.replace("{model}", str(self.place)), self.count, self.data_dir
         )
         outcome.read = texts.read
@@ -153,7 +153,7 @@ class RunJob:
         return store.get("experiment", request, lambda: experiments[suite.experiment](trial))
 
 
-def verdicts_on(suite: Suite, outcome: Outcome) -> list[tuple[Claim, Verdict]]:
+def verdicts_on_claims(suite: Suite, outcome: RunOutcome) -> list[tuple[SuiteClaim, Verdict]]:
     """The claims of the suite, tested on the numbers of one run."""
     evaluation = outcome.evaluation
     if evaluation is None or not suite.claims:

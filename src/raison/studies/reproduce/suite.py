@@ -16,11 +16,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Claim", "ClaimAcross", "Run", "RunMethod", "Suite", "suite_named", "suites"]
+__all__ = ["ClaimAcross", "RunMethod", "Suite", "SuiteClaim", "SuiteRun", "suite_named", "suites"]
 
 
 @dataclass(frozen=True)
-class Run:
+class SuiteRun:
     """One model on one data set."""
 
     name: str
@@ -43,7 +43,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Claim:
+class SuiteClaim:
     """A sentence of the paper, as a comparison: the first is better than the second."""
 
     text: str
@@ -81,12 +81,12 @@ class Suite:
     title: str
     paper: str
     methods: dict[str, str]  # title -> spec
-    runs: tuple[Run, ...]
+    runs: tuple[SuiteRun, ...]
     metrics: tuple[str, ...] = ()
     experiment: str = (
         ""  # what is done instead of measuring methods by metrics (studies/experiments)
     )
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[SuiteClaim, ...] = ()
     across: tuple[ClaimAcross, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"
@@ -119,8 +119,8 @@ def suites() -> dict[str, Suite]:
 
 def suite_of_toml(table: JsonObject) -> Suite:
     """The suite of a TOML file."""
-    runs = [Run(**run) for run in table.pop("run")]
-    claims = [Claim(**claim) for claim in table.pop("claim", [])]
+    runs = [SuiteRun(**run) for run in table.pop("run")]
+    claims = [SuiteClaim(**claim) for claim in table.pop("claim", [])]
     across = []
     for claim in table.pop("across", []):
         across.append(claim_across(**claim))

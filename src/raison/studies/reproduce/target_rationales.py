@@ -21,11 +21,11 @@ from raison.rationales.sufficient import Penalty
 from raison.studies.reproduce.experiment import Trial
 
 __all__ = [
-    "Rationale",
     "SearchCost",
     "SearchedTargets",
     "TargetInText",
-    "batch_of",
+    "TargetRationale",
+    "batch_of_targets",
     "find_rationales",
 ]
 
@@ -51,7 +51,7 @@ class TargetInText:
 
 
 @dataclass(frozen=True)
-class Rationale:
+class TargetRationale:
     """What a search found for one target, as positions on the axis of its encoding."""
 
     order: tuple[int, ...]  # what can't be removed first, then as it joined
@@ -78,7 +78,7 @@ class SearchCost:
 class SearchedTargets:
     """The rationales of several targets, and what each cost."""
 
-    rationales: list[Rationale]
+    rationales: list[TargetRationale]
     costs: list[SearchCost]
 
     def total_cost(self, texts: int) -> dict[str, float]:
@@ -89,13 +89,13 @@ class SearchedTargets:
             "texts": texts,
         }
 
-    def by_text(self, counts: Sequence[int]) -> list[list[Rationale]]:
+    def by_text(self, counts: Sequence[int]) -> list[list[TargetRationale]]:
         """The rationales of each text, where the texts have so many targets each."""
         remaining = iter(self.rationales)
         return [take(remaining, count) for count in counts]
 
 
-def take(rationales: Iterator[Rationale], count: int) -> list[Rationale]:
+def take(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
     return [next(rationales) for _ in range(count)]
 
 
@@ -129,7 +129,7 @@ def find_rationales(
     """
     search = build_search(spec)
     check_needs(search, trial.model)
-    rationales: list[Rationale] = []
+    rationales: list[TargetRationale] = []
     costs: list[SearchCost] = []
     for start in range(0, len(targets), group):
         trial.step(f"{trial.run.name}, {title}: {start} of {len(targets)}")
@@ -149,9 +149,9 @@ def rationales_of_group(
     *,
     removal: str | None,
     ranked: int,
-) -> list[Rationale]:
+) -> list[TargetRationale]:
     """The rationales of targets that are answered together."""
-    batch = batch_of(trial, targets, removal)
+    batch = batch_of_targets(trial, targets, removal)
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
         check_needs(search.built, trial.model)
@@ -166,7 +166,7 @@ def rationales_of_group(
     if isinstance(search, Greedy):
         lengths = []
         for answer, each in zip(answers, targets, strict=True):
-            lengths.append(len(order_of(answer)) + len(each.given))
+            lengths.append(len(order_of_answer(answer)) + len(each.given))
         short = [index for index, length in enumerate(lengths) if length < ranked]
         short_targets = []
         for index in short:
@@ -177,11 +177,11 @@ def rationales_of_group(
 
     found = []
     for target, units, answer, ranking in zip(targets, batch.units, answers, rankings, strict=True):
-        found.append(rationale_of(target, units.of, answer, ranking))
+        found.append(rationale_in_positions(target, units.of, answer, ranking))
     return found
 
 
-def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
+def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
     """The targets as a method is asked about them, token by token."""
     units = []
     for each in targets:
@@ -195,7 +195,7 @@ def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None)
     )
 
 
-def order_of(answer: Answer) -> np.ndarray:
+def order_of_answer(answer: Answer) -> np.ndarray:
     """Units in the order in which they joined."""
     if answer.order is None:
         raise ValueError("only a search gives an order")
@@ -214,7 +214,7 @@ def greedy_rankings(
         targets_of_size = []
         for index in chosen:
             targets_of_size.append(targets[index])
-        answers = search(trial.model, batch_of(trial, targets_of_size, removal))
+        answers = search(trial.model, batch_of_targets(trial, targets_of_size, removal))
         for index, answer in zip(chosen, answers, strict=True):
             added: list[int] = []
             for step in answer.steps:
@@ -223,9 +223,9 @@ def greedy_rankings(
     return rankings
 
 
-def rationale_of(
+def rationale_in_positions(
     target: TargetInText, unit_of_token: np.ndarray, answer: Answer, ranking: np.ndarray | None
-) -> Rationale:
+) -> TargetRationale:
     """The answer of a search in positions; units are single tokens, so that their order is one of positions."""
     certificate = answer.certificate
     if certificate is None:
@@ -234,14 +234,14 @@ def rationale_of(
     for position, unit in enumerate(unit_of_token):
         if unit >= 0:
             position_of[int(unit)] = position
-    order = [position_of[int(unit)] for unit in order_of(answer)]
+    order = [position_of[int(unit)] for unit in order_of_answer(answer)]
     if ranking is None:
         longer = order
     else:
         longer = [position_of[int(unit)] for unit in ranking]
     is_whole_context = certificate.size == len(position_of)
     gave_up = is_whole_context and certificate.status != "complete"
-    return Rationale(
+    return TargetRationale(
         order=(*target.given, *order),
         ranking=(*target.given, *longer),
         reached=bool(certificate.sufficient and not gave_up),

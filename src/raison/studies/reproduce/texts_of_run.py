@@ -11,10 +11,10 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Model, Prediction
-from raison.studies.prompts import answer_quality, prompt_of, with_written_answer
-from raison.studies.reproduce.suite import Run
+from raison.studies.prompts import answer_quality, question_prompt, with_written_answer
+from raison.studies.reproduce.suite import SuiteRun
 
-__all__ = ["TextsOfRun", "choose_texts"]
+__all__ = ["TextsOfRun", "choose_texts_of_run"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ def given_answer(example: Example, prediction: Prediction) -> str:
     return str(example.target)
 
 
-def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -> TextsOfRun:
+def choose_texts_of_run(
+    model: Model, run: SuiteRun, data: str, count: int, data_dir: Any
+) -> TextsOfRun:
     """The first texts that fit, what the model says about them, and how many were looked at for them."""
     loaded = open_dataset(data, split=run.split, data=data_dir, skip_broken=True)
     examples: list[Example] = []
@@ -66,12 +68,14 @@ def choose_texts(model: Model, run: Run, data: str, count: int, data_dir: Any) -
     return TextsOfRun(examples, predictions, read=len(loaded.examples))
 
 
-def text_for_run(model: Model, run: Run, example: Example) -> tuple[Example, Prediction] | None:
+def text_for_run(
+    model: Model, run: SuiteRun, example: Example
+) -> tuple[Example, Prediction] | None:
     """The example as the model is asked about it, and what it says; None where it does not fit the run."""
     if run.label and str(example.label) != run.label:
         return None
     if run.prompt:
-        example = prompt_of(example, run.prompt)
+        example = question_prompt(example, run.prompt)
     (encoding,) = model.encode([example], truncate=True)
     if not run.shortest <= len(encoding) <= run.longest:
         return None

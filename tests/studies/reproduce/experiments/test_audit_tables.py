@@ -21,10 +21,10 @@ from raison.studies.reproduce.audit_lines import AuditLine, line_of_audit
 from raison.studies.reproduce.experiments.audit_tables import (
     AuditRow,
     correlation_with_lambda,
-    row_of_line,
+    row_of_audit_line,
 )
 from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
-from raison.studies.reproduce.reproduction_page import section
+from raison.studies.reproduce.reproduction_page import suite_section
 from raison.studies.reproduce.run_suite import reproduce
 
 
@@ -51,12 +51,12 @@ def line_of(audit, data, name, seed, **judged):
 def test_numbers_of_an_audit():
     frozen = Adversary("frozen", lam=1.0, jsd=0.6, tvd=0.2, accuracy=0.7, f1=0.7)
     line = line_of_audit(audit_of(adversaries=(frozen,)), data="sst", name="x", seed=3, auprc=0.4)
-    row = row_of_line(line, "frozen", 1.0)
+    row = row_of_audit_line(line, "frozen", 1.0)
     assert row.permuted == 0.1 and row.uniform is None and row.auprc == 0.4 and row.aopc is None
     assert row.jsd == 0.6 and row.lost == pytest.approx(0.2)
     assert (
-        row_of_line(line, "unfrozen", 1.0).jsd is None
-        and row_of_line(line, "frozen", 2.0).jsd is None
+        row_of_audit_line(line, "unfrozen", 1.0).jsd is None
+        and row_of_audit_line(line, "frozen", 2.0).jsd is None
     )
     assert (line.data, line.name, line.seed, line.texts) == ("sst", "x", 3, 7)
     assert AuditLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
@@ -164,7 +164,7 @@ def test_a_suite_reads_what_there_is(tmp_path):
     suite, outcomes = reproduce("P3-table1-additive", models={"audits": str(tmp_path)})
     alone = outcomes[1].evaluation.cell("base", "f1")
     assert (
-        f" {alone.value:.3f} |" in section(suite, outcomes, "x") and alone.low is None
+        f" {alone.value:.3f} |" in suite_section(suite, outcomes, "x") and alone.low is None
     )  # one seed has no interval
     first = outcomes[0].evaluation
     assert first.cell("base", "permuted").value == pytest.approx(0.06)
@@ -178,8 +178,8 @@ def test_a_suite_reads_what_there_is(tmp_path):
         "P3-table1-additive", models={"audits": str(tmp_path / "some.jsonl")}
     )
     assert [outcome.evaluation is not None for outcome in outcomes] == [True, False, False, False]
-    assert section(suite, outcomes, "x").count("Not run: it needs") == 3
-    assert "So does masked language modelling (permuted): not measured on SST." in section(
+    assert suite_section(suite, outcomes, "x").count("Not run: it needs") == 3
+    assert "So does masked language modelling (permuted): not measured on SST." in suite_section(
         suite, outcomes, "x"
     )
     alone = outcomes[0].verdicts[0][1]

@@ -28,7 +28,9 @@ def test_crossovers_counted_by_hand():
     pair = distractor_sentences.join_sentences(model, first, second, 0, np.random.default_rng(0))
     (alone,) = model.encode([first])
     assert pair.source_break == int((alone.segment == 0).sum()) - 1  # without its end token
-    written = [distractor_sentences.written_for(model, each) for each in (first, second)]
+    written = [
+        distractor_sentences.ids_of_written_translation(model, each) for each in (first, second)
+    ]
     assert pair.target_break == len(written[0])
     assert pair.tokens == len(written[0]) + len(written[1])
     encoding = pair.targets[0].encoding

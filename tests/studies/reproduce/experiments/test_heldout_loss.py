@@ -10,7 +10,7 @@ from raison.datasets.open import open_dataset
 from raison.models.protocol import TargetSpec
 from raison.studies.reproduce.experiment import Trial, experiments
 from raison.studies.reproduce.experiments import heldout_loss
-from raison.studies.reproduce.suite import Run
+from raison.studies.reproduce.suite import SuiteRun
 from raison.testing import tiny_model
 
 
@@ -19,7 +19,7 @@ def test_heldout_losses_are_those_of_the_plain_model(family, data_dir):
     task = {"gpt2": "causal", "bart": "seq2seq"}[family]
     model = tiny_model(family, task, double=False)
     data = {"gpt2": "wikitext2", "bart": "multi30k_deen"}[family]
-    run = Run("a run", "tiny", data, split="test", settings={"length": 24})
+    run = SuiteRun("a run", "tiny", data, split="test", settings={"length": 24})
     got = experiments["heldout"](Trial(model, {"log f": ""}, run, 2, 0, data_dir))
     text = got.texts[1].text
     if task == "causal":
@@ -50,6 +50,6 @@ def test_bleu_is_that_of_sacrebleu():
         ["a cat sat on the mat today", "dogs bark at night"],
         ["a cat sat on the mat", "dogs bark at night"],
     )
-    found = heldout_loss.bleu(said, asked)
+    found = heldout_loss.corpus_bleu(said, asked)
     assert found.score == pytest.approx(sacrebleu.corpus_bleu(said, [asked]).score)
     assert found.low <= found.score <= found.high

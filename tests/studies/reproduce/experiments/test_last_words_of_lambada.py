@@ -15,13 +15,13 @@ from raison.testing import tiny_model
 from tests.helpers.trials import METHODS, found_in, trial_of
 
 
-def passage(gold, targets=1, size=12) -> last_words_of_lambada.Passage:
+def passage(gold, targets=1, size=12) -> last_words_of_lambada.LambadaPassage:
     model = tiny_model("gpt2", "causal")
     encoding = model.encode([Example("abcdefghijklmnopqrstuvwxyz"[: 2 * size])])[0]
     aims = []
     for k in range(targets):
         aims.append(TargetInText(encoding, Target("token", (1,), (10 + k,), "x", "log_prob")))
-    return last_words_of_lambada.Passage(Example("x", id="1"), tuple(aims), frozenset(gold))
+    return last_words_of_lambada.LambadaPassage(Example("x", id="1"), tuple(aims), frozenset(gold))
 
 
 def test_f1_is_pooled_and_iou_is_a_mean():

@@ -86,7 +86,9 @@ def test_only_texts_that_the_model_gets_right(colours, monkeypatch):
 def test_words_of_several_tokens_are_left_out():
     model = tiny_model("gpt2", "causal")
     assert (
-        long_range_agreement.find_parts(model, TEMPLATE.fill(("incomprehensible", "unbelievable")))
+        long_range_agreement.find_antecedent_and_brackets(
+            model, TEMPLATE.fill(("incomprehensible", "unbelievable"))
+        )
         is None
     )
 
@@ -94,7 +96,9 @@ def test_words_of_several_tokens_are_left_out():
 def test_the_last_occurrence_is_the_antecedent():
     template = replace(TEMPLATE, second="and red was a")
     model = Copier()
-    usable = long_range_agreement.find_parts(model, template.fill(("red", "apple")))
+    usable = long_range_agreement.find_antecedent_and_brackets(
+        model, template.fill(("red", "apple"))
+    )
     ids = usable.target.encoding.ids
     same = np.flatnonzero(ids == ids[usable.antecedent])
     assert len(same) == 2

@@ -19,7 +19,7 @@ def test_the_true_probability_of_a_majority_is_counted():
         rest = list(product((0, 1), repeat=17 - kept))
         share = np.mean([ones + sum(each) > 8 for each in rest])
         assert study.true_probability(kept, ones) == pytest.approx(share)
-    curve = study.calibration(truths=[0.0, 0.04, 1.0], beliefs=[0.1, 0.3, 0.8])
+    curve = study.calibration_curve(truths=[0.0, 0.04, 1.0], beliefs=[0.1, 0.3, 0.8])
     assert curve[0] == pytest.approx(0.2) and curve[-1] == pytest.approx(0.8)
     assert curve[5] == pytest.approx(0.5)  # the middle of its neighbours
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raison.core.errors import InputError
-from raison.studies.reproduce.recipe_lines import add_line
+from raison.studies.reproduce.recipe_lines import add_recipe_line
 from raison.studies.reproduce.run_suite import reproduce
 
 
@@ -30,7 +30,9 @@ def test_what_is_lost_what_was_cut_and_how_many_are_asked(tmp_path):
             "said": [1, 1, 0],
         }
         for data in ("sst", "movies"):
-            add_line(tmp_path, {**line, "data": data, "picked": {"own": counts}, "more": more})
+            add_recipe_line(
+                tmp_path, {**line, "data": data, "picked": {"own": counts}, "more": more}
+            )
     found = reproduce("P1-robustness", models={"rationalizers": str(tmp_path)})[1][0].evaluation
     assert found.cell("PLMR", "front_lost").value == pytest.approx(1 / 3)
     assert found.cell("PLMR", "words_lost").value == pytest.approx(2 / 3)

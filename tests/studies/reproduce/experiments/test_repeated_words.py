@@ -14,7 +14,7 @@ import raison
 from raison.core.errors import InputError
 from raison.studies.reproduce.experiment import Trial, experiments
 from raison.studies.reproduce.experiments.repeated_words import PLACES
-from raison.studies.reproduce.suite import Run, suites
+from raison.studies.reproduce.suite import SuiteRun, suites
 from raison.studies.word_repetition import frequent_words, repetition_of_word
 
 WORDS = ("the", "dog", "of", "moon", "and", "a", "cat", "sun")
@@ -50,7 +50,7 @@ def text(tmp_path) -> Path:
 
 
 def trial_of(model, text, methods=METHODS, count=4, **settings) -> Trial:
-    run = Run(
+    run = SuiteRun(
         "a run",
         "tiny",
         f"{text}(level=file)",

@@ -6,7 +6,11 @@ from raison.api import build_search
 from raison.core.records import Example
 from raison.models.protocol import TargetSpec
 from raison.studies.reproduce.experiment import experiments
-from raison.studies.reproduce.target_rationales import TargetInText, batch_of, find_rationales
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    batch_of_targets,
+    find_rationales,
+)
 from raison.testing import tiny_model
 from tests.helpers.copier import Copier
 from tests.helpers.trials import trial_of
@@ -33,7 +37,7 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
     sparse = find_rationales(trial_of(model), "sparse", "greedy", aims, group=1)
     assert masked.rationales == sparse.rationales
     assert sparse.costs[0].tokens < masked.costs[0].tokens
-    batch = batch_of(trial_of(model), aims, None)
+    batch = batch_of_targets(trial_of(model), aims, None)
     with metered() as meter:
         build_search("greedy")(model, batch)
     assert meter.tokens == sparse.costs[0].tokens

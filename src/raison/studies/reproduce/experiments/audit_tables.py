@@ -14,16 +14,22 @@ import numpy as np
 from raison.core.evaluation import EvaluatedText, Evaluation, MethodAxis
 from raison.studies.reproduce.audit_lines import AuditLine, AuditNumbers, WordsOfText
 from raison.studies.reproduce.experiment import (
-    NotMade,
+    ModelsNotMade,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
     titles_not_made,
 )
 from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
-__all__ = ["AuditRow", "audit_tables", "audited_kinds", "correlation_with_lambda", "row_of_line"]
+__all__ = [
+    "AuditRow",
+    "audit_tables",
+    "audited_kinds",
+    "correlation_with_lambda",
+    "row_of_audit_line",
+]
 
 SHOWN = 32  # words of a text that a picture has room for
 
@@ -53,7 +59,7 @@ class AuditedKind:
         """The numbers of one seed; none where it was not made."""
         if seed not in self.lines:
             return AuditRow()
-        return row_of_line(self.lines[seed], self.adversary, lam)
+        return row_of_audit_line(self.lines[seed], self.adversary, lam)
 
     def mean_divergences(self, lam: float) -> tuple[float, float]:
         """JSD and TVD of the adversaries, the mean over seeds."""
@@ -89,7 +95,9 @@ def audit_tables(trial: Trial) -> Evaluation:
             made[title] = kind
     if not made:
         place = str(trial.model)
-        raise NotMade(f"{place!r} holds no audits of {data}: make them with recipes/attention.py.")
+        raise ModelsNotMade(
+            f"{place!r} holds no audits of {data}: make them with recipes/attention.py."
+        )
 
     known_seeds: set[int] = set()
     for kind in made.values():
@@ -99,7 +107,7 @@ def audit_tables(trial: Trial) -> Evaluation:
     rows = {}
     for title, kind in kinds.items():
         rows[title] = [kind.row(seed, lam) for seed in seeds]
-    notes = notes_on_seeds(trial, made)
+    notes = notes_on_audited_seeds(trial, made)
     if trial.axis is not None:
         notes += correlation_with_lambda(rows, trial.axis)
     notes.append(f"{count_of_texts(made)} test texts.")
@@ -114,7 +122,7 @@ def audit_tables(trial: Trial) -> Evaluation:
     if lambdas := settings.get("swept"):
         across["tvd_curve"], curves["tvd_curve"] = divergence_curves(kinds, lambdas)
 
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial,
         AuditRow.chosen_columns(settings.get("columns")),
         rows,
@@ -153,7 +161,7 @@ def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
     return kinds
 
 
-def row_of_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
+def row_of_audit_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
     """The numbers of a line, and those of its adversary of a kind."""
     row = AuditRow(**vars(line.numbers))
     adversary = line.adversary(kind, lam)
@@ -170,7 +178,7 @@ def row_of_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
     return replace(row, lost=row.accuracy - adversary.accuracy)
 
 
-def notes_on_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> list[str]:
+def notes_on_audited_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> list[str]:
     """How many seeds of each kind of model were audited, and which kinds were not."""
     counts = []
     for title, kind in made.items():

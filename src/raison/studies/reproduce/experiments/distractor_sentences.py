@@ -17,21 +17,25 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     check_task,
     column_field,
+    evaluation_of_rows,
     experiment,
     run_setting,
 )
-from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    TargetRationale,
+    find_rationales,
+)
 from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
 __all__ = [
     "DistractorRow",
     "JoinedSentences",
     "distractor_sentences",
+    "ids_of_written_translation",
     "join_sentences",
-    "written_for",
 ]
 
 
@@ -69,7 +73,7 @@ class JoinedSentences:
     own_tokens: int  # that are the model's first choice here
     tokens: int  # of both translations
 
-    def crossover(self, target: TargetInText, rationale: Rationale) -> Crossover:
+    def crossover(self, target: TargetInText, rationale: TargetRationale) -> Crossover:
         """What of a rationale lies on the wrong side; special tokens of the source belong to neither."""
         encoding = target.encoding
         sources = int((encoding.segment == 0).sum())
@@ -89,7 +93,7 @@ class JoinedSentences:
             target_break=self.target_break,
         )
 
-    def row(self, rationales: Sequence[Rationale]) -> DistractorRow:
+    def row(self, rationales: Sequence[TargetRationale]) -> DistractorRow:
         crossovers = []
         for pair in zip(self.targets, rationales, strict=True):
             crossovers.append(self.crossover(*pair))
@@ -131,7 +135,7 @@ def distractor_sentences(trial: Trial) -> Evaluation:
         f"{own} of {tokens} tokens ({own / tokens:.0%}) of the joined translations are the model's first choice; "
         f"{len(targets)} of them are explained."
     )
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note]
     )
     examples = [pair.example for pair in pairs]
@@ -164,7 +168,9 @@ def join_sentences(
 ) -> JoinedSentences:
     """Both sentences as one text, and what of their translations is to be explained."""
     texts = [first.text.strip(), second.text.strip()]
-    first_written, second_written = (written_for(model, Example(text)) for text in texts)
+    first_written, second_written = (
+        ids_of_written_translation(model, Example(text)) for text in texts
+    )
     example = Example(" ".join(texts), id=f"{first.id}+{second.id}")
     (encoding,) = model.encode([example])
     ids = [*first_written, *second_written]
@@ -177,7 +183,7 @@ def join_sentences(
     )
     drawn: list[int] = []
     for half in halves:
-        drawn += sample(half, most // 2 if most else len(half), rng)
+        drawn += sample_in_order(half, most // 2 if most else len(half), rng)
 
     tokens = token_targets(target, longer)
     behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
@@ -194,14 +200,14 @@ def join_sentences(
     )
 
 
-def written_for(model: Model, example: Example) -> list[int]:
+def ids_of_written_translation(model: Model, example: Example) -> list[int]:
     """The tokens that the model writes for a text."""
     (encoding,) = model.encode([example])
     ((_, target),) = model.resolve_targets(encoding)
     return list(target.ids)
 
 
-def sample(items: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+def sample_in_order(items: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
     """At most so many of them, in order."""
     if len(items) <= most:
         return list(items)

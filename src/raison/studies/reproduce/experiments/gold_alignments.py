@@ -25,13 +25,17 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     check_task,
     column_field,
+    evaluation_of_rows,
     experiment,
     run_setting,
 )
-from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    TargetRationale,
+    find_rationales,
+)
 from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
 __all__ = [
@@ -101,14 +105,14 @@ class AlignedSentence:
                 links.append((source, word))
         return links
 
-    def first_word(self, rationale: Rationale) -> int:
+    def first_word(self, rationale: TargetRationale) -> int:
         """The source word that comes first in a ranking; special tokens are none."""
         for token in rationale.ranking:
             if self.source.get(token):
                 return self.source[token][0]
         return NONE
 
-    def links(self, rationales: Sequence[Rationale]) -> set[tuple[int, int]]:
+    def links(self, rationales: Sequence[TargetRationale]) -> set[tuple[int, int]]:
         """The source words in the rationales of each target word."""
         links: set[tuple[int, int]] = set()
         for word, rationale in zip(self.words, rationales, strict=True):
@@ -116,7 +120,7 @@ class AlignedSentence:
                 links.update((source, word) for source in self.source.get(token, ()))
         return links
 
-    def row(self, rationales: Sequence[Rationale]) -> AlignmentRow:
+    def row(self, rationales: Sequence[TargetRationale]) -> AlignmentRow:
         sure, possible = self.gold_links("sure"), self.gold_links("possible")
         gold = [*sure, *possible]
         links = self.links(rationales)
@@ -209,7 +213,7 @@ def gold_alignments(trial: Trial) -> Evaluation:
         rows[title] = rows_of_method
         costs[title] = found.total_cost(len(targets))
 
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial, AlignmentRow.columns(), rows, data=trial.run.data, notes=counts.notes()
     )
     examples = [sentence.example for sentence in sentences]

@@ -14,12 +14,12 @@ from raison.core.records import Encoding, Example, Target
 from raison.datasets.open import open_dataset
 from raison.metrics.base import Share
 from raison.models.protocol import Model, Question, TargetSpec
-from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.context_blocks import encode_blocks, read_block_texts
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
 )
 from raison.studies.reproduce.experiments.majority_language import (
@@ -28,7 +28,7 @@ from raison.studies.reproduce.experiments.majority_language import (
     token_losses,
 )
 
-__all__ = ["Bleu", "bleu", "heldout_loss"]
+__all__ = ["Bleu", "corpus_bleu", "heldout_loss"]
 
 LENGTH = 64  # tokens of a block of text
 
@@ -73,7 +73,7 @@ def heldout_loss(trial: Trial) -> Evaluation:
 
     (title,) = trial.methods
     rows = [HeldoutRow(loss=text.loss) for text in texts]
-    evaluation = build_evaluation(trial, HeldoutRow.columns(), {title: rows}, data=trial.run.data)
+    evaluation = evaluation_of_rows(trial, HeldoutRow.columns(), {title: rows}, data=trial.run.data)
     notes = []
     mean = evaluation.cell(title, "loss").value
     if mean is not None:
@@ -84,7 +84,7 @@ def heldout_loss(trial: Trial) -> Evaluation:
             translations.append(text.translation)
             gold.append(text.text)
     if translations:
-        found = bleu(translations, gold)
+        found = corpus_bleu(translations, gold)
         notes.append(f"BLEU {found.score:.1f} (95 % interval {found.low:.1f} to {found.high:.1f}).")
     evaluated = []
     for number, text in enumerate(texts):
@@ -127,7 +127,7 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
     model: Any = trial.model
     run = trial.run
     length = int(run.settings.get("length", LENGTH))
-    texts = read_texts(
+    texts = read_block_texts(
         model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length
     )
     for encoding in encode_blocks(model, texts, length):
@@ -149,7 +149,7 @@ def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target])
     return Share(total, sum(len(target.ids) for target in targets))
 
 
-def bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
+def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     """Corpus BLEU, and its interval by resampled corpora (sacrebleu's own, with its own seed)."""
     try:
         from sacrebleu.metrics.bleu import BLEU

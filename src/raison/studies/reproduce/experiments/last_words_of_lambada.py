@@ -16,19 +16,23 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     check_task,
     column_field,
+    evaluation_of_rows,
     experiment,
     run_setting,
 )
-from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    TargetRationale,
+    find_rationales,
+)
 from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
 __all__ = [
+    "GoldOverlap",
+    "LambadaPassage",
     "LambadaRow",
-    "Overlap",
-    "Passage",
     "gold_tokens",
     "lambada_rationales",
     "overlap_along_rankings",
@@ -54,7 +58,7 @@ class LambadaRow(ResultRow):
 
 
 @dataclass(frozen=True)
-class Overlap:
+class GoldOverlap:
     """How much of a set is gold: IOU, and the parts of F1."""
 
     iou: float
@@ -62,7 +66,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Passage:
+class LambadaPassage:
     """A passage, a target for each token of its last word, and the tokens that people marked."""
 
     example: Example
@@ -83,14 +87,14 @@ class Passage:
                     before.add(token)
         return before
 
-    def overlap(self, chosen: set[int]) -> Overlap:
+    def overlap(self, chosen: set[int]) -> GoldOverlap:
         both = len(chosen & self.gold)
-        return Overlap(
+        return GoldOverlap(
             iou=both / len(chosen | self.gold),
             f1=Share(2 * both, len(chosen) + len(self.gold)),
         )
 
-    def row(self, rationales: Sequence[Rationale]) -> LambadaRow:
+    def row(self, rationales: Sequence[TargetRationale]) -> LambadaRow:
         chosen = self.before_word(rationale.order for rationale in rationales)
         overlap = self.overlap(chosen)
         reached = all(rationale.reached for rationale in rationales)
@@ -127,7 +131,7 @@ def lambada_rationales(trial: Trial) -> Evaluation:
         ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
 
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial, LambadaRow.columns(), rows, data="lambada_rationales", notes=[note]
     )
     texts = []
@@ -138,10 +142,10 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
 
-def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:
+def read_passages(trial: Trial, *, own: bool) -> tuple[list[LambadaPassage], str]:
     """The first passages whose last word is (or is not) what the model would write, and how many there are."""
     examples = open_dataset("lambada_rationales", data=trial.data_dir).examples
-    chosen: list[Passage] = []
+    chosen: list[LambadaPassage] = []
     own_count = 0
     for number, example in enumerate(examples):
         trial.step(f"{trial.run.name}: passage {number} of {len(examples)}")
@@ -164,13 +168,13 @@ def read_passages(trial: Trial, *, own: bool) -> tuple[list[Passage], str]:
     return chosen, note
 
 
-def passage_of(model: Model, example: Example) -> tuple[Passage, bool]:
+def passage_of(model: Model, example: Example) -> tuple[LambadaPassage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
     spec = TargetSpec(target=example.target, output="log_prob")
     ((longer, target),) = model.resolve_targets(encoding, spec)
     targets = [TargetInText(longer, token) for token in token_targets(target, longer)]
-    passage = Passage(example, tuple(targets), gold_tokens(encoding, example))
+    passage = LambadaPassage(example, tuple(targets), gold_tokens(encoding, example))
     is_own = is_own_token(model, longer, target)
     return passage, bool(is_own.all())
 
@@ -185,7 +189,7 @@ def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
 
 
 def overlap_along_rankings(
-    passages: Sequence[Passage], rationales: Sequence[Sequence[Rationale]]
+    passages: Sequence[LambadaPassage], rationales: Sequence[Sequence[TargetRationale]]
 ) -> tuple[list[float], list[float]]:
     """IOU (mean) and F1 (pooled) of the first k tokens, k = 1 … FIRST."""
     ious, f1s = [], []

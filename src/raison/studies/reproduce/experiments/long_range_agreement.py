@@ -17,20 +17,24 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     check_task,
     column_field,
+    evaluation_of_rows,
     experiment,
     run_setting,
 )
-from raison.studies.reproduce.target_rationales import Rationale, TargetInText, find_rationales
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    TargetRationale,
+    find_rationales,
+)
 
 __all__ = [
     "AgreementRow",
     "UsableExample",
     "UsableExamples",
-    "agreement",
-    "find_parts",
+    "find_antecedent_and_brackets",
+    "long_range_agreement",
     "usable_examples",
 ]
 
@@ -64,7 +68,7 @@ class UsableExample:
     def evaluated_text(self) -> EvaluatedText:
         return EvaluatedText(self.example.id, self.example.text, target=self.target.target.text)
 
-    def row(self, rationale: Rationale, smallest: int | None) -> AgreementRow:
+    def row(self, rationale: TargetRationale, smallest: int | None) -> AgreementRow:
         """The numbers of a rationale; `smallest` is the length of the smallest one, where that is known."""
         length = len(rationale.order)
         has_antecedent = self.antecedent in rationale.kept
@@ -106,7 +110,7 @@ class UsableExamples:
 
 
 @experiment("agreement")
-def agreement(trial: Trial) -> Evaluation:
+def long_range_agreement(trial: Trial) -> Evaluation:
     """Rationales of the last word of templates: length, ratio to the smallest, antecedent, no distractor.
 
     ratio is defined for the examples of a seeded subset (`exact_count`, 0: no such column) whose smallest rationale was
@@ -134,13 +138,13 @@ def agreement(trial: Trial) -> Evaluation:
     if subset:
         keys.append("ratio")
     columns = AgreementRow.chosen_columns(keys)
-    evaluation = build_evaluation(trial, columns, rows, data="analogies", notes=notes)
+    evaluation = evaluation_of_rows(trial, columns, rows, data="analogies", notes=notes)
     texts = [example.evaluated_text() for example in usable.examples]
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
 def rows_of_method(
-    usable: UsableExamples, rationales: Sequence[Rationale], smallest: Mapping[int, int]
+    usable: UsableExamples, rationales: Sequence[TargetRationale], smallest: Mapping[int, int]
 ) -> list[AgreementRow]:
     """The numbers of one method's rationales, example by example; `smallest` lengths by the number of the example."""
     rows = []
@@ -210,13 +214,13 @@ def shuffled_examples(examples: Sequence[Example], seed: int) -> Iterator[Exampl
 def next_of_single_tokens(model: Model, examples: Iterator[Example]) -> UsableExample | None:
     """The next example both of whose words are single tokens."""
     for example in examples:
-        found = find_parts(model, example)
+        found = find_antecedent_and_brackets(model, example)
         if found is not None:
             return found
     return None
 
 
-def find_parts(model: Model, example: Example) -> UsableExample | None:
+def find_antecedent_and_brackets(model: Model, example: Example) -> UsableExample | None:
     """Where things are in an example; None where one of its words has several tokens."""
     (encoding,) = model.encode([example])
     ((longer, target),) = model.resolve_targets(

@@ -23,8 +23,8 @@ from raison.models.protocol import Question
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
 )
 
@@ -105,10 +105,10 @@ def majority_belief(trial: Trial) -> Evaluation:
         f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
     )
     (title,) = trial.methods
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note]
     )
-    curves = {"calibration_curve": {title: calibration(truths, beliefs)}}
+    curves = {"calibration_curve": {title: calibration_curve(truths, beliefs)}}
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
 
@@ -157,7 +157,7 @@ def token_losses(trial: Trial, text: str) -> list[float]:
     return [-float(answer.value[0, 0]) for answer in answers]
 
 
-def calibration(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
+def calibration_curve(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
     """Mean belief by the true probability, in bins around 0, 0.1 … 1; where a bin is empty, its neighbours' middle."""
     bins = np.rint(np.array(truths) * (BINS - 1)).astype(int)
     believed = np.array(beliefs)

@@ -14,13 +14,13 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.evaluation import Column, EvaluatedText, Evaluation
 from raison.models.transformers_model import TransformersWriter
-from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.context_blocks import encode_blocks, read_block_texts
 from raison.studies.random_parts import losses_on_parts
 from raison.studies.reproduce.experiment import (
     Number,
     ResultRow,
     Trial,
-    build_evaluation,
+    evaluation_of_rows,
     experiment,
 )
 
@@ -55,7 +55,7 @@ def random_subsets(trial: Trial) -> Evaluation:
     sizes: Sequence[int] = run.settings.get("sizes", SIZES)
     length = int(run.settings.get("length", LENGTH))
     places = int(run.settings.get("places", PLACES))
-    texts = read_texts(
+    texts = read_block_texts(
         model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length
     )
     rows = []
@@ -77,7 +77,7 @@ def random_subsets(trial: Trial) -> Evaluation:
             Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
         )
     (title,) = trial.methods
-    evaluation = build_evaluation(trial, columns, {title: rows}, data=run.data)
+    evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=run.data)
     perplexities = []
     for size in (*sizes, None):
         mean = evaluation.cell(title, column_key(size)).value

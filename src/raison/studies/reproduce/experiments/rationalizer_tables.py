@@ -16,11 +16,11 @@ import numpy as np
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.metrics.base import Share
 from raison.studies.reproduce.experiment import (
-    NotMade,
+    ModelsNotMade,
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
     titles_not_made,
 )
@@ -29,7 +29,7 @@ from raison.studies.reproduce.rationalizer_lines import (
     RationalizerLine,
     TextCounts,
     TokenCounts,
-    pooled_f1,
+    pooled_rationale_f1,
 )
 from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
@@ -133,7 +133,7 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
         if of_title:
             made[title] = of_title
     if not made:
-        raise NotMade(
+        raise ModelsNotMade(
             f"{str(place)!r} holds no rationalizers of {trial.run.data}: make them with recipes/rationalizers.py."
         )
     longest = 0
@@ -145,17 +145,17 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
     for title, of_title in seeds.items():
         rows_of_method = []
         for number in range(count):
-            rows_of_method.append(row_of_text(of_title, number))
+            rows_of_method.append(rationalizer_row_of_text(of_title, number))
         rows[title] = rows_of_method
 
     wanted = trial.run.settings.get("columns", DEFAULT_COLUMNS)
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial,
         RationalizerRow.chosen_columns(wanted),
         rows,
         data=trial.run.data,
         model="many rationalizers",
-        notes=notes_on_seeds(trial, made),
+        notes=notes_on_judged_seeds(trial, made),
     )
     texts = []
     for number in range(count):
@@ -178,7 +178,7 @@ def judged_seeds(trial: Trial) -> dict[str, list[JudgedSeed]]:
     return seeds
 
 
-def row_of_text(seeds: Sequence[JudgedSeed], number: int) -> RationalizerRow:
+def rationalizer_row_of_text(seeds: Sequence[JudgedSeed], number: int) -> RationalizerRow:
     """The numbers of one text over all seeds."""
     asked = [seed for seed in seeds if number < seed.texts]
     if not asked:
@@ -263,7 +263,7 @@ def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> Ration
     return row
 
 
-def notes_on_seeds(trial: Trial, made: Mapping[str, Sequence[JudgedSeed]]) -> list[str]:
+def notes_on_judged_seeds(trial: Trial, made: Mapping[str, Sequence[JudgedSeed]]) -> list[str]:
     """What a reader must know about the models."""
     notes = [number_of_seeds(made)]
     if missing := titles_not_made(trial, made):
@@ -305,7 +305,7 @@ def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
     f1s = []
     for seed in seeds:
         if any(seed.counts.marked):
-            f1s.append(pooled_f1(seed.counts))
+            f1s.append(pooled_rationale_f1(seed.counts))
     ranges = []
     for numbers in (accuracies, f1s):
         if numbers:

@@ -19,16 +19,16 @@ from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.core.spec import whole
 from raison.models.transformers_model import TransformersWriter
-from raison.studies.context_blocks import encode_blocks, read_texts
+from raison.studies.context_blocks import encode_blocks, read_block_texts
 from raison.studies.random_parts import measure_random_parts
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
 )
-from raison.studies.word_repetition import Repetition, frequent_words, repetition_of_word
+from raison.studies.word_repetition import WordRepetition, frequent_words, repetition_of_word
 
 __all__ = ["PLACES", "RepetitionRow", "repeated_words"]
 
@@ -61,7 +61,7 @@ def repeated_words(trial: Trial) -> Evaluation:
         raise InputError(f"A word stands {known}, not {strange}.")
 
     count = run.settings.get("blocks", 40)
-    texts = read_texts(
+    texts = read_block_texts(
         model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size
     )
     plain_texts = [example.text for example in texts]
@@ -83,7 +83,9 @@ def repeated_words(trial: Trial) -> Evaluation:
         f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
         perplexity_sentence(model, texts, size, trial.seed),
     ]
-    evaluation = build_evaluation(trial, RepetitionRow.columns(), rows, data=run.data, notes=notes)
+    evaluation = evaluation_of_rows(
+        trial, RepetitionRow.columns(), rows, data=run.data, notes=notes
+    )
     by_position, by_distance = [], []
     for repetition in repetitions:
         by_position.append(repetition.alone)
@@ -105,7 +107,7 @@ def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) ->
     return curves
 
 
-def row_of_place(repetition: Repetition, place: str) -> RepetitionRow:
+def row_of_place(repetition: WordRepetition, place: str) -> RepetitionRow:
     """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
         repeated, is_top = repetition.beside, repetition.beside_top

@@ -9,8 +9,8 @@ from raison.core.evaluation import Evaluation
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
     run_setting,
 )
@@ -64,6 +64,6 @@ def search_cost(trial: Trial) -> Evaluation:
                 )
             )
         rows[title] = rows_of_method
-    return build_evaluation(
+    return evaluation_of_rows(
         trial, CostRow.columns(), rows, data="analogies", notes=[usable.sentence()]
     )

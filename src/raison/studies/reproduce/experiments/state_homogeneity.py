@@ -22,12 +22,18 @@ from raison.rationalizers.stored_config import MODEL_TYPE
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    build_evaluation,
     column_field,
+    evaluation_of_rows,
     experiment,
 )
 
-__all__ = ["HomogeneityRow", "LayerStates", "encoder_of", "state_homogeneity", "states_by_layer"]
+__all__ = [
+    "HomogeneityRow",
+    "LayerStates",
+    "encoder_of_folder",
+    "state_homogeneity",
+    "states_by_layer",
+]
 
 LONGEST = 256  # tokens of a text
 
@@ -92,7 +98,7 @@ def state_homogeneity(trial: Trial) -> Evaluation:
         spread_curves[title] = states.spread.mean(0).tolist()
         cosine_curves[title] = states.cosine.mean(0).tolist()
 
-    evaluation = build_evaluation(
+    evaluation = evaluation_of_rows(
         trial,
         HomogeneityRow.columns(),
         rows,
@@ -107,7 +113,7 @@ def state_homogeneity(trial: Trial) -> Evaluation:
 
 def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> LayerStates:
     """How alike the token states of each text are in one encoder."""
-    encoder, tokenizer = encoder_of(place, name)
+    encoder, tokenizer = encoder_of_folder(place, name)
     special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
     for example in examples:
@@ -125,7 +131,7 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
     return LayerStates(np.array(spreads), np.array(cosines))
 
 
-def encoder_of(place: Path, name: str) -> tuple[Any, Any]:
+def encoder_of_folder(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
     if kind_of(folder) == MODEL_TYPE:
