@@ -62,8 +62,7 @@ def test_an_export_into_a_file_names_what_was_asked_for(copied, tmp_path):
 
 def test_runs_tell_the_targets_probability(tmp_path):
     """With more classes than a record lists, a rare gold class has no probability of its own there."""
-    from raison.runs.result_records import ResultRecord
-    from raison.runs.rows import explanation_rows
+    from raison.runs.result_records import ResultRecord, explanation_rows
 
     record = {
         "example": {"id": "1", "text": "x", "pair": None, "label": "c3"}, "method": "gae", "key": "k", "index": 0,

@@ -26,10 +26,9 @@ from raison.datasets.json_files import read_json_lines, read_json_list
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import read_parallel_text
-from raison.datasets.parquet import read_parquet
 from raison.datasets.prose import read_plain_text
 from raison.datasets.squad import read_squad
-from raison.datasets.table import read_numbered_table, read_table_rows
+from raison.datasets.table import read_numbered_table, read_parquet, read_table_rows
 from raison.datasets.treebank import TAGS, read_treebank
 from raison.datasets.user_records import ColumnReport, read_records
 

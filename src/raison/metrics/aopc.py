@@ -7,9 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.spec import whole
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import remove_most_important, set_of_all_units
-from raison.metrics.keys import FROM_MINUS_1_TO_1
+from raison.metrics.base import (
+    FROM_MINUS_1_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import remove_most_important, set_of_all_units
 
 __all__ = ["AOPC", "LogOdds"]
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import whole_text_and_nothing
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import whole_text_and_nothing
 
 __all__ = ["CompletenessGap"]
 

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import (
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    FROM_MINUS_1_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import (
     keep_most_important,
     rationale_sizes,
     remove_most_important,
     whole_text_and_nothing,
 )
-from raison.metrics.keys import FROM_0_TO_1, FROM_MINUS_1_TO_1
 
 __all__ = ["Comprehensiveness", "Sufficiency"]
 

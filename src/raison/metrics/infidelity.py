@@ -7,9 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.spec import whole
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import set_of_all_units
-from raison.metrics.keys import NOT_NEGATIVE
+from raison.metrics.base import (
+    NOT_NEGATIVE,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import set_of_all_units
 
 __all__ = ["Infidelity"]
 

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.spec import whole
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import (
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import (
     curve_at_even_shares,
     even_counts_of_units,
     keep_most_important,
     remove_most_important,
 )
-from raison.metrics.keys import FROM_0_TO_1
 
 __all__ = ["Deletion", "Insertion"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import check_folder, check_outputs, replacing
 from raison.runs.checked_lines import with_replaced_surrogates
-from raison.runs.rows import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
+from raison.runs.result_records import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
 from raison.runs.storage import Place, Unwritten
 from raison.runs.store import records_of_run
 

@@ -11,8 +11,7 @@ from typing import Any
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
-from raison.runs.result_records import StoredNumbers
-from raison.runs.rows import ExplanationRow, explanation_rows
+from raison.runs.result_records import ExplanationRow, StoredNumbers, explanation_rows
 from raison.runs.storage import Place, place_of
 from raison.runs.store import records_of_run, spec_of_run
 from raison.show.html.page_data import page_data

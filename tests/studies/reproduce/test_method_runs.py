@@ -9,8 +9,8 @@ import pytest
 
 from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.method_runs import measure_methods
+from raison.studies.reproduce.run_suite import choose_texts_of_run
 from raison.studies.reproduce.suite import suite_named
-from raison.studies.reproduce.texts_of_run import choose_texts_of_run
 
 
 def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):

@@ -1,4 +1,4 @@
-"""Rationales of many targets by one search: what every experiment of P0 begins with."""
+"""Rationales of many targets by one search, and every token of a written target as a target: where P0 begins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raison.api import build_search
 from raison.core import units as grouping
 from raison.core.records import Encoding, Target
 from raison.methods.base import Answer, Batch, Method, check_needs
-from raison.models.protocol import Model
+from raison.models.protocol import Model, Question
 from raison.models.runner.meter import metered
 from raison.rationales.by_order import ByOrder, scores_of
 from raison.rationales.greedy import Greedy
@@ -27,6 +27,8 @@ __all__ = [
     "TargetRationale",
     "batch_of_targets",
     "find_rationales",
+    "is_own_token",
+    "token_targets",
 ]
 
 GROUP = 16  # targets at a time: they fill batches, and their prefixes fit into the memory
@@ -247,3 +249,18 @@ def rationale_in_positions(
         reached=bool(certificate.sufficient and not gave_up),
         optimal=certificate.optimal,
     )
+
+
+def is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
+    """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
+    (scored,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
+    return np.asarray(scored.margin[0] > 0)
+
+
+def token_targets(target: Target, encoding: Encoding) -> list[Target]:
+    """Every token of a written target as a target of its own."""
+    targets = []
+    for token, position in zip(target.ids, target.positions, strict=True):
+        text = encoding.tokens[position]
+        targets.append(Target("token", (token,), (position,), text, target.output))
+    return targets

@@ -26,8 +26,9 @@ from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
     find_rationales,
+    is_own_token,
+    token_targets,
 )
-from raison.studies.reproduce.target_tokens import is_own_token, token_targets
 
 __all__ = [
     "GoldOverlap",
