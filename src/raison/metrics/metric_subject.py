@@ -1,4 +1,4 @@
-"""What a metric is asked about: one explanation with its text (`Subject`), its gold units, and sets of its units to keep."""
+"""What a metric is asked about: one explanation with its text (`Subject`), its gold units, and sets of kept units."""
 
 from __future__ import annotations
 

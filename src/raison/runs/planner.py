@@ -153,7 +153,8 @@ class CorpusReader:
     """Reads the texts of a corpus one by one, counts their tokens, and finds copies."""
 
     def __init__(self, spec: RunSpec, model: Model):
-        self.spec, self.model = spec, model
+        self.spec = spec
+        self.model = model
         self.needs_gold = (
             any("gold" in metric.needs for metric in metric_list(spec.metrics))
             if spec.metrics
@@ -200,7 +201,8 @@ class ShardDealer:
     """Deals texts into shards, which it writes."""
 
     def __init__(self, place: Place, spec: RunSpec):
-        self.place, self.spec = place, spec
+        self.place = place
+        self.spec = spec
         self.sizes: list[int] = []  # tokens of each shard
         self.counts: list[int] = []  # texts of each shard
         self.waiting: list[PlannedText] = []

@@ -1,4 +1,4 @@
-"""What a line of a shard holds: one text explained by one method, or why not; and its explanations as rows of a table."""
+"""What a line of a shard holds: a text explained by a method, or why not; and its explanations as rows of a table."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def heartbeat_lock(place: Place) -> Iterator[None]:
         time.sleep(2.5 * BEAT)
         if place.get(NAME) not in (first, None):
             raise run_is_driven_error(place, "another driver")
-    stop, lost = threading.Event(), threading.Event()
+    stop = threading.Event()
+    lost = threading.Event()
 
     def beat() -> None:
         count = 0

@@ -26,7 +26,8 @@ TextKey = tuple[int, int]  # the number of a text in the corpus, and of a target
 
 def evaluation_of_run(place: Place, level: float = 0.95) -> Evaluation:
     """Methods × metrics over all texts that are done; several targets of a text count as texts of their own."""
-    spec, header = spec_of_run(place), planned_header(place)
+    spec = spec_of_run(place)
+    header = planned_header(place)
     if not spec.metrics:
         raise InputError(f"The run {str(place)!r} measures nothing: its spec names no metrics.")
     methods = method_names(spec)

@@ -72,7 +72,8 @@ class RunSpec:
 
     def settings_that_differ(self, other: RunSpec) -> list[str]:
         """Names of the settings in which two specs differ."""
-        mine, others = asdict(self), asdict(other)
+        mine = asdict(self)
+        others = asdict(other)
         return [name for name in mine if mine[name] != others[name]]
 
 

@@ -68,9 +68,11 @@ class Tally:
         failed: int = 0,
         explanations: int = 0,
     ):
-        self.place, self.header = place, header
+        self.place = place
+        self.header = header
         self.shards, self.texts, self.texts_before = shards, texts, texts
-        self.explanations, self.failed = explanations, failed
+        self.explanations = explanations
+        self.failed = failed
         self.notices: list[str] = []
         self.start = self.last_written = time.monotonic()
         self.state = "running"

@@ -71,7 +71,8 @@ class Worker:
     """A model with everything that a run asks of it."""
 
     def __init__(self, place: Place, spec: RunSpec, means: Means, model: Model | None = None):
-        self.place, self.spec = place, spec
+        self.place = place
+        self.spec = spec
         self.model: Model = load(spec.model, **means.load_options) if model is None else model
         transformer = transformers_model_of(self.model)
         if transformer is not None:

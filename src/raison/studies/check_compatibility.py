@@ -95,7 +95,8 @@ def measure_repetition(
     model: TransformersWriter, blocks: Sequence[Encoding], furthest: int
 ) -> list[RepeatedAtPosition]:
     """Mean f(w | w) over frequent words, by where w stands alone and with one other word at the first position."""
-    words = frequent_words(model, [block.texts[-1] for block in blocks], WORDS)
+    texts = [block.texts[-1] for block in blocks]
+    words = frequent_words(model, texts, WORDS)
     if len(words) < 2:  # a language without spaces, or a tokenizer of letters
         return []
     others = [*words[1:], words[0]]

@@ -99,7 +99,8 @@ class PairedCells:
 
     def values_of_both(self) -> tuple[np.ndarray, np.ndarray]:
         """[n] the numbers of both methods, of the texts for which both are defined."""
-        first, second = values_or_nan(self.first), values_or_nan(self.second)
+        first = values_or_nan(self.first)
+        second = values_or_nan(self.second)
         known = ~(np.isnan(first) | np.isnan(second))
         return first[known], second[known]
 

@@ -113,7 +113,10 @@ def compatibility_verdict(
             f"Rationales of {name} can be taken at face value: it behaves on parts of a context."
         )
         return CompatibilityVerdict(sentence, trusted=True)
-    listed = faults[0] if len(faults) == 1 else ", ".join(faults[:-1]) + ", and " + faults[-1]
+    *first_faults, last_fault = faults
+    listed = last_fault
+    if first_faults:
+        listed = ", ".join(first_faults) + ", and " + last_fault
     sentence = (
         f"Rationales of {name} can't be taken at face value: {listed}. "
         f"`raison train compatibility -m {name}` teaches it to read parts of a context."

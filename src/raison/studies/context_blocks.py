@@ -63,7 +63,8 @@ def encode_blocks(model: Model, texts: Sequence[Example], length: int) -> list[E
                 whole.start[whole.start >= 0].min()
             )  # a text that is too long for the model is cut in front
             end = int(whole.end[length - 1])
-            blocks += model.encode([Example(whole.texts[0][begin:end])], truncate=True)
+            block = whole.texts[0][begin:end]
+        blocks += model.encode([Example(block)], truncate=True)
     if not blocks:
         raise InputError(f"No text has {length} tokens: give longer texts, or a smaller --length.")
     return blocks

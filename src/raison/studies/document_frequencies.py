@@ -27,7 +27,9 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"A text must be a string, not {type(text).__name__}.")
-        words = {entry(text[start:end]) for start, end in split_words(text)}
+        words = set()
+        for start, end in split_words(text):
+            words.add(entry(text[start:end]))
         if words:
             documents += 1
             counts.update(words)

@@ -82,7 +82,8 @@ class HeadCounts:
         row_of_token = np.zeros(pairs.keys.shape[1], np.int64)
         row_of_token[attention.rows] = np.arange(len(attention.rows))
         looked_at = best[:, row_of_token[pairs.query]]  # [h p]
-        found = pairs.keys[np.arange(len(pairs)), looked_at]  # [h p]
+        numbers = np.arange(len(pairs))
+        found = pairs.keys[numbers, looked_at]  # [h p]
         np.add.at(hits, pairs.relation, found.T)
 
     def add_offsets(
@@ -95,7 +96,8 @@ class HeadCounts:
         best: np.ndarray,
     ) -> None:
         """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
-        others = attention.cols[None, :] != attention.rows[:, None]
+        rows = attention.rows[:, None]
+        others = attention.cols[None, :] != rows
         sees_others = (visible & others).any(1)
         if self.specials:
             counted = np.ones(len(attention.rows), bool)
@@ -107,8 +109,8 @@ class HeadCounts:
         own_position = encoding.positions[attention.rows]
         offset = encoding.positions[best] - own_position[None, :]  # [h s]
         width = self.offset_count
-        first_cell = np.arange(self.heads)[:, None] * width
-        cell = first_cell + offset + self.longest
+        first_cell = np.arange(self.heads) * width
+        cell = first_cell[:, None] + offset + self.longest
         counted_cells = cell[:, counted].reshape(-1)
         counts = np.bincount(counted_cells, minlength=self.heads * width)
         self.offsets[number] += counts.reshape(self.heads, width)
@@ -124,7 +126,8 @@ class HeadCounts:
     @property
     def pairs(self) -> np.ndarray:
         """[k] pairs behind α."""
-        pairs: np.ndarray = self.finder.asked[self.used].sum(0)
+        asked = self.finder.asked[self.used]
+        pairs: np.ndarray = asked.sum(0)
         return pairs
 
     def data(self) -> JsonObject:
@@ -206,7 +209,8 @@ def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 def rounded_rows(values: np.ndarray) -> list[list[float]]:
     """The rows of a table as lists, to six digits."""
-    rows: list[list[float]] = np.round(values, DIGITS).tolist()
+    rounded = np.round(values, DIGITS)
+    rows: list[list[float]] = rounded.tolist()
     return rows
 
 

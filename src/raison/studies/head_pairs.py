@@ -75,11 +75,14 @@ class PairFinder:
         tokens = tokens_of_words(encoding, sentence)
         directions = (DirectedPairs(), DirectedPairs())
         for dependent, word in enumerate(sentence.words):
-            name = word.relation.partition(":")[0] if self.subtypes else word.relation
+            name = word.relation
+            if self.subtypes:
+                name, _, _ = name.partition(":")
             if name not in self.number_of or word.head < 0:
                 continue
             relation = self.number_of[name]
-            of_dependent, of_head = tokens[dependent], tokens[word.head]
+            of_dependent = tokens[dependent]
+            of_head = tokens[word.head]
             reason = self.reason_to_skip(encoding, of_dependent, of_head)
             if reason:
                 self.skipped[reason] += 1
@@ -87,14 +90,16 @@ class PairFinder:
             self.distances[relation][dependent - word.head] += 1
             ends = (of_dependent, of_head)
             for way, pairs in enumerate(directions):
-                query, key = ends[way], ends[1 - way]
+                query = ends[way]
+                key = ends[1 - way]
                 if self.causal and query[0] < key[0]:
                     continue
                 self.asked[way, relation] += 1
                 looking = query[-1] if self.causal else query[0]
                 pairs.add(relation, int(looking), key)
+        size = len(encoding)
         from_dependent, from_head = directions
-        return from_dependent.on_axis(len(encoding)), from_head.on_axis(len(encoding))
+        return from_dependent.on_axis(size), from_head.on_axis(size)
 
     def reason_to_skip(self, encoding: Encoding, one: np.ndarray, other: np.ndarray) -> str:
         """Why the pair of two words is left out; "" where it counts."""
@@ -133,7 +138,8 @@ def tokens_of_words(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     starts = np.full(len(inside), -1)
     for place, token in enumerate(inside):
         # the space that many tokenizers put in front of a word is no part of it
-        start, end = int(encoding.start[token]), int(encoding.end[token])
+        start = int(encoding.start[token])
+        end = int(encoding.end[token])
         core = stripped_span(text, start, end)
         if core is not None:
             starts[place] = core[0]

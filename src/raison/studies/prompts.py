@@ -40,7 +40,8 @@ def with_written_answer(model: Model, example: Example) -> Example:
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write answers: use a language model.")
     encoding = model.encode([example])[0]
-    ids = torch.from_numpy(encoding.ids.copy())[None].to(model.device)
+    ids = torch.from_numpy(encoding.ids.copy()).to(model.device)
+    ids = ids[None]
     hf: Any = model.hf  # of a class that writes
     with torch.inference_mode():
         output = hf.generate(
@@ -49,8 +50,10 @@ def with_written_answer(model: Model, example: Example) -> Example:
             max_new_tokens=LONGEST,
             do_sample=False,
         )
-    written = str(model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
-    line = written.lstrip("\n").split("\n")[0].rstrip()
+    new_ids = output[0, ids.shape[1] :]
+    written = str(model.tokenizer.decode(new_ids, skip_special_tokens=True))
+    first_line, *_ = written.lstrip("\n").split("\n")
+    line = first_line.rstrip()
     return replace(example, target=line or None)
 
 

@@ -117,7 +117,8 @@ def random_targets(
     drawn = generator.choice(places, min(count, len(places)), replace=False)
     targets = []
     for place in sorted(drawn.tolist()):
-        targets.append(model.next_target(encoding, int(encoding.ids[place]), place))
+        token = int(encoding.ids[place])
+        targets.append(model.next_target(encoding, token, place))
     return targets
 
 
@@ -131,7 +132,8 @@ def loss_of_frequencies(
     last = len(encodings[0].segments) - 1
     written = []
     for encoding in encodings:
-        written.append(encoding.ids[(encoding.segment == last) & ~encoding.fixed])
+        is_written = (encoding.segment == last) & ~encoding.fixed
+        written.append(encoding.ids[is_written])
     counts = Counter(np.concatenate(written).tolist())
     vocabulary = model.tables[-1].num_embeddings
 

@@ -114,7 +114,9 @@ def compare_with_random(
         values[key.name] = np.array(column)
         higher = key.direction == "higher"
         comparisons[key.name] = against_random(values[key.name], higher)
-    both = standardised_values(values["insertion"]) - standardised_values(values["deletion"])
+    inserted = standardised_values(values["insertion"])
+    deleted = standardised_values(values["deletion"])
+    both = inserted - deleted
     comparisons["order"] = against_random(both, higher=True)
 
     curves = {}
@@ -144,7 +146,8 @@ def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
 
     chance = (1 + random orders that do at least as well) / (1 + random orders): the p-value of a permutation test.
     """
-    this, reference, random = values[0], values[1], values[2:]
+    this, reference = values[:2]
+    random = values[2:]
     as_good = random >= this if higher else random <= this
     count_as_good = int(as_good.sum())
     return {

@@ -104,7 +104,8 @@ def anything_moves(numbers: Numbers) -> bool:
 
 def refuted_by_removal(numbers: Numbers) -> bool:
     """Whether random units of the same number matter more than the strongest ones, left out or alone."""
-    without, alone = numbers["comprehensiveness"], numbers["sufficiency"]
+    without = numbers["comprehensiveness"]
+    alone = numbers["sufficiency"]
     matters_less_left_out = without["this"] < without["random"] - SAME
     matters_less_alone = alone["this"] > alone["random"] + SAME
     return matters_less_left_out or matters_less_alone
@@ -112,7 +113,8 @@ def refuted_by_removal(numbers: Numbers) -> bool:
 
 def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
     units = f"{explanation.units.level}s"
-    removed, restored = numbers["deletion"]["chance"], numbers["insertion"]["chance"]
+    removed = numbers["deletion"]["chance"]
+    restored = numbers["insertion"]["chance"]
     return (
         f"Of random orders {percent(removed)} do as well when {units} are taken away, and {percent(restored)} when "
         "they are put back."
@@ -120,7 +122,8 @@ def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
 
 
 def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str, float]) -> str:
-    this, leave_one_out = deletion["this"], deletion["leave_one_out"]
+    this = deletion["this"]
+    leave_one_out = deletion["leave_one_out"]
     if abs(this - leave_one_out) < NEAR:
         return "Taking away in its order does as much as in that of leave-one-out."
     word = "more" if this < leave_one_out else "less"
@@ -132,12 +135,15 @@ def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str,
 
 
 def effect_of_strongest(explanation: Explanation, numbers: Numbers) -> str:
-    alone, without = numbers["sufficiency"], numbers["comprehensiveness"]
-    part, them = f"its strongest {explanation.units.level}s", "them"
+    alone = numbers["sufficiency"]
+    without = numbers["comprehensiveness"]
+    part = f"its strongest {explanation.units.level}s"
+    them = "them"
     if explanation.selected is not None:
         part, them = "the rationale", "it"
     value = name_of_value(explanation)
-    value_alone, random_alone = change_in_words(alone["this"]), change_in_words(alone["random"])
+    value_alone = change_in_words(alone["this"])
+    random_alone = change_in_words(alone["random"])
     value_without = change_in_words(without["this"])
     random_without = change_in_words(without["random"])
     return (

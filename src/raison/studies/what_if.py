@@ -58,7 +58,8 @@ def answer_without_units(
     model: Model, explanation: Explanation, removed: Sequence[int], removal: str | None = None
 ) -> AnswerWithoutUnits:
     """What the model says when some units are removed: how likely the target is, and what it predicts then."""
-    units, encoding = explanation.units, explanation.encoding
+    units = explanation.units
+    encoding = explanation.encoding
     if any(not 0 <= unit < len(units) for unit in removed):
         raise InputError(f"The text has the units 0 to {len(units) - 1}.")
     target = explanation.target

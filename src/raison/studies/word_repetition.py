@@ -50,7 +50,8 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     words: list[str] = []
     for word, _ in counts.most_common():
         ids = ids_of_own_tokens(model, f"{BEFORE} {word} {word}")
-        if len(ids) == before + 2 and ids[-1] == ids[-2]:
+        is_one_token = len(ids) == before + 2 and ids[-1] == ids[-2]
+        if is_one_token:
             words.append(f" {word}")
         if len(words) == count:
             break

@@ -58,7 +58,8 @@ class Guard:
     """An application inside; only requests that may be answered reach it."""
 
     def __init__(self, app: App, settings: ServerSettings):
-        self.app, self.settings = app, settings
+        self.app = app
+        self.settings = settings
         self.any_host = settings.host not in ("127.0.0.1", "localhost", "::1")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -56,7 +56,8 @@ class Handlers:
                 # what is explained is a whole translation, not its first token
                 spec = TargetSpec(prediction=prediction)
                 _, translation = model.resolve_targets(encoding, spec)[0]
-                text, value = translation.text, None
+                text = translation.text
+                value = None
             return PredictionAnswer(
                 encoding=encoding,
                 text=text,

@@ -151,7 +151,8 @@ class Routes:
 
     def add_questions(self, app: FastAPI) -> None:
         """Questions about a text, and files of what was answered."""
-        answer, handlers = self.answer, self.handlers
+        answer = self.answer
+        handlers = self.handlers
 
         @app.post("/api/predict")
         async def predict(request: Request, body: schemas.Predict) -> object:
@@ -195,7 +196,8 @@ class Routes:
 
     def add_runs(self, app: FastAPI) -> None:
         """Looking at runs that were named when the server started."""
-        answer, runs = self.answer, self.runs
+        answer = self.answer
+        runs = self.runs
 
         @app.get("/api/runs/{name}")
         async def run(

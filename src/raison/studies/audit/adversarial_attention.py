@@ -107,10 +107,12 @@ def largest_divergences(
             texts_of_part = [texts[number] for number in part]
             starts = []
             for number in part:
-                starts.append(first_logits(encodings[number], len(texts[number]), seed))
+                count = len(texts[number])
+                starts.append(first_logits(encodings[number], count, seed))
             by_search = search_divergences(texts_of_part, starts, steps)
             same_answer[part] = np.maximum(by_search, same_answer[part])
-        progress.report(start + len(part), len(encodings), "adversarial attention")
+        done = start + len(part)
+        progress.report(done, len(encodings), "adversarial attention")
     return same_answer, any_answer
 
 
@@ -118,20 +120,23 @@ def logits_of_texts(
     model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
 ) -> list[TextLogits]:
     """The real words of each text."""
-    texts = [TextLogits(np.zeros(0), np.zeros((0, 2)))] * len(encodings)
+    without_words = TextLogits(np.zeros(0), np.zeros((0, 2)))
+    texts = [without_words] * len(encodings)
     for batch in model.passes(encodings):
         with torch.no_grad():
             logits = to_numpy(model.view.decoder(batch.output.read))  # [b t c]
         weights = to_numpy(batch.output.weights)
         for row, owner in enumerate(batch.owners):
             words = real[owner]
-            texts[owner] = TextLogits(attention=weights[row][words], logits=logits[row][words])
+            attention = weights[row][words]
+            texts[owner] = TextLogits(attention, logits[row][words])
     return texts
 
 
 def farthest_of_two_classes(text: TextLogits) -> float:
     """The largest JSD for two classes, exactly."""
-    lean = text.logits[:, 1] - text.logits[:, 0]
+    for_first = text.logits[:, 0]
+    lean = text.logits[:, 1] - for_first
     return farthest_corner(text.attention, lean)
 
 
@@ -151,7 +156,8 @@ def search_divergences(
         search.run(steps)
     with torch.no_grad():
         _, divergence, distance = search.measure()
-        allowed = torch.where(distance <= CLOSE, divergence, torch.zeros_like(divergence))
+        nothing = torch.zeros_like(divergence)
+        allowed = torch.where(distance <= CLOSE, divergence, nothing)
     return np.asarray(allowed.max(-1).values.numpy())
 
 
@@ -183,7 +189,9 @@ class AttentionSearch:
 
     def measure(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The attentions [b k t], how far each is from the text's own [b k], and how far its answer moves [b k]."""
-        weights = self.free.masked_fill(self.padding[:, None], -torch.inf).softmax(-1)
+        padding = self.padding[:, None]
+        logits = self.free.masked_fill(padding, -torch.inf)
+        weights = logits.softmax(-1)
         answers = (weights @ self.logits).softmax(-1)
         divergence = jsd(weights, self.own)
         distance = tvd(answers, self.answers)
@@ -193,10 +201,12 @@ class AttentionSearch:
         optimizer = torch.optim.Adam([self.free], lr=RATE, amsgrad=True)
         for _ in range(steps):
             weights, divergence, distance = self.measure()
-            first, second = weights[:, self.first_of_pair], weights[:, self.second_of_pair]
+            first = weights[:, self.first_of_pair]
+            second = weights[:, self.second_of_pair]
             middle = entropy((first + second) / 2)
             # the mean JSD over pairs; each attention is in as many pairs
-            between = (middle.mean(-1) - entropy(weights).mean(-1)).sum()
+            ends = entropy(weights).mean(-1)
+            between = (middle.mean(-1) - ends).sum()
             penalty = PENALTY * (distance - SLACK).relu()
             loss = (penalty - divergence).sum() - between
             optimizer.zero_grad()

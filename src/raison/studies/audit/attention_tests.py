@@ -42,7 +42,8 @@ def with_tests_of_any_attention(
 ) -> Audit:
     """The report with what is defined for every classifier with attention."""
     informative = every if isinstance(every, AttentiveTexts) else deeply
-    model, seed = every.model, settings.seed
+    model = every.model
+    seed = settings.seed
     return replace(
         report,
         agreement=cache.get("agreement", Agreement, lambda: agreement_with_importance(deeply)),
@@ -103,7 +104,8 @@ def with_adversaries(
 
     trained = []
     for number, (kind, lam) in enumerate(plan):
-        progress.report(number, len(plan), f"adversary: {kind}, λ = {lam:g}")
+        what = f"adversary: {kind}, λ = {lam:g}"
+        progress.report(number, len(plan), what)
         name = f"adversary-{kind}-{lam:g}"
         train = partial(
             train_adversary,

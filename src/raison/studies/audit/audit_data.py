@@ -53,7 +53,8 @@ class DataSource:
                 self.folder,
                 self.skip_broken,
             )
-            examples, broken = loaded.examples, len(loaded.broken)
+            examples = loaded.examples
+            broken = len(loaded.broken)
         else:
             examples = list(self.texts)[: self.limit]
 
@@ -119,13 +120,15 @@ def with_names_of_labels(model: InspectableModel, examples: Sequence[Example]) -
     names = {label: model.labels[task.label_id(label)] for label in given}
     renamed = []
     for example in examples:
-        renamed.append(replace(example, label=names[str(example.label)]))
+        name = names[str(example.label)]
+        renamed.append(replace(example, label=name))
     return renamed
 
 
 def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     """Whether the model was trained on this very file."""
-    report = Path(str(getattr(model.hf, "name_or_path", ""))) / REPORT
+    folder = str(getattr(model.hf, "name_or_path", ""))
+    report = Path(folder) / REPORT
     content = content_of(data)
     try:
         training = limits.from_json(report.read_text(encoding="utf-8"))

@@ -67,7 +67,8 @@ def conclusion_from_signs(signs: Sequence[int]) -> str:
     """The answer to the question, from what all tests say."""
     if not signs:
         return "Too little is defined for this model and these texts to say whether its attention explains it."
-    speak_for, speak_against = signs.count(FOR), signs.count(AGAINST)
+    speak_for = signs.count(FOR)
+    speak_against = signs.count(AGAINST)
     if speak_for >= 2 and not speak_against:
         return "Its attention can be read as an explanation of its answers."
     if speak_against and speak_against >= speak_for:
@@ -100,9 +101,11 @@ def test_results(findings: AuditFindings) -> list[Finding]:
 
 def loss_by_shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
     """Shuffled attention; where a class is missing F1 is not defined, and accuracy is."""
-    title, drop = "accuracy", scores.accuracy_drop
+    title = "accuracy"
+    drop = scores.accuracy_drop
     if np.isfinite(scores.f1_drop):
-        title, drop = "F1", scores.f1_drop
+        title = "F1"
+        drop = scores.f1_drop
     lost = points_lost(drop)
     change = "does not fall"
     if lost > 0:
@@ -150,7 +153,8 @@ def other_attention_exists(instance: Spread) -> Finding:
     kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
     is_far = np.array(instance.values) > FAR
     far = round(100 * float(np.mean(is_far)))
-    sign, usual = UNDECIDED, ", as it is with nearly every model"
+    sign = UNDECIDED
+    usual = ", as it is with nearly every model"
     if far < 50:
         usual = ""
         if instance.count >= FEW:

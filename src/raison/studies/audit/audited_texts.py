@@ -86,8 +86,10 @@ class AuditedTexts:
         for encoding, predicted, probability in zip(
             self.encodings, self.predicted, self.probabilities, strict=True
         ):
-            content.update(np.asarray(encoding.ids, np.int64).tobytes())
-            content.update(f"{predicted} {probability:.5f}".encode())
+            ids = np.asarray(encoding.ids, np.int64)
+            content.update(ids.tobytes())
+            answer = f"{predicted} {probability:.5f}"
+            content.update(answer.encode())
         content.update(self.gold.tobytes())
         return content.hexdigest()[:16]
 
@@ -174,9 +176,12 @@ class AttentiveTexts(AuditedTexts):
     def word_probabilities(self, number: int) -> tuple[float, ...]:
         """The probability of the predicted class from each word of one text alone."""
         (batch,) = self.model.passes([self.encodings[number]])
-        probabilities: torch.Tensor = self.model.view.decoder(batch.output.read).softmax(-1)
-        of_class = to_numpy(probabilities[0, :, self.predicted[number]])
-        rounded = [round(float(value), 4) for value in of_class[self.real[number]]]
+        logits: torch.Tensor = self.model.view.decoder(batch.output.read)
+        probabilities = logits.softmax(-1)
+        predicted = self.predicted[number]
+        of_class = to_numpy(probabilities[0, :, predicted])
+        of_words = of_class[self.real[number]]
+        rounded = [round(float(value), 4) for value in of_words]
         return tuple(rounded)
 
     def word_states(self) -> WordStates:

@@ -122,5 +122,7 @@ def texts_for_facets(lengths: Sequence[int]) -> list[int]:
     """A few texts, neither the shortest nor long ones; where all are long, the shortest."""
     by_length = sorted(range(len(lengths)), key=lambda number: lengths[number])
     short = sum(length <= SHORT for length in lengths)
-    start = max(0, min(len(by_length) // 4, short - FACETED))
-    return by_length[start:short][:FACETED] or by_length[:1]
+    first_quarter = len(by_length) // 4
+    start = max(0, min(first_quarter, short - FACETED))
+    chosen = by_length[start:short][:FACETED]
+    return chosen or by_length[:1]

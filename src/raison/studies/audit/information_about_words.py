@@ -54,7 +54,8 @@ def information_about_words(texts: AuditedTexts) -> WordInformation:
     by_count = known[np.argsort(-counts[known], kind="stable")]
     rng = np.random.default_rng(texts.seed)
     odds = counts[known] ** 0.75
-    drawn = rng.choice(known, min(WORDS, len(known)), replace=False, p=odds / odds.sum())
+    count = min(WORDS, len(known))
+    drawn = rng.choice(known, count, replace=False, p=odds / odds.sum())
     return WordInformation(
         frequent_words=information_of_words(words, by_count[:WORDS], rng, texts.seed),
         drawn_words=information_of_words(words, drawn, rng, texts.seed),

@@ -67,9 +67,14 @@ def mean_scores_with_attention(
     texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]
 ) -> ReplacedScores:
     """Means over several versions of all texts' attention."""
-    answers = [predictions_with_attention(texts, weights) for weights in versions]
-    accuracy = float(np.mean([texts.accuracy(answer) for answer in answers]))
-    f1 = float(np.mean([texts.f1(answer) for answer in answers]))
+    accuracies = []
+    f1s = []
+    for weights in versions:
+        answers = predictions_with_attention(texts, weights)
+        accuracies.append(texts.accuracy(answers))
+        f1s.append(texts.f1(answers))
+    accuracy = float(np.mean(accuracies))
+    f1 = float(np.mean(f1s))
     return ReplacedScores(
         accuracy=accuracy,
         f1=f1,
@@ -82,9 +87,9 @@ def mean_scores_with_attention(
 def predictions_with_attention(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
-    for number, (row, real, logits) in enumerate(
-        zip(weights, texts.real, texts.word_logits, strict=True)
-    ):
+    rows = zip(weights, texts.real, texts.word_logits, strict=True)
+    for number, (row, real, word_logits) in enumerate(rows):
         if len(real):
-            predicted[number] = (row[real] @ logits).argmax()
+            logits = row[real] @ word_logits
+            predicted[number] = logits.argmax()
     return predicted

@@ -125,7 +125,8 @@ def read_audited_texts(
 
 def draw_audited_texts(every: AuditedTexts, count: int | None) -> AuditedTexts:
     """So many of the texts, drawn by the seed, in their order."""
-    drawn = np.random.default_rng([every.seed, 3]).permutation(len(every))[:count]
+    random = np.random.default_rng([every.seed, 3])
+    drawn = random.permutation(len(every))[:count]
     numbers = sorted(drawn.tolist())
     examples = [every.examples[number] for number in numbers]
     encodings = [every.encodings[number] for number in numbers]

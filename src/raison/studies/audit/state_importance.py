@@ -40,13 +40,16 @@ def sizes_as_shares(values: np.ndarray) -> np.ndarray:
     """Sizes that add up to 1; zeros where there is nothing."""
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
-    return np.asarray(np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0))
+    zeros = np.zeros_like(sizes)
+    return np.asarray(np.divide(sizes, total, out=zeros, where=total > 0))
 
 
 def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
     special = getattr(model.hf.config, "special_ids", ())
-    return np.flatnonzero((encoding.start >= 0) & ~np.isin(encoding.ids, special))
+    in_text = encoding.start >= 0
+    is_special = np.isin(encoding.ids, special)
+    return np.flatnonzero(in_text & ~is_special)
 
 
 def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
@@ -54,11 +57,13 @@ def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> lis
     found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
     for batch in model.passes(encodings, graph=True):
         output: Any = batch.output  # of which a pass fills every field
-        best = output.logits.softmax(-1).max(-1).values.sum()
+        probabilities = output.logits.softmax(-1)
+        best = probabilities.max(-1).values.sum()
         (slope,) = torch.autograd.grad(best, output.read)
         sizes = to_numpy(slope.norm(dim=-1))
         for owner, row in zip(batch.owners, sizes, strict=True):
-            found[owner] = sizes_as_shares(row[real_tokens(encodings[owner], model)])
+            real = real_tokens(encodings[owner], model)
+            found[owner] = sizes_as_shares(row[real])
     return found
 
 
@@ -68,7 +73,8 @@ def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list
     for batch in model.passes(encodings):
         moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
-            found[owner] = sizes_as_shares(row[real_tokens(encodings[owner], model)])
+            real = real_tokens(encodings[owner], model)
+            found[owner] = sizes_as_shares(row[real])
     return found
 
 
@@ -87,7 +93,8 @@ def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor
 
     of_predicted = predicted[:, None, None].expand(texts, tokens, 1)
     without = logits.softmax(-1).gather(-1, of_predicted)[..., 0]
-    moves: torch.Tensor = (probabilities.gather(1, predicted[:, None]) - without).abs()
+    whole = probabilities.gather(1, predicted[:, None])
+    moves: torch.Tensor = (whole - without).abs()
     return moves
 
 
@@ -112,14 +119,15 @@ def influence_on_states(
     most = max(1, ROWS // max(1, len(encoding)))
     for start in range(0, len(positions), most):
         part = slice(start, start + most)
-        wanted = states.new_zeros(
-            len(positions[part]), *states.shape
-        )  # the slope of each row's number at all states
-        wanted[torch.arange(len(wanted)), 0, positions[part]] = slopes[part].to(wanted)
+        # the slope of each row's number at all states
+        wanted = states.new_zeros(len(positions[part]), *states.shape)
+        rows = torch.arange(len(wanted))
+        wanted[rows, 0, positions[part]] = slopes[part].to(wanted)
         (slope,) = torch.autograd.grad(
             states, leaf, wanted, retain_graph=True, is_grads_batched=True
         )
-        sizes[part] = to_numpy(slope[:, 0, real].norm(dim=-1))
+        at_words = slope[:, 0, real]
+        sizes[part] = to_numpy(at_words.norm(dim=-1))
     if facets:
         by_facet = np.square(sizes).reshape(len(real), width, len(real))
         sizes = np.sqrt(by_facet.sum(1))
@@ -139,5 +147,8 @@ def states_and_embeddings(
     with torch.inference_mode(False):
         output = model.runner.forward(prepared, graph=True, hidden=True)
     # of an attention classifier the states that attention reads
-    states: Any = output.read if isinstance(output, ClassifierOutput) else output.hidden_states[-1]
+    if isinstance(output, ClassifierOutput):
+        states: Any = output.read
+    else:
+        states = output.hidden_states[-1]
     return states, call.leaves[0]

@@ -173,7 +173,9 @@ def adversarial_loss(
     """The mean of TVD(ŷ, ŷ') − λ · JSD(α, α') over texts."""
     probabilities = padded_rows([answer.probabilities for answer in answers])
     attention = padded_rows([answer.attention for answer in answers])
-    return (tvd(logits.softmax(-1), probabilities) - lam * jsd(weights, attention)).mean()
+    distance = tvd(logits.softmax(-1), probabilities)
+    divergence = jsd(weights, attention)
+    return (distance - lam * divergence).mean()
 
 
 def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
@@ -186,7 +188,8 @@ def states_with_other_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits [b c] and attention [b t] of a model on states [b t d] that are already there."""
     weights = model.normalizer(model.scorer(read), real)
-    return model.decoder((weights[:, None, :] @ read)[:, 0]), weights
+    context = (weights[:, None, :] @ read)[:, 0]
+    return model.decoder(context), weights
 
 
 @torch.no_grad()

@@ -65,13 +65,17 @@ def place_on_units(
             if explanation.about not in (None, segment) or start < 0:
                 continue
             begin = placed.begins[segment]
-            shared = min(begin + end, span[1]) - max(begin + start, span[0])
+            first = max(begin + start, span[0])
+            last = min(begin + end, span[1])
+            shared = last - first
             if shared <= 0:
                 continue
             scores[unit] += values[token] * shared / length
             if explanation.selected is not None and explanation.selected[token]:
                 selected[unit] = True
-    return PlacedScores(scores, None if explanation.selected is None else selected, placed.unplaced)
+    if explanation.selected is None:
+        return PlacedScores(scores, None, placed.unplaced)
+    return PlacedScores(scores, selected, placed.unplaced)
 
 
 def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> PlacedTokens:
@@ -116,7 +120,9 @@ def places_of_texts(texts: Sequence[str]) -> list[int]:
 def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
     """Characters of each token, in order; None for what does not stand in the text (special tokens)."""
     lower = text.lower()
-    folded = lower if lower and len(lower) == len(text) else text
+    folded = text
+    if len(lower) == len(text):
+        folded = lower
     spans: list[Characters | None] = []
     cursor = 0
     for token in tokens:
@@ -131,12 +137,15 @@ def find_token_in_text(token: str, text: str, folded: str, cursor: int) -> Chara
     """Where a token stands next, as it is written or in small letters, whichever is nearer."""
     if not token:
         return None
-    places = [
-        text.find(token, cursor),
-        folded.find(token.lower(), cursor),
-    ]  # an uncased tokenizer writes small letters
-    start = min((place for place in places if place >= 0), default=-1)
-    if start < 0 or len(text[cursor:start].strip()) > FAR:
+    as_written = text.find(token, cursor)
+    # an uncased tokenizer writes small letters
+    in_small_letters = folded.find(token.lower(), cursor)
+    places = [place for place in (as_written, in_small_letters) if place >= 0]
+    if not places:
+        return None
+    start = min(places)
+    skipped = text[cursor:start].strip()
+    if len(skipped) > FAR:
         return None
     return start, start + len(token)
 

@@ -165,7 +165,8 @@ def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     tokens = []
     for start, end in tokens_of(text):
         tokens.append(text[start:end])
-    soft, hard = rationale.get(SOFT), rationale.get(HARD)
+    soft = rationale.get(SOFT)
+    hard = rationale.get(HARD)
     selected = None
     if hard is not None:
         selected = selected_by_ranges(hard, len(tokens))
@@ -179,7 +180,8 @@ def selected_by_ranges(ranges: Sequence[Mapping[str, int]], count: int) -> np.nd
     """[count] True for the tokens of the ranges."""
     selected = np.zeros(count, bool)
     for span in ranges:
-        start, end = span["start_token"], span["end_token"]
+        start = span["start_token"]
+        end = span["end_token"]
         if not 0 <= start < end <= count:
             raise InputError(f"the tokens {start}..{end} of a text of {count}")
         selected[start:end] = True

@@ -182,8 +182,10 @@ def line_of_audit(
 
 def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -> AuditNumbers:
     """The columns of one audit; what it does not tell is None."""
-    uniform, permuted = audit.replaced.uniform, audit.replaced.permuted
-    frequent, drawn = audit.information.frequent_words, audit.information.drawn_words
+    uniform = audit.replaced.uniform
+    permuted = audit.replaced.permuted
+    frequent = audit.information.frequent_words
+    drawn = audit.information.drawn_words
     return AuditNumbers(
         accuracy=audit.accuracy,
         f1=audit.f1,

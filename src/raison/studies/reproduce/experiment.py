@@ -140,7 +140,8 @@ def evaluation_of_rows(
 
     `model` is what the page calls the model; by default its name.
     """
-    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(next(iter(rows.values())))}
+    first_rows = next(iter(rows.values()))
+    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(first_rows)}
     cells: list[Cell] = []
     for title, rows_of_method in rows.items():
         for column in columns:

@@ -164,7 +164,8 @@ def deviation_over_seeds(cells: Sequence[Cell]) -> float:
     """The deviation of a number over seeds; 0 of one."""
     if len(cells) < 2:
         return 0.0
-    return float(np.std([float(cell.value or 0.0) for cell in cells], ddof=1))
+    values = [float(cell.value or 0.0) for cell in cells]
+    return float(np.std(values, ddof=1))
 
 
 def mean_cell_of_seeds(cells: Sequence[Cell], seed: int) -> Cell:
@@ -172,5 +173,13 @@ def mean_cell_of_seeds(cells: Sequence[Cell], seed: int) -> Cell:
     table = np.array([cell.each for cell in cells], dtype=float)  # None: NaN
     means = table.mean(0)
     interval = mean_interval(means, seed=seed)
-    each = tuple(None if math.isnan(mean) else float(mean) for mean in means)
-    return Cell(cells[0].method, cells[0].key, interval.estimate, interval.low, interval.high, each)
+    each = [None if math.isnan(mean) else float(mean) for mean in means]
+    first = cells[0]
+    return Cell(
+        method=first.method,
+        key=first.key,
+        value=interval.estimate,
+        low=interval.low,
+        high=interval.high,
+        each=tuple(each),
+    )

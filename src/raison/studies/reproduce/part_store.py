@@ -66,7 +66,8 @@ class PartStore:
         }
         text = json.dumps([run, dict(request)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
+        name = f"{self.suite.name}.{self.run.name}.{about}.{digest}.json"
+        return name.replace(" ", "-")
 
 
 def weights_fingerprint(model: Model) -> str:

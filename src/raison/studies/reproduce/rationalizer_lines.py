@@ -155,7 +155,9 @@ def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[fl
 
 def pooled_rationale_f1(counts: TokenCounts) -> float:
     """Of all texts together in which people marked something."""
-    both, kept, marked = np.array(counts.both), np.array(counts.kept), np.array(counts.marked)
+    both = np.array(counts.both)
+    kept = np.array(counts.kept)
+    marked = np.array(counts.marked)
     with_marks = marked > 0
     either = kept[with_marks].sum() + marked[with_marks].sum()
     return float(2 * both[with_marks].sum() / max(1, either))

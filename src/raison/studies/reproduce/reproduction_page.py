@@ -92,7 +92,8 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[RunOutcome]) -> list[str
         ),
     ]
     for claim, verdict in verdicts:
-        first, second = str(claim.first), str(claim.second)
+        first = str(claim.first)
+        second = str(claim.second)
         results = {first: "holds", second: CONTRARY}
         lines.append(
             markdown_table_row(

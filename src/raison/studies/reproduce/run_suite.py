@@ -115,7 +115,8 @@ class RunJob:
 
     def fill(self, outcome: RunOutcome) -> None:
         """Put the numbers of the run into its outcome."""
-        suite, run = self.suite, self.run
+        suite = self.suite
+        run = self.run
         model: Any = Path(self.place) if run.folder else load(self.place)
         store = PartStore(
             folder=None if run.folder else self.keep,

@@ -187,7 +187,8 @@ def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str
     """The targets as a method is asked about them, token by token."""
     units = []
     for each in targets:
-        units.append(grouping.group(each.encoding, "token", each.target.free(each.encoding)))
+        free = each.target.free(each.encoding)
+        units.append(grouping.group(each.encoding, "token", free))
     return Batch(
         encodings=[each.encoding for each in targets],
         targets=[each.target for each in targets],
@@ -253,7 +254,8 @@ def rationale_in_positions(
 
 def is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
     """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
-    (scored,) = model.score([Question(encoding, target, np.ones((1, len(encoding)), bool))])
+    everything = np.ones((1, len(encoding)), bool)
+    (scored,) = model.score([Question(encoding, target, everything)])
     return np.asarray(scored.margin[0] > 0)
 
 

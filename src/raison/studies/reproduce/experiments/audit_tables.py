@@ -235,7 +235,8 @@ def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: Method
     if len(set(lambdas)) < 3:
         return []
 
-    x, y = np.array(lambdas), np.array(entropies)
+    x = np.array(lambdas)
+    y = np.array(entropies)
     plain = pearson_correlation(x, y)
     ranked = pearson_correlation(half_tied_ranks(x), half_tied_ranks(y))
     return [

@@ -159,7 +159,8 @@ def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
     pairs = []
     for number in range(trial.count):
         trial.step(f"{trial.run.name}: pair {number} of {trial.count}")
-        first, second = (examples[int(place)] for place in order[2 * number : 2 * number + 2])
+        first = examples[int(order[2 * number])]
+        second = examples[int(order[2 * number + 1])]
         pairs.append(join_sentences(trial.model, first, second, most, rng))
     return pairs
 
@@ -177,7 +178,8 @@ def join_sentences(
     ids = [*first_written, *second_written]
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
 
-    own = [int(number) for number in np.flatnonzero(is_own_token(model, longer, target))]
+    is_own = is_own_token(model, longer, target)
+    own: list[int] = np.flatnonzero(is_own).tolist()
     halves = (
         [number for number in own if number < len(first_written)],
         [number for number in own if number >= len(first_written)],

@@ -122,7 +122,8 @@ class AlignedSentence:
         return links
 
     def row(self, rationales: Sequence[TargetRationale]) -> AlignmentRow:
-        sure, possible = self.gold_links("sure"), self.gold_links("possible")
+        sure = self.gold_links("sure")
+        possible = self.gold_links("possible")
         gold = [*sure, *possible]
         links = self.links(rationales)
         firsts: dict[
@@ -203,7 +204,8 @@ def gold_alignments(trial: Trial) -> Evaluation:
     """
     check_task(trial, "seq2seq", "an encoder-decoder")
     counts = align_sentences(trial)
-    sentences, targets = counts.sentences, counts.targets
+    sentences = counts.sentences
+    targets = counts.targets
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets, ranked=FIRST)
@@ -294,7 +296,8 @@ def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[
     """Source words that each source token shares a character with; special tokens have none."""
     touched = {}
     for token in np.flatnonzero((encoding.segment == 0) & (encoding.start >= 0)):
-        begin, stop = encoding.start[token], encoding.end[token]
+        begin = encoding.start[token]
+        stop = encoding.end[token]
         words_of_token = []
         for number, (start, end) in enumerate(words):
             if start < stop and begin < end:

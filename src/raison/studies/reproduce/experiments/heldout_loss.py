@@ -97,7 +97,8 @@ def heldout_texts(trial: Trial) -> Iterator[HeldoutText]:
     if trial.run.data == LANGUAGE:
         for sentence in majority_sentences(trial.count, trial.seed):
             losses = token_losses(trial, sentence.text)
-            yield HeldoutText(sentence.text, Share(sum(losses), len(losses)))
+            loss = Share(sum(losses), len(losses))
+            yield HeldoutText(sentence.text, loss)
     elif trial.model.task == "seq2seq":
         yield from translated_texts(trial)
     elif trial.model.task == "causal":
@@ -112,9 +113,8 @@ def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
     """The gold translations of a data set, and the model's own."""
     model: Any = trial.model
     run = trial.run
-    for example in open_dataset(
-        run.data, split=run.split, limit=trial.count, data=trial.data_dir
-    ).examples:
+    loaded = open_dataset(run.data, split=run.split, limit=trial.count, data=trial.data_dir)
+    for example in loaded.examples:
         gold = str(example.label)
         (source,) = model.encode([Example(example.text)])
         ((encoding, target),) = model.resolve_targets(source, TargetSpec(target=gold))
@@ -134,8 +134,10 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
         places = range(model.first_position(encoding), len(encoding))
         targets = []
         for place in places:
-            targets.append(model.next_target(encoding, int(encoding.ids[place]), place))
-        yield HeldoutText(encoding.texts[-1], loss_of_targets(model, encoding, targets))
+            token = int(encoding.ids[place])
+            targets.append(model.next_target(encoding, token, place))
+        loss = loss_of_targets(model, encoding, targets)
+        yield HeldoutText(encoding.texts[-1], loss)
 
 
 def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target]) -> Share:
@@ -146,7 +148,8 @@ def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target])
         questions.append(Question(encoding, target, everything))
     answers = model.score(questions, removal="delete")
     total = -sum(float(answer.value[0].sum()) for answer in answers)
-    return Share(total, sum(len(target.ids) for target in targets))
+    count = sum(len(target.ids) for target in targets)
+    return Share(total, count)
 
 
 def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:

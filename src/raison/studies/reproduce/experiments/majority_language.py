@@ -159,7 +159,8 @@ def token_losses(trial: Trial, text: str) -> list[float]:
 
 def calibration_curve(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
     """Mean belief by the true probability, in bins around 0, 0.1 … 1; where a bin is empty, its neighbours' middle."""
-    bins = np.rint(np.array(truths) * (BINS - 1)).astype(int)
+    scaled = np.array(truths) * (BINS - 1)
+    bins = np.rint(scaled).astype(int)
     believed = np.array(beliefs)
     filled = np.unique(bins)
     means = []

@@ -49,7 +49,8 @@ class LossBySize(ResultRow):
 @experiment("subsets")
 def random_subsets(trial: Trial) -> Evaluation:
     """Mean −log f of the next token by the number of kept tokens, block by block."""
-    model, run = trial.model, trial.run
+    model = trial.model
+    run = trial.run
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     sizes: Sequence[int] = run.settings.get("sizes", SIZES)

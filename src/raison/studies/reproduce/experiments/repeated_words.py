@@ -50,14 +50,16 @@ class RepetitionRow(ResultRow):
 @experiment("repetition")
 def repeated_words(trial: Trial) -> Evaluation:
     """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
-    run, model = trial.run, trial.model
+    run = trial.run
+    model = trial.model
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     size = int(run.settings.get("positions", 64))
     whole("positions", size, 3)
     size = min(size, model.max_tokens or size)
     if unknown := set(trial.methods.values()) - set(PLACES):
-        known, strange = ", ".join(PLACES), ", ".join(sorted(unknown))
+        known = ", ".join(PLACES)
+        strange = ", ".join(sorted(unknown))
         raise InputError(f"A word stands {known}, not {strange}.")
 
     count = run.settings.get("blocks", 40)
@@ -110,10 +112,12 @@ def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) ->
 def row_of_place(repetition: WordRepetition, place: str) -> RepetitionRow:
     """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
-        repeated, is_top = repetition.beside, repetition.beside_top
+        repeated = repetition.beside
+        is_top = repetition.beside_top
     else:
         positions = slice(0, 1) if place == "first" else slice(1, None)
-        repeated, is_top = repetition.alone[positions], repetition.alone_top[positions]
+        repeated = repetition.alone[positions]
+        is_top = repetition.alone_top[positions]
     return RepetitionRow(repeats=float(repeated.mean()), top=float(is_top.mean()))
 
 
