@@ -12,8 +12,8 @@ from raison.core.records import Example
 from raison.show.html.evaluation import evaluation_page
 from raison.show.scoreboard import summary
 from raison.show.scoreboard_files import markdown, spreadsheet
-from raison.studies.compare import compare
-from raison.studies.evaluate import evaluate
+from raison.studies.compare_methods import compare
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 from tests.helpers.evaluated import METHODS, METRICS, examples
 

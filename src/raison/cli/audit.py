@@ -96,7 +96,7 @@ def audit(
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.audit.run import audit as audited
+        from raison.studies.audit.run_audit import audit as audited
 
         wait(f"opening {model}")
         loaded: Any = load(

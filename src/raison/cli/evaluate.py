@@ -114,7 +114,7 @@ def evaluate(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies import evaluate as study
+        from raison.studies import evaluate_methods as study
         from raison.studies.method_lists import method_list, metric_list
 
         chosen = (
@@ -165,8 +165,8 @@ def compare(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies import compare as testing
-        from raison.studies import evaluate as study
+        from raison.studies import compare_methods as testing
+        from raison.studies import evaluate_methods as study
         from raison.studies.method_lists import method_list, metric_list
 
         chosen = method_list([one, other])
