@@ -21,7 +21,7 @@ from raison.metrics.attention import (
     permuted_attention,
 )
 from raison.models.load import load
-from raison.show.audit import audit_rows
+from raison.show.audit_rows import audit_rows
 from raison.show.html.audit import audit_page
 from raison.studies.audit.run_audit import audit
 from raison.studies.audit.state_importance import state_gradients, state_removals
