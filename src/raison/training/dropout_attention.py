@@ -22,8 +22,8 @@ import torch
 from torch import nn
 
 from raison.core.errors import Unsupported
-from raison.models.attention.registration import eager_of, register_attention
 from raison.models.attention.view import attention_kind
+from raison.models.attention.view_hooks import eager_of, register_attention
 from raison.training.dropout import Keeps, attention_pairs
 
 __all__ = ["Reach", "attending", "keeping_only", "reach_of"]

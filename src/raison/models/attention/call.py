@@ -26,8 +26,8 @@ __all__ = [
     "MaskRule",
     "PackedNodes",
     "Seen",
-    "current",
     "running",
+    "running_call",
 ]
 
 Attended = tuple[
@@ -118,20 +118,16 @@ class Call:
     stream: int = 0  # embedding calls so far
 
 
-_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
-
-
-def current() -> Call | None:
-    """The call that runs in this context, if any."""
-    return _call.get()
+# the call that runs in this context, if any
+running_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
 
 
 @contextmanager
 def running(call: Call) -> Iterator[Call]:
     """Make `call` the current one, around every pass that a model runs; who waits for it may end it here."""
     progress.check()
-    token = _call.set(call)
+    token = running_call.set(call)
     try:
         yield call
     finally:
-        _call.reset(token)
+        running_call.reset(token)

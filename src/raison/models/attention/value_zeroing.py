@@ -7,7 +7,7 @@ outermost module list in which an attention ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,8 +28,6 @@ from raison.models.runner.trace_rows import RowOfChunk
 
 __all__ = ["value_zeroing_traces"]
 
-Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
 
 class ZeroedValues(Products):
     """Runs a block with the value of another token zero in every row of the batch."""
@@ -39,14 +37,14 @@ class ZeroedValues(Products):
         self.which = which  # attention of the block: 0 its own words, 1 the source
         self.tokens = tokens  # [n] column whose value is zero
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Multiply
-    ) -> torch.Tensor:
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if mark.number == self.which:
             folded = mark.per_head(values).clone()
             folded[torch.arange(len(self.tokens)), :, self.tokens] = 0.0
             values = folded.reshape(values.shape)
-        return super().product(mark, weights, values, multiply)
+        return weights, values
 
 
 @dataclass(frozen=True)

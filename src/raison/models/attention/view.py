@@ -16,14 +16,15 @@ import torch
 from torch import nn
 
 from raison.core.errors import ModelError
-from raison.models.attention import hook
 from raison.models.attention.view_hooks import (
+    NAME,
     begin_block,
     end_block,
     keep_asked_rows,
+    register_view_attention,
     replace_embeddings,
 )
-from raison.models.relevance.mode import activation
+from raison.models.relevance.rules import activation
 
 __all__ = ["attention_kind", "bare", "clone", "configs_of", "view_of", "word_tables"]
 
@@ -100,10 +101,10 @@ def bare(model: nn.Module, implementation: str | None = "eager") -> Any:
 
 def view_of(model: nn.Module, prepare: Callable[[Any], None] | None = None) -> Any:
     """A view of `model`: tapped attention, hooks on its word embeddings and on its LM head."""
-    hook.register()
+    register_view_attention()
     copied = clone(model)
     fused = getattr(copied.config, "_attn_implementation", None) == "sdpa"
-    configure(copied, hook.NAME)
+    configure(copied, NAME)
     tables = word_tables(copied)
     for name, module in copied.named_modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:

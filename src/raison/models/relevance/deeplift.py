@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import torch
 
-from raison.models.attention.products import Arguments, Function, Options, argument, name_of
-from raison.models.relevance.rules import sum_to_shape, with_backward, without_backward
+from raison.models.attention.products import Arguments, Function, Options, name_of
+from raison.models.relevance.rules import argument, sum_to_shape, with_backward, without_backward
 
 __all__ = ["elementwise", "layer_norm", "logsumexp", "product", "quotient", "softmax"]
 

@@ -22,12 +22,10 @@ from raison.models.attention.products import (
     Mark,
     Options,
     Products,
-    argument,
-    signals_in,
 )
-from raison.models.relevance.rules import Rule, with_backward
+from raison.models.relevance.rules import Rule, argument, signals_in, with_backward
 
-__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
+__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "one", "two"]
 
 # functions whose own backward step is right for relevance too: they move, cut, join or drop numbers
 MOVES = SHAPES | frozenset(
@@ -105,7 +103,7 @@ class Relevance(Products):
         )  # functions without a rule: their gradient was taken, nothing is promised
         self._gates: dict[int, torch.Tensor] = {}  # results of activations, by id
 
-    def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
         signals = len(signals_in(args, kwargs))
         if signals == 0 or name in MOVES:
             result = function(*args, **kwargs)
@@ -152,9 +150,9 @@ class Relevance(Products):
             return left.detach(), right
         return left, right.detach()
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
-    ) -> torch.Tensor:
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         heads = self.rules.heads
         shape = weights.shape
         if heads is not None and heads.released:
@@ -164,12 +162,18 @@ class Relevance(Products):
 
         # a tensor of its own, whose relevance is that of this product alone
         by_head = (*mark.heads, *shape[-2:])
-        self.maps[mark.number] = weights.reshape(by_head).view(by_head)
-        result = super().product(mark, self.maps[mark.number].reshape(shape), values, multiply)
+        own_weights = weights.reshape(by_head).view(by_head)
+        self.maps[mark.number] = own_weights
+        return own_weights.reshape(shape), values
+
+    def result_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, product: torch.Tensor
+    ) -> torch.Tensor:
+        heads = self.rules.heads
         if heads is None or heads.released:
-            return result
+            return product
         return through_heads(
-            result, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
+            product, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
         )
 
 
@@ -251,11 +255,3 @@ def through_heads(
         return (kept.reshape(relevance.shape),)
 
     return with_backward(result, pull, result)
-
-
-def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """An activation that is written in Python, as one function that a mode can see."""
-    if torch.overrides.has_torch_function((x,)):
-        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
-        return result
-    return plain(x)

@@ -10,17 +10,19 @@ Relevance rules (R): `linear`, `addition`, `product_of_signals`, `half_each`, `i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
-from raison.models.attention.products import Arguments, Function, Options, argument, tensors_in
+from raison.models.attention.products import Arguments, Function, Options
 
 __all__ = [
     "Pull",
     "Rule",
+    "activation",
     "addition",
+    "argument",
     "constant",
     "half_each",
     "half_gradients",
@@ -32,7 +34,9 @@ __all__ = [
     "pooling",
     "product_of_signals",
     "ratio",
+    "signals_in",
     "sum_to_shape",
+    "tensors_in",
     "with_backward",
     "without_backward",
 ]  # fmt: skip
@@ -43,6 +47,41 @@ Pull = Callable[
 ]  # of a result's relevance: what each signal gets
 SMALL = 1e-9  # denominators are kept at least this far from zero, as in the reference code of Chefer et al.
 UNSURE = 16  # units in the last place: a sum of positive parts below that may be rounding
+
+
+# -- what a function is called with --------------------------------------------------------------------------
+
+
+def argument(args: Arguments, kwargs: Options, place: int, name: str, default: Any = None) -> Any:
+    """An argument of a function, given by its place or by its name."""
+    if len(args) > place:
+        return args[place]
+    return kwargs.get(name, default)
+
+
+def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
+    """The tensors among values, also those in lists."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from tensors_in(value)
+
+
+def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
+    """The arguments that depend on the input: weights are frozen, so only those want a gradient."""
+    return [value for value in tensors_in((*args, *kwargs.values())) if value.requires_grad]
+
+
+def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """An activation that is written in Python, as one function that a mode can see."""
+    if torch.overrides.has_torch_function((x,)):
+        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
+        return result
+    return plain(x)
+
+
+# -- backward steps ------------------------------------------------------------------------------------------
 
 
 class Rewired(torch.autograd.Function):
@@ -87,6 +126,9 @@ def sum_to_shape(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
 def only_signal(args: Arguments, kwargs: Options) -> torch.Tensor:
     """The first argument that depends on the input."""
     return next(tensor for tensor in tensors_in((*args, *kwargs.values())) if tensor.requires_grad)
+
+
+# -- rules for relevance -------------------------------------------------------------------------------------
 
 
 def affine_parts(

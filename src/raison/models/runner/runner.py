@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from raison.core.errors import InputError, Unsupported
 from raison.core.registry import suggest
 from raison.models.attention.call import Call, running
-from raison.models.attention.hook import Softmaxes
+from raison.models.attention.products import RecordedSoftmaxes
 from raison.models.attention.view import view_of
 from raison.models.attention.view_fingerprint import view_fingerprint
 from raison.models.loaded_model import LoadedModel
@@ -283,7 +283,7 @@ class Runner:
             around.enter_context(torch.set_grad_enabled(graph))
             around.enter_context(running(call))
             if "softmaxes" in call.record:
-                around.enter_context(Softmaxes(call))
+                around.enter_context(RecordedSoftmaxes(call))
             if watch is not None:
                 around.enter_context(watch)
             output: Output = call.view(**inputs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from raison.models.attention.call import Call, current, running
+from raison.models.attention.call import Call, running, running_call
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -39,7 +39,7 @@ def install_shortcut(view: PreTrainedModel) -> None:
     plain = blocks.forward
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        call = current()
+        call = running_call.get()
         if call is not None and call.tail is not None:
             return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
         return plain(*args, **kwargs)
