@@ -16,9 +16,9 @@ from raison.core.records import Example
 from raison.models.attention import view_hooks
 from raison.models.attention.call import Seen, running_call
 from raison.models.attention.products import ReweightedProducts
+from raison.models.attention.view_settings import ModelSettings, keep_settings
 from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question, TargetSpec
-from raison.models.runner.view_settings import Settings
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.tiny import seq2seq, tokenizer_of
@@ -207,7 +207,7 @@ def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one(
 
 
 def test_the_probe_notices_a_model_that_changes_itself(monkeypatch):
-    monkeypatch.setattr(Settings, "restore", lambda self: None)
+    monkeypatch.setattr(ModelSettings, "restore", lambda self: None)
     with pytest.raises(ModelError, match="changes its own settings while it runs"):
         raison.load(*bird())
     assert raison.load(*tiny_hf("bert", "classification")).removals  # an ordinary model does not
@@ -231,7 +231,7 @@ def test_settings_are_put_back_whatever_a_pass_does():
 
     model = Odd()
     inner, seen = model.inner, model.seen
-    settings = raison.models.runner.view_settings.settle(model, one_at_a_time=True)
+    settings = keep_settings(model, one_at_a_time=True)
     for _ in range(2):  # the turn is given back
         with pytest.raises(ValueError):
             model(torch.zeros(2))

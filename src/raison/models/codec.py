@@ -64,23 +64,11 @@ class Codec:
             self.fast.no_truncation()
         self.typed = "token_type_ids" in getattr(self.own, "model_input_names", ())
         self.special_ids = frozenset(self.own.all_special_ids)
-
-    @property
-    def mask_id(self) -> int | None:
-        token: int | None = self.own.mask_token_id
-        return token
-
-    @property
-    def pad_id(self) -> int:
-        """An id to fill unseen places with; any will do, but it must exist."""
-        for found in (self.own.pad_token_id, self.own.eos_token_id, self.own.bos_token_id):
-            if found is not None:
-                return int(found)
-        return 0
-
-    @property
-    def has_pad(self) -> bool:
-        return self.own.pad_token_id is not None
+        self.mask_id: int | None = self.own.mask_token_id
+        self.has_pad = self.own.pad_token_id is not None
+        # an id to fill unseen places with; any will do, but it must exist
+        ends = (self.own.pad_token_id, self.own.eos_token_id, self.own.bos_token_id)
+        self.pad_id = next((int(token) for token in ends if token is not None), 0)
 
     def name(self, token: int) -> str:
         """The token as it reads in text: a special token's own name, else its characters."""

@@ -75,6 +75,11 @@ class LoadedModel:
                 return size - self.family.offset(config)
         return None
 
+    @property
+    def position_offset(self) -> int:
+        """What position 0 is called."""
+        return self.family.offset(self.hf.config)
+
     def surplus(self, size: int, *, truncate: bool) -> int:
         """How many of so many tokens must go, where that is allowed; else `TooLong`."""
         limit = self.max_tokens

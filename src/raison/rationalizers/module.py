@@ -18,7 +18,8 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from raison.models.attention.call import Call, running, running_call
+from raison.models.attention.call import Call, running_call
+from raison.models.runner.runner import running
 from raison.rationalizers.block_ranges import (
     BlockStates,
     Inputs,

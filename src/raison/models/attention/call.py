@@ -6,16 +6,13 @@ undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch import nn
-
-from raison.core import progress
 
 __all__ = [
     "Attended",
@@ -26,7 +23,6 @@ __all__ = [
     "MaskRule",
     "PackedNodes",
     "Seen",
-    "running",
     "running_call",
 ]
 
@@ -57,6 +53,8 @@ class PackedNodes(Protocol):
         key: torch.Tensor,
         value: torch.Tensor,
         mask: torch.Tensor | None,
+        *,
+        cross: bool,
         **kwargs: Any,
     ) -> Attended:
         """The family's own attention, of every query over its own ancestors."""
@@ -120,14 +118,3 @@ class Call:
 
 # the call that runs in this context, if any
 running_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
-
-
-@contextmanager
-def running(call: Call) -> Iterator[Call]:
-    """Make `call` the current one, around every pass that a model runs; who waits for it may end it here."""
-    progress.check()
-    token = running_call.set(call)
-    try:
-        yield call
-    finally:
-        running_call.reset(token)

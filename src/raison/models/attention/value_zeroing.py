@@ -17,12 +17,12 @@ from torch.nn.functional import normalize
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
-from raison.models.attention.call import Block, Call, running
+from raison.models.attention.call import Block, Call
 from raison.models.attention.products import Mark, Products
 from raison.models.float64 import precise
 from raison.models.protocol import Map, Trace
 from raison.models.runner.recorded_pass import plan_traces, prepare_traces
-from raison.models.runner.runner import Prepared, Runner
+from raison.models.runner.runner import Prepared, Runner, running
 from raison.models.runner.trace import readout_shares
 from raison.models.runner.trace_rows import RowOfChunk
 

@@ -24,9 +24,10 @@ from raison.models.attention.view_hooks import (
     register_view_attention,
     replace_embeddings,
 )
+from raison.models.attention.view_settings import configs_of
 from raison.models.relevance.rules import activation
 
-__all__ = ["attention_kind", "bare", "clone", "configs_of", "view_of", "word_tables"]
+__all__ = ["attention_kind", "bare", "clone", "view_of", "word_tables"]
 
 CROSS_ATTENTION = frozenset(
     {"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"}
@@ -78,18 +79,10 @@ def computed_weights(model: nn.Module) -> Iterator[torch.Tensor]:
 
 def configure(model: Any, implementation: str | None) -> None:
     """Set the attention of a clone (None: as it is), in every config that its modules hold."""
-    for config in configs_of(model):
+    for config in configs_of(model.modules()):
         if implementation is not None:
             config._attn_implementation = implementation
         config.return_dict = True
-
-
-def configs_of(model: nn.Module) -> list[Any]:
-    """The configs that the modules of a model hold, each once."""
-    configs = {
-        id(module.config): module.config for module in model.modules() if hasattr(module, "config")
-    }
-    return list(configs.values())
 
 
 def bare(model: nn.Module, implementation: str | None = "eager") -> Any:

@@ -114,8 +114,10 @@ def view_attention(
     if call is None:
         return eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
     if call.packed is not None:
+        eager = eager_of(type(module))
+        cross = kind_of_attention(module) == "cross"
         return call.packed.attend(
-            eager_of(type(module)), module, query, key, value, attention_mask, **kwargs
+            eager, module, query, key, value, attention_mask, cross=cross, **kwargs
         )
 
     index = call.layer

@@ -1,28 +1,32 @@
 """Answers to questions through a trie: a prefix that several sets have in common is computed once.
 
-Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates.
+Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates. What a
+model computes at a node: encoder states of its source, then keys, values and hidden states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from raison.models.prefix.nodes import NODES, Source, compute_nodes, encode_sources, source_of
-from raison.models.prefix.trie import Trie
+from raison.core import progress
+from raison.core.records import Encoding
+from raison.models.attention.call import Call
+from raison.models.prefix.trie import Packed, Trie, chains_of
 from raison.models.protocol import Question, Scored
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns, answers_in, blank_answers
-from raison.models.runner.runner import Runner
+from raison.models.runner.runner import ModelInputs, Runner, blocks_of_view, logits_behind_blocks
 from raison.models.runner.score_cache import Memory
-from raison.models.runner.split_forward import logits_behind_blocks
 
 __all__ = ["score_by_prefixes"]
 
+NODES = 512  # per call: as fast as everything at once, and bounds memory
 ROWS = 8  # fewer rows in a matrix product round differently
 HEAD = 128  # rows of the vocabulary at a time
 
@@ -61,11 +65,9 @@ def score_by_prefixes(
     """Answers to all questions through the memory's trie, whose nodes stay below its room."""
     trie = trie_of(memory, runner)
     results = [blank_answers(question) for question in questions]
-    sets = [
-        KeptSet(owner, row)
-        for owner, question in enumerate(questions)
-        for row in range(len(question.keep))
-    ]
+    sets: list[KeptSet] = []
+    for owner, question in enumerate(questions):
+        sets += [KeptSet(owner, row) for row in range(len(question.keep))]
     start = 0
     while start < len(sets):
         room = nodes_that_fit(trie, memory.room)
@@ -77,9 +79,8 @@ def score_by_prefixes(
         try:
             entered = enter_sets(questions, sets, start, trie, room)
             part = sets[start : entered.stop]
-            encoded = encode_sources(
-                runner, trie, (source_of_set(questions, each) for each in part)
-            )
+            sources = (source_of_set(questions, each) for each in part)
+            encoded = encode_sources(runner, trie, sources)
             compute_nodes(runner, trie, np.arange(known, len(trie)))
         except BaseException:
             trie.forget(range(known))  # nodes without their numbers must not be believed
@@ -159,10 +160,8 @@ def known_nodes(questions: Sequence[Question], sets: Sequence[KeptSet], trie: Tr
     for each in sets:
         encoding = questions[each.owner].encoding
         source = source_of_set(questions, each)
-        tokens, positions = (
-            encoding.ids[source.read].tolist(),
-            encoding.positions[source.read].tolist(),
-        )
+        tokens = encoding.ids[source.read].tolist()
+        positions = encoding.positions[source.read].tolist()
         needed.update(trie.known(tokens, positions, source.stem))
     return needed
 
@@ -202,3 +201,141 @@ def answers_at_nodes(trie: Trie, readings: Sequence[Reading]) -> Scored:
         contrast = torch.tensor([[reading.rival] for reading in readings], device=device)
     columns = Columns(logits[places][:, None], ids, contrast)
     return answers_in(columns, [reading.output for reading in readings])
+
+
+# -- what a model computes at nodes --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the nodes of a set stand on: the kept source tokens of an encoder-decoder; nothing in other models."""
+
+    encoding: Encoding
+    places: np.ndarray  # positions of the source tokens on the axis
+    read: np.ndarray  # positions of the kept tokens that the decoder reads
+    encodes: bool  # there is an encoder
+
+    @cached_property
+    def stem(self) -> Hashable:
+        """The source tokens with their positions, as a key."""
+        if not self.encodes:
+            return None
+        encoding, places = self.encoding, self.places
+        return encoding.ids[places].tobytes(), encoding.positions[places].tobytes()
+
+
+def source_of(encoding: Encoding, kept: np.ndarray) -> Source:
+    """The source of a set of kept tokens, and what the decoder reads of it."""
+    if encoding.segments[0] != "source":
+        return Source(encoding, kept[:0], kept, encodes=False)
+    inside = encoding.segment[kept] == 0
+    return Source(encoding, kept[inside], kept[~inside], encodes=True)
+
+
+def encode_sources(runner: Runner, trie: Trie, sources: Iterable[Source]) -> dict[int, int]:
+    """Compute encoder states of every new source, those of equal length together.
+
+    Returns the lengths of the new ones, by their numbers.
+    """
+    new: dict[int, int] = {}
+    by_length: dict[int, dict[Hashable, Source]] = {}
+    for number, source in enumerate(sources):
+        if not source.encodes:
+            return {}
+        length = len(source.places)
+        group = by_length.setdefault(length, {})
+        if source.stem not in trie.sources and source.stem not in group:
+            group[source.stem] = source
+            new[number] = length
+
+    for length, group in by_length.items():
+        if length == 0:
+            nothing = next(trie.view.parameters()).new_zeros(0, runner.loaded.setting("d_model"))
+            trie.sources.update(dict.fromkeys(group, nothing))
+            continue
+        several = list(group.values())
+        step = max(1, runner.budget.tokens // length)
+        for start in range(0, len(several), step):
+            part = several[start : start + step]
+            states = encoder_states(runner, trie, part)
+            for source, state in zip(part, states, strict=True):
+                trie.sources[source.stem] = state
+    return new
+
+
+def encoder_states(runner: Runner, trie: Trie, sources: Sequence[Source]) -> torch.Tensor:
+    """[n l d] encoder states of sources of equal length."""
+    ids = np.stack([source.encoding.ids[source.places] for source in sources])
+    positions = np.stack([source.encoding.positions[source.places] for source in sources])
+    tokens = runner.put(ids)
+    call = Call(positions=[runner.put(positions)])
+    inputs: ModelInputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+    return runner.run_part(trie.view.get_encoder(), call, inputs)
+
+
+def compute_nodes(runner: Runner, trie: Trie, new: np.ndarray) -> None:
+    """Compute new nodes, parents before children, and keep their keys, values and hidden states."""
+    if not len(new):
+        return
+    first: dict[Hashable, int] = {}
+    for slot in new.tolist():
+        first.setdefault(trie.stems[slot], slot)
+    # sources together; parents come first
+    order = sorted(new.tolist(), key=lambda slot: first[trie.stems[slot]])
+    for start in range(0, len(order), NODES):
+        slots = np.array(order[start : start + NODES])
+        packed = packed_nodes(runner, trie, slots)
+        inputs = arguments_of_nodes(runner, trie, slots, packed)
+        call = Call(positions=[packed.positions[None]], packed=packed)
+        with torch.inference_mode():
+            hidden = runner.run_part(blocks_of_view(trie.view), call, inputs)
+            trie.write_hidden(packed.slots, hidden[0])
+        progress.report(min(start + NODES, len(order)), len(order))
+
+
+def packed_nodes(runner: Runner, trie: Trie, slots: np.ndarray) -> Packed:
+    """The nodes as one packed sequence."""
+    ancestors = trie.ancestors(slots)
+    return Packed(
+        trie=trie,
+        slots=runner.put(slots),
+        ancestors=runner.put(ancestors),
+        depth=runner.put(trie.depth[slots]),
+        positions=runner.put(trie.position[slots]),
+        seen=runner.put(trie.position[ancestors]),
+        chains=chains_of(trie.parent, slots),
+    )
+
+
+def arguments_of_nodes(
+    runner: Runner, trie: Trie, slots: np.ndarray, packed: Packed
+) -> ModelInputs:
+    """What the blocks are called with for these nodes; where they stand on sources, `packed` gets these."""
+    tokens = runner.put(trie.token[slots])[None]
+    inputs: ModelInputs = {
+        "input_ids": tokens,
+        "use_cache": False,
+        "attention_mask": torch.ones_like(tokens),
+    }
+    if runner.loaded.family.positions == "argument":
+        inputs["position_ids"] = packed.positions[None] + runner.loaded.position_offset
+
+    stems = [trie.stems[slot] for slot in slots.tolist()]
+    if stems[0] is None:
+        return inputs
+    distinct = list(dict.fromkeys(stems))
+    states = [trie.sources[stem] for stem in distinct]
+    lengths = [len(state) for state in states]
+    starts = dict(zip(distinct, np.cumsum([0, *lengths[:-1]]), strict=True))
+    sizes = np.array([len(trie.sources[stem]) for stem in stems])
+    columns = np.arange(max(1, sizes.max()))[None]
+    there = columns < sizes[:, None]
+    places = columns + np.array([starts[stem] for stem in stems])[:, None]
+    packed.source, packed.there = runner.put(np.where(there, places, 0)), runner.put(there)
+
+    joined = torch.cat(states) if sizes.any() else states[0].new_zeros(1, states[0].shape[1])
+    inputs["encoder_hidden_states"] = joined[None]
+    inputs["encoder_attention_mask"] = torch.ones(
+        1, len(joined), dtype=torch.long, device=joined.device
+    )
+    return inputs

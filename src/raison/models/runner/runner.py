@@ -1,4 +1,8 @@
-"""Runs one transformers model: a view of it, and forward passes of that view on batches of texts."""
+"""Runs one transformers model: a view of it, and forward passes of that view on batches of texts.
+
+A view also runs in two halves: its blocks, and what makes logits of their result. What follows the blocks (a bias, a
+scale, a soft cap, the head) is the model's business; so its own code runs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import copy
 import inspect
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +19,32 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.core.registry import suggest
-from raison.models.attention.call import Call, running
+from raison.models.attention.call import Call, running_call
 from raison.models.attention.products import RecordedSoftmaxes
 from raison.models.attention.view import view_of
-from raison.models.attention.view_fingerprint import view_fingerprint
+from raison.models.attention.view_settings import ModelSettings, keep_settings, view_fingerprint
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import REMOVALS, Budget
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece, RowBytes, RowCost, chunks
 from raison.models.runner.output_format import Output, OutputFormat
-from raison.models.runner.view_settings import Settings, settle
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Prepared", "Runner"]
+__all__ = [
+    "ModelInputs",
+    "Prepared",
+    "Runner",
+    "blocks_of_view",
+    "install_shortcut",
+    "logits_behind_blocks",
+    "running",
+]
 
 ModelInputs = dict[str, torch.Tensor | bool]
 
@@ -78,7 +90,7 @@ class Runner:
 
         self._lock = threading.Lock()
         self._view: tuple[object, PreTrainedModel] | None = None
-        self.settings: Settings  # of the view, to which every pass returns it
+        self.settings: ModelSettings  # of the view, to which every pass returns it
 
     # -- the view ---------------------------------------------------------------------------------------
 
@@ -97,7 +109,7 @@ class Runner:
     def new_view(self) -> PreTrainedModel:
         view: PreTrainedModel = view_of(self.loaded.hf, self.loaded.family.prepare)
         self.task.prepare_view(view)
-        self.settings = settle(view, one_at_a_time=self.restless)
+        self.settings = keep_settings(view, one_at_a_time=self.restless)
         return view
 
     def forget_view(self) -> None:
@@ -205,7 +217,7 @@ class Runner:
 
         family = self.loaded.family
         if family.positions == "argument" and "position_ids" in self._accepts:
-            inputs["position_ids"] = positions[0] + family.offset(self.loaded.hf.config)
+            inputs["position_ids"] = positions[0] + self.loaded.position_offset
         if "token_type_ids" in self._accepts:
             types = [
                 part.encoding.types[part.index[0]]
@@ -293,6 +305,12 @@ class Runner:
         """Where the outcomes of the chunk's targets stand in an output."""
         return self.task.columns(output, chunk)
 
+    def run_part(self, part: nn.Module, call: Call, inputs: ModelInputs) -> torch.Tensor:
+        """[b t d] last hidden states of a part of a view: its encoder, or its blocks."""
+        with torch.inference_mode(), running(call):
+            states: torch.Tensor = part(**inputs).last_hidden_state
+        return states
+
     # -- others like this one ---------------------------------------------------------------------------
 
     def with_budget(self, budget: Budget) -> Runner:
@@ -307,3 +325,63 @@ class Runner:
         other.loaded, other.task = loaded, task
         other._lock, other._view = threading.Lock(), None
         return other
+
+
+@contextmanager
+def running(call: Call) -> Iterator[Call]:
+    """Make `call` the running one, around every pass of a model; who waits for it may end it here."""
+    progress.check()
+    token = running_call.set(call)
+    try:
+        yield call
+    finally:
+        running_call.reset(token)
+
+
+# -- a view in two halves ------------------------------------------------------------------------------------
+
+
+def blocks_of_view(view: Any) -> torch.nn.Module:
+    """Everything before the head: the decoder of an encoder-decoder, else the model inside the model."""
+    if view.config.is_encoder_decoder:
+        decoder: torch.nn.Module = view.get_decoder()
+        return decoder
+    blocks: torch.nn.Module = getattr(view, view.base_model_prefix)
+    return blocks
+
+
+def install_shortcut(view: PreTrainedModel) -> None:
+    """Let the view's own forward begin behind the blocks, where a call brings their result."""
+    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+
+    try:
+        blocks = blocks_of_view(view)
+    except (AttributeError, TypeError):
+        return  # no such half: the probe will find that nothing can be packed
+    if blocks is None or blocks is view:
+        return
+    plain = blocks.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        call = running_call.get()
+        if call is not None and call.tail is not None:
+            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
+        return plain(*args, **kwargs)
+
+    blocks.forward = forward
+
+
+def logits_behind_blocks(view: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
+    """[n v] logits of last hidden states [n d]."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    states = hidden[:, None]
+    ids = torch.zeros(len(hidden), 1, dtype=torch.long, device=hidden.device)
+    with running(Call(tail=states)):
+        if view.config.is_encoder_decoder:
+            encoded = BaseModelOutput(states)
+            output = view(decoder_input_ids=ids, encoder_outputs=encoded, use_cache=False)
+        else:
+            output = view(input_ids=ids, use_cache=False)
+    logits: torch.Tensor = output.logits
+    return logits[:, 0]

@@ -16,8 +16,7 @@ from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, streams_of
 from raison.models.runner.generate import generate
 from raison.models.runner.output_format import Output
-from raison.models.runner.runner import Runner
-from raison.models.runner.split_forward import install_shortcut
+from raison.models.runner.runner import Runner, install_shortcut
 from raison.models.runner.whole_texts import outcomes_of
 from raison.models.tasks.base import Task
 from raison.models.tasks.continuation import extended, shortened
