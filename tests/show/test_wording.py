@@ -6,7 +6,7 @@ import pytest
 
 import raison
 from raison.core.errors import InputError
-from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import outcomes_of_texts
 from raison.show.certificate import proof_in_words
 from raison.show.wording import headline, provenance, telling_diagnostics
 from raison.testing import tiny_hf, tiny_model
@@ -27,7 +27,7 @@ def test_the_headline_shows_the_targets_own_probability():
     model = raison.load(hf, tokenizer)
     shares = dict(
         enumerate(
-            outcomes_of(model.runner, model.encode([raison.Example(TEXT)]))[0][0]
+            outcomes_of_texts(model.runner, model.encode([raison.Example(TEXT)]))[0][0]
             .softmax(-1)
             .tolist()
         )

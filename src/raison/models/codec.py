@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from raison.core import limits
-from raison.core.errors import InputError, ModelError
-from raison.models.panics import checked
+from raison.core.errors import InputError, ModelError, TooLong
+from raison.models.panics import failing_as
 
 __all__ = ["Codec", "Pieces"]
 
@@ -45,6 +45,25 @@ class Pieces:
             special=self.special[chosen],
             types=None if self.types is None else self.types[chosen],
         )
+
+    def without_surplus(self, surplus: int, *, from_start: bool = False) -> Pieces:
+        """Without so many ordinary tokens of the longer text: of its end, or of its start."""
+        ordinary = ~self.special
+        first = np.flatnonzero(ordinary & (self.segment == 0))
+        second = np.flatnonzero(ordinary & (self.segment == 1))
+        if len(first) + len(second) <= surplus:
+            raise TooLong("The model's limit leaves no room for any word of the text.")
+
+        # level the two lengths first, then take turns
+        both = max(0, surplus - abs(len(first) - len(second)))
+        longer = int(len(second) > len(first))
+        gone = [both // 2, both // 2]
+        gone[longer] += surplus - both + both % 2
+
+        dropped = []
+        for places, count in zip((first, second), gone, strict=True):
+            dropped.append(places[:count] if from_start else places[len(places) - count :])
+        return self.take(np.setdiff1d(np.arange(len(self.ids)), np.concatenate(dropped)))
 
 
 class Codec:
@@ -81,17 +100,18 @@ class Codec:
         if not getattr(self.own, "chat_template", None):
             return None
         turns = [{"role": "user", "content": message}]
-        apply = partial(
-            self.own.apply_chat_template, turns, tokenize=False, add_generation_prompt=True
-        )
-        text = str(checked(apply, no_chat))
+        with failing_as(no_chat):
+            text = str(
+                self.own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            )
         first = self.own.bos_token
         doubled = first and text.startswith(first) and self("x").ids[0] == self.own.bos_token_id
         return text[len(first) :] if doubled else text
 
     def text(self, ids: Any) -> str:
         numbers = [int(i) for i in ids]
-        return str(checked(partial(self.own.decode, numbers), no_text))
+        with failing_as(no_text):
+            return str(self.own.decode(numbers))
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         try:
@@ -103,24 +123,18 @@ class Codec:
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
         limits.check_text(size)
-        return checked(partial(self.pieces, text, pair, special), partial(no_tokens, text))
-
-    def pieces(self, text: str, pair: str | None, special: bool) -> Pieces:
-        if self.fast is not None:
-            return self.from_fast(text, pair, special)
-        with self.lock:
-            return self.from_slow(text, pair, special)
+        with failing_as(partial(no_tokens, text)):
+            if self.fast is not None:
+                return self.pieces_of_fast(text, pair, special)
+            with self.lock:
+                return self.pieces_of_slow(text, pair, special)
 
     def target(self, text: str) -> list[int]:
         """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
         limits.check_text(len(text.encode("utf-8", "surrogatepass")))
-
-        def cut() -> list[int]:
-            with self.lock:
-                found = self.own(text_target=text, add_special_tokens=False)["input_ids"]
+        with failing_as(partial(no_tokens, text)), self.lock:
+            found = self.own(text_target=text, add_special_tokens=False)["input_ids"]
             return [int(token) for token in found]
-
-        return checked(cut, partial(no_tokens, text))
 
     def bare(self, text: str) -> list[int]:
         """Tokens of a text that goes on where another stopped: without the ▁ that SentencePiece puts in front."""
@@ -133,7 +147,7 @@ class Codec:
             return ids[1:]
         return [known[first[1:]], *ids[1:]] if first[1:] in known else ids
 
-    def from_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
+    def pieces_of_fast(self, text: str, pair: str | None, special: bool) -> Pieces:
         found = self.fast.encode(text, pair, add_special_tokens=special)
         ids = np.array(found.ids, dtype=np.int64)
         spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
@@ -152,7 +166,7 @@ class Codec:
             types=np.array(found.type_ids, dtype=np.int64) if self.typed else None,
         )
 
-    def from_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
+    def pieces_of_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
         texts = [text] if pair is None else [text, pair]
         parts = [self.own(each, add_special_tokens=False)["input_ids"] for each in texts]
         whole = (

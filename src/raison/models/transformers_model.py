@@ -135,7 +135,7 @@ class TransformersModel:
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         encodings = [self.definition.encode(example, truncate=truncate) for example in examples]
-        if not all(map(len, encodings)):
+        if not all(encoding.ids.size for encoding in encodings):
             raise InputError("The tokenizer makes no tokens of this text: give some words.")
         return encodings
 

@@ -15,7 +15,6 @@ from raison.core.errors import InputError
 from raison.core.fingerprint import sha256_of_file
 from raison.core.records import Example
 from raison.datasets.open import parse_data_spec
-from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 from raison.training.class_parts import examples_by_part, labels_of
 from raison.training.data_names import named
@@ -90,7 +89,7 @@ def lines_of(
             pieces = codec(example.text, example.pair)
             if len(pieces.ids) > longest:
                 counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
-                pieces = cut(pieces, len(pieces.ids) - longest, False)
+                pieces = pieces.without_surplus(len(pieces.ids) - longest)
             line = Line(
                 ids=tuple(read(pieces).tolist()),
                 label=numbers[str(example.label)] if numbers else number_of_label(example),

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from raison.models.attention.call import Call, Seen
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "SHAPES",
@@ -77,10 +80,14 @@ class Products(TorchFunctionMode):
     Attentions are numbered in the order of the attention maps.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0  # softmaxes so far
-        self._marks: dict[int, Mark] = {}
+    _count: int  # softmaxes so far
+    _marks: dict[int, Mark]  # by the id of the tensor
+
+    def __enter__(self) -> Self:
+        self._count = 0
+        self._marks = {}
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
 
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Options | None = None
@@ -97,8 +104,8 @@ class Products(TorchFunctionMode):
         if not isinstance(result, torch.Tensor):
             return result
         if name == "softmax" and result.dim() == 4:
-            self._marks[id(result)] = Mark(result, self.count, result.shape[:2])
-            self.count += 1
+            self._marks[id(result)] = Mark(result, self._count, result.shape[:2])
+            self._count += 1
         elif mark is not None and (name in SHAPES or name in CHANGES):
             self._marks[id(result)] = Mark(result, mark.number, mark.heads)
         return result

@@ -21,10 +21,9 @@ from raison.models.attention.call import Block, Call
 from raison.models.attention.products import Mark, Products
 from raison.models.float64 import precise
 from raison.models.protocol import Map, Trace
-from raison.models.runner.recorded_pass import plan_traces, prepare_traces
+from raison.models.runner.recorded_pass import RowOfChunk, plan_traces, prepare_traces
 from raison.models.runner.runner import Prepared, Runner, running
 from raison.models.runner.trace import readout_shares
-from raison.models.runner.trace_rows import RowOfChunk
 
 __all__ = ["value_zeroing_traces"]
 

@@ -18,6 +18,7 @@ from torch import nn
 from raison.core.errors import ModelError
 from raison.models.attention.view_hooks import (
     NAME,
+    activation,
     begin_block,
     end_block,
     keep_asked_rows,
@@ -25,7 +26,6 @@ from raison.models.attention.view_hooks import (
     replace_embeddings,
 )
 from raison.models.attention.view_settings import configs_of
-from raison.models.relevance.rules import activation
 
 __all__ = ["attention_kind", "bare", "clone", "view_of", "word_tables"]
 

@@ -9,12 +9,14 @@ up while their positions do not: a window counted in indices would reach too far
 belongs to raison's attention asks the family's own rule (causal, window, chunk, both ways) about original positions
 instead. The result is additive, because eager attention would add a boolean as 0 or 1.
 
-**Hooks** stand on the blocks, the word embeddings and the LM head, and do what the running call asks for.
+**Hooks** stand on the blocks, the word embeddings and the LM head, and do what the running call asks for. Activations
+that are several functions become one, which rules of relevance can see.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -36,6 +38,7 @@ from raison.models.attention.products import ReweightedProducts
 __all__ = [
     "LONG",
     "NAME",
+    "activation",
     "attention_mask",
     "begin_block",
     "eager_of",
@@ -57,7 +60,7 @@ def register_view_attention() -> None:
     register_attention(NAME, view_attention, attention_mask)
 
 
-# -- transformers' table of attention functions, whose names a model's config may give -----------------------
+# -- transformers' table of attention functions, whose names a model's config may give ------------------------
 # transformers takes seconds to import, so its modules are imported when a model is there.
 
 
@@ -95,7 +98,7 @@ def eager_of(kind: type) -> EagerAttention:
     )
 
 
-# -- attention --------------------------------------------------------------------------------------------------
+# -- attention ------------------------------------------------------------------------------------------------
 
 
 def view_attention(
@@ -172,7 +175,7 @@ def is_fusible(module: nn.Module, call: Call, key: torch.Tensor) -> bool:
     return not looked_into and not torch.is_grad_enabled()
 
 
-# -- masks ------------------------------------------------------------------------------------------------------
+# -- masks ----------------------------------------------------------------------------------------------------
 
 
 def attention_mask(
@@ -226,7 +229,7 @@ def original_positions(call: Call | None) -> torch.Tensor | None:
     return call.positions[-1]
 
 
-# -- hooks on blocks, word embeddings and LM head ---------------------------------------------------------------
+# -- hooks on blocks, word embeddings, LM head and activations ------------------------------------------------
 
 
 def begin_block(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -278,3 +281,11 @@ def keep_asked_rows(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]
     hidden = args[0]  # [b t d]
     index = call.rows.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1])
     return (hidden.gather(1, index), *args[1:])
+
+
+def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """An activation that is written in Python, as one function that a mode can see."""
+    if torch.overrides.has_torch_function((x,)):
+        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
+        return result
+    return plain(x)

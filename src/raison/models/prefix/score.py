@@ -318,7 +318,7 @@ def arguments_of_nodes(
         "attention_mask": torch.ones_like(tokens),
     }
     if runner.loaded.family.positions == "argument":
-        inputs["position_ids"] = packed.positions[None] + runner.loaded.position_offset
+        inputs["position_ids"] = runner.position_ids(packed.positions[None])
 
     stems = [trie.stems[slot] for slot in slots.tolist()]
     if stems[0] is None:

@@ -21,15 +21,16 @@ from raison.models.relevance.mode import Relevance, Rules
 from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
 from raison.models.runner.recorded_pass import (
+    RowOfChunk,
     by_stream,
     gradients,
     in_layout,
     plan_traces,
     prepare_traces,
     rounds,
+    streams_of_map,
 )
 from raison.models.runner.runner import Prepared, Runner
-from raison.models.runner.trace_rows import RowOfChunk, streams_of_map
 
 __all__ = ["RELATES", "relevance_traces", "rescale_traces"]
 
@@ -108,7 +109,7 @@ def traces_under_rules(
             crossing=told.get("crossing", []),
         )
         logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
-        values = values_of(columns, each.chunk.target_outputs()).detach()
+        values = values_of(columns, each.chunk.outputs).detach()
         for row, pair in each.rows:
             trace = trace_of_row(RowOfChunk(each.chunk, row), call, found)
             trace.value = float(values[row].sum())
@@ -170,7 +171,7 @@ def joined(groups: Sequence[Sequence[T]]) -> list[T]:
 def trace_of_row(row: RowOfChunk, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
     trace = Trace(row.part.encoding, row.part.required_target, 0.0)
-    relevance = torch.zeros(len(row.part.encoding), dtype=found.leaves[0].dtype)
+    relevance = torch.zeros(row.part.encoding.ids.shape, dtype=found.leaves[0].dtype)
     for stream, tensor in enumerate(found.leaves):
         places = torch.from_numpy(row.places[stream])
         relevance[places] = tensor[row.row, row.spans[stream]].sum(-1).cpu()
@@ -251,7 +252,7 @@ def rescale_traces(
         mode = Relevance(rules)
         output = runner.forward(both, graph=True, watch=mode)
         with torch.enable_grad(), mode:
-            values = values_of(runner.columns(output, both.chunk), both.chunk.target_outputs()).sum(
+            values = values_of(runner.columns(output, both.chunk), both.chunk.outputs).sum(
                 -1
             )  # [2b]
 

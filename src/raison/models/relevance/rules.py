@@ -20,7 +20,6 @@ from raison.models.attention.products import Arguments, Function, Options
 __all__ = [
     "Pull",
     "Rule",
-    "activation",
     "addition",
     "argument",
     "constant",
@@ -71,14 +70,6 @@ def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
 def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
     """The arguments that depend on the input: weights are frozen, so only those want a gradient."""
     return [value for value in tensors_in((*args, *kwargs.values())) if value.requires_grad]
-
-
-def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """An activation that is written in Python, as one function that a mode can see."""
-    if torch.overrides.has_torch_function((x,)):
-        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
-        return result
-    return plain(x)
 
 
 # -- backward steps ------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from raison.core.records import Encoding, Target
 from raison.models.protocol import Budget
 
 __all__ = [
+    "AskedTargets",
     "Chunk",
     "Piece",
     "RowBytes",
@@ -127,6 +128,17 @@ def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
     return runs
 
 
+@dataclass(frozen=True)
+class AskedTargets:
+    """What the rows of a forward pass are asked about."""
+
+    ids: np.ndarray  # [b m] the outcomes
+    contrasts: np.ndarray | None  # [b m] the outcomes that these are compared with
+    rows: (
+        np.ndarray
+    )  # [b m] columns of the last stream from which they are read; m = 0: from no rows
+
+
 @dataclass
 class Chunk:
     """One forward pass: parts with padding on one side, or none."""
@@ -135,6 +147,13 @@ class Chunk:
     lengths: tuple[int, ...]
     side: str
     picked: bool = False  # the output holds only the rows that the targets are read from
+    asked: AskedTargets | None = field(init=False)  # None where the parts ask about no target
+
+    outputs: list[str] = field(init=False)  # [b] the unit in which each row is answered
+
+    def __post_init__(self) -> None:
+        self.asked = self.asked_targets()
+        self.outputs = self.target_outputs()
 
     @property
     def rows(self) -> int:
@@ -143,16 +162,6 @@ class Chunk:
     @property
     def tokens(self) -> int:
         return sum(len(part) * sum(part.lengths) for part in self.parts)
-
-    @property
-    def has_targets(self) -> bool:
-        """All parts ask about a target; else none does."""
-        return self.parts[0].target is not None
-
-    @property
-    def targets(self) -> list[Target]:
-        """The target of each part."""
-        return [part.required_target for part in self.parts]
 
     def offset(self, part: Piece, stream: int) -> int:
         """Columns of padding before the tokens of `part`."""
@@ -195,21 +204,27 @@ class Chunk:
         return result
 
     def target_outputs(self) -> list[str]:
-        """[b] the unit in which each row is answered."""
+        """[b] the unit in which each row is answered; empty where the parts ask about no target."""
         outputs: list[str] = []
         for part in self.parts:
-            outputs += [part.required_target.output] * len(part)
+            if part.target is not None:
+                outputs += [part.target.output] * len(part)
         return outputs
 
-    def target_ids(self) -> np.ndarray:
-        """[b m] the outcomes that are asked about."""
-        return self.spread([np.array(target.ids) for target in self.targets])
+    def asked_targets(self) -> AskedTargets | None:
+        """The targets of its rows; None where the parts ask about none."""
+        if self.parts[0].target is None:  # all parts ask about a target, or none does
+            return None
 
-    def contrast_ids(self) -> np.ndarray | None:
-        """[b m] the outcomes that these are compared with; None where there are none."""
-        contrasts = [target.contrast for target in self.targets]
-        given = [np.array(contrast) for contrast in contrasts if contrast is not None]
-        return self.spread(given) if given else None
+        targets = [part.required_target for part in self.parts]
+        ids = [np.array(target.ids) for target in targets]
+        read_at_rows = all(target.rows.size for target in targets)
+        contrasts = [np.array(target.contrast) for target in targets if target.contrast is not None]
+        return AskedTargets(
+            ids=self.spread(ids),
+            contrasts=self.spread(contrasts) if contrasts else None,
+            rows=self.target_columns() if read_at_rows else np.zeros((self.rows, 0), int),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from raison.models.protocol import Budget
@@ -59,7 +60,7 @@ class PassCache:
             keys = [tokens_that_run(part, picked) for part in recorded.chunk.parts]
             parts = [waiting[key].pop() for key in keys if waiting[key]]
             if len(parts) == len(keys) and len({shape_of_target(part) for part in parts}) == 1:
-                recorded.chunk.parts = parts
+                recorded.chunk = replace(recorded.chunk, parts=parts)
                 usable.append(recorded)
             else:
                 for part in parts:
@@ -86,19 +87,15 @@ def shape_of_target(piece: Piece) -> Hashable:
     return len(piece.target.ids), piece.target.contrast is None
 
 
-_cache: ContextVar[PassCache | None] = ContextVar("raison_pass_cache", default=None)
-
-
-def current_cache() -> PassCache | None:
-    """The cache of this context, if there is one."""
-    return _cache.get()
+# the cache of this context, if there is one
+current_cache: ContextVar[PassCache | None] = ContextVar("raison_pass_cache", default=None)
 
 
 @contextmanager
 def caching_passes(want: frozenset[str]) -> Iterator[None]:
     """Cache the passes of predictions for a trace that wants this; nothing where it wants nothing."""
-    token = _cache.set(PassCache(want) if want else None)
+    token = current_cache.set(PassCache(want) if want else None)
     try:
         yield
     finally:
-        _cache.reset(token)
+        current_cache.reset(token)

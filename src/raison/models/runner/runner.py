@@ -217,7 +217,7 @@ class Runner:
 
         family = self.loaded.family
         if family.positions == "argument" and "position_ids" in self._accepts:
-            inputs["position_ids"] = positions[0] + self.loaded.position_offset
+            inputs["position_ids"] = self.position_ids(positions[0])
         if "token_type_ids" in self._accepts:
             types = [
                 part.encoding.types[part.index[0]]
@@ -262,15 +262,19 @@ class Runner:
             present=self.put(chunk.fill(stream, shown, True)) if removal == "zero" else None,
         )
 
+    def position_ids(self, positions: torch.Tensor) -> torch.Tensor:
+        """Original positions as the model calls them."""
+        return positions + self.loaded.position_offset
+
     def put(self, values: np.ndarray) -> torch.Tensor:
         """An array on the model's device."""
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.loaded.device)
 
     def rows_of(self, chunk: Chunk) -> torch.Tensor | None:
         """[b m] columns from which token targets are read; None where the output has no rows to choose."""
-        if not chunk.has_targets or not chunk.targets[0].rows.size:
+        if chunk.asked is None or not chunk.asked.rows.size:
             return None
-        return self.put(chunk.target_columns())
+        return self.put(chunk.asked.rows)
 
     def read_only_target_rows(self, prepared: Prepared) -> None:
         """Let the LM head compute only the rows that the chunk's targets are read from."""

@@ -14,6 +14,8 @@ from raison.models.runner.batching import Chunk
 from raison.models.runner.pass_cache import current_cache
 from raison.models.runner.recorded_pass import (
     RecordedPass,
+    RecordedRound,
+    RowOfChunk,
     TracePlan,
     by_stream,
     gradients,
@@ -23,7 +25,6 @@ from raison.models.runner.recorded_pass import (
     rounds,
 )
 from raison.models.runner.runner import Runner
-from raison.models.runner.trace_rows import RecordedRound, RowOfChunk
 
 __all__ = ["WANTS", "readout_shares", "record_traces"]
 
@@ -54,7 +55,7 @@ def record_traces(
         raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
     plan = plan_traces(encodings, targets, moved=embeddings is not None)
 
-    cache = current_cache()
+    cache = current_cache.get()
     if cache is not None and embeddings is None and heads is None:
         passes, pieces = cache.take(plan.pieces, want)
         plan = TracePlan(plan.pairs, pieces)
@@ -90,7 +91,7 @@ def traces_of_pass(
     last = max(map(len, pairs)) - 1
     for number, each in enumerate(rounds(recorded.chunk, pairs, targets)):
         columns = runner.columns(recorded.output, each.chunk)
-        value = values_of(columns, each.chunk.target_outputs())
+        value = values_of(columns, each.chunk.outputs)
         active = each.active(value.device)
         slopes = gradients(
             value[active].sum(), sources, keep_graph=number < last or "readout" in want

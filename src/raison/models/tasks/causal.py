@@ -8,9 +8,9 @@ import torch
 
 from raison.core.records import Encoding, Example, Target
 from raison.core.text_splitting import kind_of
-from raison.models.axis import axis_of
 from raison.models.protocol import TargetSpec
 from raison.models.runner.runner import Runner
+from raison.models.tasks.base import axis_of
 from raison.models.tasks.generation import GenerationTask
 
 __all__ = ["CausalTask"]

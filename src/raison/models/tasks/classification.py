@@ -13,14 +13,12 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest
 from raison.core.spec import place_of
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, columns_of_targets, outcomes_of_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -150,7 +148,7 @@ class ClassificationTask(Task):
     # -- outcomes ---------------------------------------------------------------------------------------
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        return [self.prediction_from(logits[0]) for logits in outcomes_of(runner, encodings)]
+        return [self.prediction_from(logits[0]) for logits in outcomes_of_texts(runner, encodings)]
 
     def prediction_from(self, logits: torch.Tensor) -> Prediction:
         """The best class by its logits [v]."""
@@ -173,15 +171,15 @@ class ClassificationTask(Task):
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits: torch.Tensor = output.logits  # [b v]
-        if not chunk.has_targets:
+        asked = chunk.asked
+        if asked is None:
             return Columns(logits[:, None, :], torch.zeros(len(logits), 1, dtype=torch.long))
 
         if self.problem == "single_label":
-            return self.columns_of_targets(logits[:, None, :], chunk)
-        ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
-        if (
-            self.problem == "multi_label"
-        ):  # each label is a choice of its own: no (logit 0) or yes (its logit)
+            return columns_of_targets(logits[:, None, :], asked)
+        ids = torch.from_numpy(asked.ids).to(logits.device)
+        if self.problem == "multi_label":
+            # each label is a choice of its own: no (logit 0) or yes (its logit)
             yes = logits.gather(1, ids)
             return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
         return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))

@@ -17,8 +17,7 @@ from raison.models.runner.batching import Chunk, streams_of
 from raison.models.runner.generate import generate
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner, install_shortcut
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, columns_at_rows, outcomes_of_texts
 from raison.models.tasks.continuation import extended, shortened
 
 if TYPE_CHECKING:
@@ -40,7 +39,9 @@ class GenerationTask(Task):
         install_shortcut(view)
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
-        return self.columns_at_rows(output.logits, chunk)
+        if chunk.asked is None:
+            raise ValueError("a model that writes is asked about tokens")
+        return columns_at_rows(output.logits, chunk.asked, picked=chunk.picked)
 
     @abstractmethod
     def generation_inputs(self, encoding: Encoding) -> dict[str, torch.Tensor]:
@@ -55,7 +56,7 @@ class GenerationTask(Task):
         any_token = [
             self.next_target(encoding, 0) for encoding in encodings
         ]  # it says which row is read
-        outcomes = outcomes_of(runner, encodings, any_token)
+        outcomes = outcomes_of_texts(runner, encodings, any_token)
         return [
             self.prediction_from(encoding, logits[0])
             for encoding, logits in zip(encodings, outcomes, strict=True)

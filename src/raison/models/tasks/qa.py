@@ -9,14 +9,12 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, outcomes_of_texts
 
 __all__ = ["QATask"]
 
@@ -62,7 +60,7 @@ class QATask(Task):
     # -- outcomes ---------------------------------------------------------------------------------------
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        outcomes = outcomes_of(runner, encodings)
+        outcomes = outcomes_of_texts(runner, encodings)
         return [
             prediction_from(encoding, logits)
             for encoding, logits in zip(encodings, outcomes, strict=True)
@@ -70,7 +68,7 @@ class QATask(Task):
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
-        if not chunk.has_targets:
+        if chunk.asked is None:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
 
         there = chunk.fill(
@@ -78,7 +76,7 @@ class QATask(Task):
         )
         absent = ~torch.from_numpy(there).to(logits.device)
         logits = logits.masked_fill(absent[:, None, :], torch.finfo(logits.dtype).min)
-        places = torch.from_numpy(chunk.target_columns()).to(logits.device)
+        places = torch.from_numpy(chunk.asked.rows).to(logits.device)
         return Columns(logits, places)
 
 

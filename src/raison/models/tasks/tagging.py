@@ -11,14 +11,12 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.units import group
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, columns_at_rows, outcomes_of_texts
 
 __all__ = ["TaggingTask"]
 
@@ -103,7 +101,7 @@ class TaggingTask(Task):
 
     def tagged_words(self, runner: Runner, encoding: Encoding) -> list[TaggedWord]:
         """Every word with the tag that the model gives it."""
-        (logits,) = outcomes_of(runner, [encoding])
+        (logits,) = outcomes_of_texts(runner, [encoding])
         probabilities = logits.softmax(-1)  # [t v]
         units = group(encoding, "word")
         labels = self.labels
@@ -134,9 +132,9 @@ class TaggingTask(Task):
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits: torch.Tensor = output.logits  # [b t v]
-        if not chunk.has_targets:
+        if chunk.asked is None:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
-        return self.columns_at_rows(logits, chunk)
+        return columns_at_rows(logits, chunk.asked, picked=chunk.picked)
 
 
 def target_of(word: TaggedWord, output: str | None = None) -> Target:
