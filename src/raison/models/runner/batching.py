@@ -87,10 +87,15 @@ def pieces(
 ) -> Iterator[Piece]:
     """Split the keep-masks [n t] of a question by the lengths that will run: multiples of `stride`, where it can be."""
     size = len(encoding)
-    inputs = np.ones(size, bool) if target is None else target.inputs(size)
-    given = encoding.fixed if target is None else target.given(encoding)
+    inputs = np.ones(size, bool)
+    given = encoding.fixed
+    if target is not None:
+        inputs = target.inputs(size)
+        given = target.given(encoding)
     visible = (keep | given) & inputs
-    runs = visible if delete else np.broadcast_to(rounded_up(inputs, stride), visible.shape)
+    runs = visible
+    if not delete:
+        runs = np.broadcast_to(rounded_up(inputs, stride), visible.shape)
 
     streams = streams_of(encoding)
     lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
@@ -99,7 +104,7 @@ def pieces(
         which = np.flatnonzero(group.reshape(-1) == number)
         index = []
         for stream, length in zip(streams, shape, strict=True):
-            columns = np.nonzero(runs[np.ix_(which, stream)])[1]
+            _, columns = np.nonzero(runs[np.ix_(which, stream)])
             index.append(stream[columns.reshape(len(which), length)])
         shown = [visible[which[:, None], positions] for positions in index]
         yield Piece(owner, which, encoding, target, index, shown)
@@ -109,12 +114,12 @@ def pieces_of_whole_texts(
     encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()
 ) -> list[Piece]:
     """One row for each text, of which nothing is removed."""
-    found: list[Piece] = []
-    for number, encoding in enumerate(encodings):
+    wanted = targets or [None] * len(encodings)
+    plan: list[Piece] = []
+    for number, (encoding, target) in enumerate(zip(encodings, wanted, strict=True)):
         everything = np.ones((1, len(encoding)), bool)
-        target = targets[number] if targets else None
-        found += pieces(number, encoding, target, everything, False)
-    return found
+        plan += pieces(number, encoding, target, everything, delete=False)
+    return plan
 
 
 def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
@@ -128,15 +133,15 @@ def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
     return runs
 
 
-@dataclass(frozen=True)
+@dataclass
 class AskedTargets:
     """What the rows of a forward pass are asked about."""
 
     ids: np.ndarray  # [b m] the outcomes
-    contrasts: np.ndarray | None  # [b m] the outcomes that these are compared with
     rows: (
         np.ndarray
-    )  # [b m] columns of the last stream from which they are read; m = 0: from no rows
+    )  # [b m] the columns from which they are read; m = 0 where they are read from no rows
+    contrasts: np.ndarray | None = None  # [b m] the outcomes that these are compared with
 
 
 @dataclass
@@ -165,7 +170,9 @@ class Chunk:
 
     def offset(self, part: Piece, stream: int) -> int:
         """Columns of padding before the tokens of `part`."""
-        return self.lengths[stream] - part.lengths[stream] if self.side == "left" else 0
+        if self.side != "left":
+            return 0
+        return self.lengths[stream] - part.lengths[stream]
 
     def span(self, part: Piece, stream: int) -> slice:
         """The columns in which the tokens of `part` stand."""
@@ -177,9 +184,11 @@ class Chunk:
         result = np.full((self.rows, self.lengths[stream]), empty, dtype=values[0].dtype)
         row = 0
         for part, value in zip(self.parts, values, strict=True):
+            end = row + len(part)
             start = self.offset(part, stream)
-            result[row : row + len(part), start : start + value.shape[1]] = value
-            row += len(part)
+            stop = start + value.shape[1]
+            result[row:end, start:stop] = value
+            row = end
         return result
 
     def spread(self, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -220,11 +229,12 @@ class Chunk:
         ids = [np.array(target.ids) for target in targets]
         read_at_rows = all(target.rows.size for target in targets)
         contrasts = [np.array(target.contrast) for target in targets if target.contrast is not None]
-        return AskedTargets(
-            ids=self.spread(ids),
-            contrasts=self.spread(contrasts) if contrasts else None,
-            rows=self.target_columns() if read_at_rows else np.zeros((self.rows, 0), int),
-        )
+        asked = AskedTargets(ids=self.spread(ids), rows=np.zeros((self.rows, 0), int))
+        if contrasts:
+            asked.contrasts = self.spread(contrasts)
+        if read_at_rows:
+            asked.rows = self.target_columns()
+        return asked
 
 
 @dataclass(frozen=True)
@@ -245,12 +255,13 @@ def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> 
     """Group pieces into forward passes within the budget."""
     groups: dict[tuple[int, ...], list[Piece]] = defaultdict(list)
     for piece in all_pieces:
-        columns = 0 if piece.target is None else len(piece.target.ids)
-        contrasts = (
-            piece.target is not None and piece.target.contrast is not None
-        )  # read in another way
+        columns = 0
+        has_contrast = False  # read in another way
+        if piece.target is not None:
+            columns = len(piece.target.ids)
+            has_contrast = piece.target.contrast is not None
         lengths = piece.lengths if budget.padding == "exact" else ()
-        kind = (*lengths, int(contrasts), columns)
+        kind = (*lengths, int(has_contrast), columns)
         groups[kind].append(piece)
 
     for key, members in groups.items():
@@ -267,7 +278,9 @@ def chunks_of_group(
     for piece in members:
         start = 0
         while start < len(piece):
-            wider = tuple(map(max, lengths, piece.lengths)) if batch else piece.lengths
+            wider = piece.lengths
+            if batch:
+                wider = tuple(map(max, lengths, piece.lengths))
             limit = capacity(wider, columns, budget, row_bytes) - sum(map(len, batch))
             if limit <= 0:
                 yield Chunk(batch, lengths, budget.padding)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import torch
@@ -58,17 +59,18 @@ def plan_traces(
         members.setdefault(text, []).append(number)
     pairs = list(members.values())
 
-    widest: list[Target | None] = []
+    texts: list[Encoding] = []
+    widest: list[Target] = []
     for numbers in pairs:
-        # the target that sees most decides how much of the text runs
-        widest.append(
-            max(
-                (targets[number] for number in numbers),
-                key=lambda target: max(target.positions, default=0),
-            )
-        )
-    texts = [encodings[numbers[0]] for numbers in pairs]
+        asked = [targets[number] for number in numbers]
+        texts.append(encodings[numbers[0]])
+        widest.append(max(asked, key=last_position))
     return TracePlan(pairs, pieces_of_whole_texts(texts, widest))
+
+
+def last_position(target: Target) -> int:
+    """Where a target ends: the one that sees most decides how much of the text runs."""
+    return max(target.positions, default=0)
 
 
 def prepare_traces(
@@ -145,10 +147,8 @@ def check_embeddings(chunk: Chunk, call: Call) -> None:
             f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens"
         )
     for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
-        if leaf.shape[:2] != (
-            len(chunk.parts),
-            length,
-        ):  # some embed [t b], and rows would be taken for texts
+        # some embed [t b], and rows would be taken for texts
+        if leaf.shape[:2] != (len(chunk.parts), length):
             raise RuntimeError(
                 f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]"
             )
@@ -161,9 +161,8 @@ def check_embeddings(chunk: Chunk, call: Call) -> None:
 class Round:
     """One target for every row of a pass."""
 
-    pairs: list[
-        int | None
-    ]  # [b] the pair that a row serves in this round; None where it has no more
+    # [b] the pair that a row serves in this round; None where it has no more
+    pairs: list[int | None]
     chunk: Chunk  # the same rows with the targets of the round
 
     @property
@@ -173,18 +172,23 @@ class Round:
 
     def active(self, device: torch.device) -> torch.Tensor:
         """[b] True for rows that serve a pair."""
-        return torch.tensor([pair is not None for pair in self.pairs], device=device)
+        serves = [pair is not None for pair in self.pairs]
+        return torch.tensor(serves, device=device)
 
 
 def rounds(chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]) -> Iterator[Round]:
     """Round k asks for every row's k-th target."""
     for number in range(max(map(len, pairs))):
-        served = [row[number] if number < len(row) else None for row in pairs]
+        served: list[int | None] = []
         parts = []
-        for part, pair, row in zip(chunk.parts, served, pairs, strict=True):
-            # a row without a target in this round keeps its first one, whose answer is not used
-            target = targets[row[0] if pair is None else pair]
-            parts.append(replace(part, target=target))
+        for part, row in zip(chunk.parts, pairs, strict=True):
+            if number < len(row):
+                asked = row[number]
+                served.append(asked)
+            else:
+                asked = row[0]  # a row without a target in this round: its answer is not used
+                served.append(None)
+            parts.append(replace(part, target=targets[asked]))
         yield Round(served, replace(chunk, parts=parts))
 
 
@@ -192,12 +196,11 @@ def gradients(
     total: torch.Tensor, sources: dict[str, list[torch.Tensor]], *, keep_graph: bool
 ) -> dict[str, list[torch.Tensor]]:
     """By autograd.grad, never .backward: the user's .grad is not ours. What was not used gets zeros."""
-    tensors = [tensor for group in sources.values() for tensor in group]
+    tensors = list(chain(*sources.values()))
     if not tensors:
         return {}
-    asked = [
-        tensor for tensor in tensors if tensor.requires_grad
-    ]  # rules may have made constants of some
+    # rules may have made constants of some
+    asked = [tensor for tensor in tensors if tensor.requires_grad]
     if asked:
         meter.count(backwards=len(asked[0]))
     slopes = torch.autograd.grad(total, asked, retain_graph=keep_graph, allow_unused=True)
@@ -208,7 +211,9 @@ def gradients(
         found[name] = []
         for tensor in group:
             slope = slope_of.get(id(tensor))
-            found[name].append(torch.zeros_like(tensor) if slope is None else slope)
+            if slope is None:
+                slope = torch.zeros_like(tensor)
+            found[name].append(slope)
     return found
 
 
@@ -297,7 +302,8 @@ class RowOfChunk:
     def readout(self, shares: torch.Tensor) -> np.ndarray:
         """[t] of [b L]: the readout of this row (it is the last stream that answers)."""
         result = np.zeros(len(self.part.encoding))
-        result[self.places[-1]] = shares[self.row, self.spans[-1]].detach().cpu().double().numpy()
+        own = shares[self.row, self.spans[-1]].detach().cpu().double()
+        result[self.places[-1]] = own.numpy()
         return result
 
     def trace(self, found: RecordedRound, want: frozenset[str], *, written: bool) -> Trace:
@@ -332,21 +338,18 @@ class RowOfChunk:
             row_stream, column_stream = streams_of_map(seen.kind)
             rows, row_span = self.before(end, row_stream)
             columns, column_span = self.before(end, column_stream)
-            layer = layers[seen.kind] = layers.get(seen.kind, -1) + 1
-            slope = None
-            if found.map_slopes:
-                slope = found.map_slopes[number][self.row, :, row_span, column_span]
-            result.append(
-                Map(
-                    kind=seen.kind,
-                    layer=layer,
-                    rows=rows,
-                    cols=columns,
-                    weights=seen.weights[self.row, :, row_span, column_span].detach(),
-                    gradient=slope,
-                    block=seen.block,
-                )
+            layers[seen.kind] = layers.get(seen.kind, -1) + 1
+            own = Map(
+                kind=seen.kind,
+                layer=layers[seen.kind],
+                rows=rows,
+                cols=columns,
+                weights=seen.weights[self.row, :, row_span, column_span].detach(),
+                block=seen.block,
             )
+            if found.map_slopes:
+                own.gradient = found.map_slopes[number][self.row, :, row_span, column_span]
+            result.append(own)
         return result
 
     def before(self, end: int, stream: int) -> tuple[np.ndarray, slice]:

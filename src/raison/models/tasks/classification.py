@@ -75,10 +75,9 @@ class ClassificationTask(Task):
 
         padding = self.loaded.setting("pad_token_id")
         real = np.flatnonzero(encoding.ids != padding)
+        last = real[-1] if len(real) else -1  # that is not padding: the row it is read from
         fixed = encoding.fixed.copy()
-        fixed[real[-1] if len(real) else -1] = (
-            True  # the row it is read from: the last that is not padding
-        )
+        fixed[last] = True
         return replace(encoding, fixed=fixed)
 
     def label_id(self, wanted: object) -> int:
@@ -88,21 +87,23 @@ class ClassificationTask(Task):
         if number is not None:
             if 0 <= number < len(labels):
                 return number
+            last = len(labels) - 1
             raise InputError(
-                f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {len(labels) - 1}."
+                f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {last}."
             )
 
         name = str(wanted)
-        exact = [number for number, label in enumerate(labels) if label == name]
-        folded = [number for number, label in enumerate(labels) if label.lower() == name.lower()]
-        found = exact or folded
+        found = numbers_of_label(name, labels)
         if not found:
             place = place_of(name, len(labels))  # the command line has texts only
             if place is not None:
                 return place
+            shown = ", ".join(labels[:SHOWN])
+            if len(labels) > SHOWN:
+                shown += " …"
             raise InputError(
                 f"{self.loaded.name} has no class {name!r}.{suggest(name, list(labels))} "
-                f"Its classes are: {', '.join(labels[:SHOWN])}{' …' if len(labels) > SHOWN else ''}."
+                f"Its classes are: {shown}."
             )
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
@@ -115,14 +116,11 @@ class ClassificationTask(Task):
         self, label: int, contrast: int | None = None, output: str | None = None
     ) -> Target:
         """A class as a target, as its logit unless an output is named."""
-        return Target(
-            kind="label",
-            ids=(label,),
-            text=self.labels[label],
-            output=output or "logit",
-            contrast=None if contrast is None else (contrast,),
-            contrast_text="" if contrast is None else self.labels[contrast],
-        )
+        labels = self.labels
+        target = Target(kind="label", ids=(label,), text=labels[label], output=output or "logit")
+        if contrast is None:
+            return target
+        return replace(target, contrast=(contrast,), contrast_text=labels[contrast])
 
     def resolve_targets(
         self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
@@ -158,12 +156,14 @@ class ClassificationTask(Task):
             values = logits.sigmoid()
         else:
             values = logits.softmax(-1)
+        labels = self.labels
         best = int(values.argmax())
         order = values.argsort(descending=True)[:BEST].tolist()
+        top = [(labels[label], float(values[label])) for label in order]
         return Prediction(
             target=self.target_of(best),
             value=float(values[best]),
-            top=tuple((self.labels[label], float(values[label])) for label in order),
+            top=tuple(top),
             outcomes=tuple((label,) for label in order),
             probable=self.probable,
             exclusive=self.problem == "single_label",
@@ -183,3 +183,11 @@ class ClassificationTask(Task):
             yes = logits.gather(1, ids)
             return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
         return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))
+
+
+def numbers_of_label(name: str, labels: Sequence[str]) -> list[int]:
+    """The numbers of the classes of this name; where there are none, of those that differ in their case only."""
+    exact = [number for number, label in enumerate(labels) if label == name]
+    if exact:
+        return exact
+    return [number for number, label in enumerate(labels) if label.lower() == name.lower()]

@@ -62,7 +62,7 @@ class TaggingTask(Task):
             chosen = [word for word in words if word.row == best]
         targets = []
         for word in chosen:
-            target = target_of(word, target_spec.output)
+            target = tag_target(word, target_spec.output)
             targets.append((encoding, self.contrasted(target, target_spec.contrast)))
         return targets
 
@@ -109,7 +109,14 @@ class TaggingTask(Task):
         for unit, name in enumerate(units.names):
             row = int(np.flatnonzero(units.of == unit)[0])
             tag = int(probabilities[row].argmax())
-            words.append(TaggedWord(row, name, tag, labels[tag], float(probabilities[row].max())))
+            word = TaggedWord(
+                row=row,
+                word=name,
+                tag=tag,
+                label=labels[tag],
+                probability=float(probabilities[row].max()),
+            )
+            words.append(word)
         return words
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -124,11 +131,8 @@ class TaggingTask(Task):
             )
         tagged = [word for word in words if not word.is_outside] or words
         best = max(tagged, key=lambda word: word.probability)
-        return Prediction(
-            target=target_of(best),
-            value=best.probability,
-            top=tuple((f"{word.word}: {word.label}", word.probability) for word in tagged[:BEST]),
-        )
+        top = [(f"{word.word}: {word.label}", word.probability) for word in tagged[:BEST]]
+        return Prediction(target=tag_target(best), value=best.probability, top=tuple(top))
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits: torch.Tensor = output.logits  # [b t v]
@@ -137,7 +141,7 @@ class TaggingTask(Task):
         return columns_at_rows(logits, chunk.asked, picked=chunk.picked)
 
 
-def target_of(word: TaggedWord, output: str | None = None) -> Target:
+def tag_target(word: TaggedWord, output: str | None = None) -> Target:
     """The tag of a word as a target."""
     return Target(
         kind="tag",
