@@ -22,7 +22,7 @@ from torch import nn
 
 from raison.core.errors import InputError
 from raison.core.spec import between, one_of, whole
-from raison.models.attention.view import clone
+from raison.models.attention.view import clone_of
 from raison.models.load import load, placed
 from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
 from raison.training.course import Course
@@ -168,7 +168,7 @@ def train_compatibility(
         if half and setup.lora:
             round_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
-    plain = in_float32(clone(opened.hf))
+    plain = in_float32(clone_of(opened.hf))
     with attending(plain):
         before = replace(contexts, learner=plain).measure(material.held[:TESTED])
     report = {
@@ -275,7 +275,7 @@ def trainable_copy(opened: TransformersWriter, setup: Setup) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if setup.lora:
         return with_lora(
-            in_float32(clone(opened.hf)), setup.lora, seed=setup.seed, name=opened.name
+            in_float32(clone_of(opened.hf)), setup.lora, seed=setup.seed, name=opened.name
         )
     copied = in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():

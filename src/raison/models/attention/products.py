@@ -27,6 +27,7 @@ __all__ = [
     "Options",
     "Products",
     "RecordedSoftmaxes",
+    "Result",
     "ReweightedProducts",
     "name_of",
 ]
@@ -34,6 +35,7 @@ __all__ = [
 Function = Callable[..., Any]  # an operation of torch, as a function mode meets it
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
+Result = Any  # what an operation gives: mostly a tensor
 
 # what only moves, casts or cuts numbers: for a mark, and for a gradient, the result is the same tensor
 SHAPES = frozenset(
@@ -91,7 +93,7 @@ class Products(TorchFunctionMode):
 
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Options | None = None
-    ) -> Any:
+    ) -> Result:
         kwargs = kwargs or {}
         name = name_of(func)
         mark = self._marks.get(id(args[0])) if args else None
@@ -122,7 +124,9 @@ class Products(TorchFunctionMode):
         """What one attention shall go on with behind the product of these weights and values."""
         return product
 
-    def run_function(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
         """The result of any function of the pass, also of the product itself."""
         return function(*args, **kwargs)
 
@@ -154,7 +158,9 @@ class RecordedSoftmaxes(Products):
         super().__init__()
         self.call = call
 
-    def run_function(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
         result = function(*args, **kwargs)
         if name == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
             self.call.maps.append(Seen("self", result, self.call.block))

@@ -9,11 +9,18 @@ is followed by what functions do to the tensors, so that no family has to be des
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
-from raison.models.attention.products import SHAPES, Arguments, Function, Mark, Options, Products
+from raison.models.attention.products import (
+    SHAPES,
+    Arguments,
+    Function,
+    Mark,
+    Options,
+    Products,
+    Result,
+)
 from raison.models.relevance.rules import argument, tensors_in
 
 __all__ = ["Step", "Write", "Writes"]
@@ -141,7 +148,9 @@ class Writes(Products):
         self._places[id(product)] = Place(product, write, "heads")
         return product
 
-    def run_function(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
         result = function(*args, **kwargs)
         given = list(tensors_in((*args, *kwargs.values())))
         places = [self._places.get(id(tensor)) for tensor in given]

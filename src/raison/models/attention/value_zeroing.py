@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -124,14 +123,17 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     """[n s d] the block's output for a copy of its input for each token whose value is zero."""
     count = len(watch.tokens)
     block = ran.block
-    args = copies(block.args, count)
+    args = [copies(value, count) for value in block.args]
     kwargs = {name: copies(value, count) for name, value in block.kwargs.items()}
+    positions = ran.call.positions
+    if positions is not None:
+        positions = [copies_of_row(tensor, count) for tensor in positions]
     call = replace(
         ran.call,
         record=frozenset(),
         maps=[],
         blocks=[],
-        positions=copies(ran.call.positions, count),
+        positions=positions,
     )
     with torch.inference_mode(), running(call), watch:
         output = block.module(*args, **kwargs)
@@ -139,14 +141,17 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     return first
 
 
-def copies(value: Any, count: int) -> Any:
+def copies(value: object, count: int) -> object:
     """The same with `count` rows in all tensors of one row, however deep they lie."""
     if isinstance(value, torch.Tensor):
-        return (
-            value.detach().expand(count, *value.shape[1:])
-            if value.dim() > 1 and len(value) == 1
-            else value
-        )
+        return copies_of_row(value, count)
     if isinstance(value, (tuple, list)):
         return type(value)(copies(each, count) for each in value)
     return value
+
+
+def copies_of_row(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    """A tensor of one row with `count` of them; another one as it is."""
+    if tensor.dim() < 2 or len(tensor) != 1:
+        return tensor
+    return tensor.detach().expand(count, *tensor.shape[1:])

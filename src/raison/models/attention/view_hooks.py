@@ -128,14 +128,14 @@ def view_attention(
     if is_fusible(module, call, key):
         return fused_attention()(module, query, key, value, attention_mask, **kwargs)
     if "crossing" in call.record and kind_of_attention(module) == "cross":
-        key, value = (
-            key.view_as(key),
-            value.view_as(value),
-        )  # tensors of their own, met by all that crosses here
+        # tensors of their own, met by all that crosses here
+        key, value = key.view_as(key), value.view_as(value)
         call.crossing.append([key, value])
 
     eager = eager_of(type(module))
-    factors = None if call.heads is None else call.heads[index]
+    factors = None
+    if call.heads is not None:
+        factors = call.heads[index]
     nothing = None
     if call.blocked and attention_mask is not None:
         nothing = rows_that_see_nothing(attention_mask)
@@ -188,7 +188,7 @@ def attention_mask(
     attention_mask: torch.Tensor | None = None,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
-    **_: Any,
+    **_: object,
 ) -> torch.Tensor:
     """[b 1 s t] additive: 0 where query s may see key t, the lowest number of the dtype elsewhere."""
     call = running_call.get()
@@ -209,15 +209,13 @@ def attention_mask(
             examples, heads, query[:, None, :, None], key[:, None, None, :]
         )
     if attention_mask is not None:
-        visible = attention_mask.to(device=device, dtype=torch.bool)[
-            :, kv_offset : kv_offset + kv_length
-        ]
+        end = kv_offset + kv_length
+        visible = attention_mask.to(device=device, dtype=torch.bool)[:, kv_offset:end]
         allowed = allowed & visible[:, None, None, :]
 
     if call is not None and not call.blocked:
-        call.blocked = not bool(
-            allowed.any(-1).all()
-        )  # some row sees nothing: attention must not average it
+        every_row_sees = bool(allowed.any(-1).all())
+        call.blocked = not every_row_sees  # attention must not average such a row
     zero = torch.zeros((), dtype=dtype, device=device)
     return torch.where(allowed, zero, torch.finfo(dtype).min)
 
@@ -232,7 +230,7 @@ def original_positions(call: Call | None) -> torch.Tensor | None:
 # -- hooks on blocks, word embeddings, LM head and activations ------------------------------------------------
 
 
-def begin_block(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def begin_block(module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Before a block: count it, and keep what it is given for those who want to run it again."""
     call = running_call.get()
     if call is None:
@@ -242,7 +240,9 @@ def begin_block(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
         call.blocks.append(Block(module, args, kwargs, len(call.maps)))
 
 
-def end_block(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+def end_block(
+    module: nn.Module, args: object, output: torch.Tensor | tuple[torch.Tensor, ...]
+) -> None:
     """Behind a block: keep what it gives."""
     call = running_call.get()
     if call is None or "blocks" not in call.record:
@@ -253,7 +253,7 @@ def end_block(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
 
 
 def replace_embeddings(
-    module: nn.Module, args: tuple[Any, ...], output: torch.Tensor
+    module: nn.Module, args: object, output: torch.Tensor
 ) -> torch.Tensor | None:
     """Behind the word table: replace, blank or record the embeddings."""
     call = running_call.get()
@@ -261,19 +261,23 @@ def replace_embeddings(
         return None
     stream = call.stream
     call.stream += 1
-    replacement = None if call.replace is None else call.replace[stream]
-    if replacement is not None:
-        output = replacement.to(output)
-    present = None if call.present is None else call.present[stream]
-    if present is not None:
-        output = output * present[..., None].to(output)
+    if call.replace is not None:
+        replacement = call.replace[stream]
+        if replacement is not None:
+            output = replacement.to(output)
+    if call.present is not None:
+        present = call.present[stream]
+        if present is not None:
+            output = output * present[..., None].to(output)
     if "embeddings" in call.record:
         output = output.detach().requires_grad_(True)
         call.leaves.append(output)
     return output
 
 
-def keep_asked_rows(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def keep_asked_rows(
+    module: nn.Module, args: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...] | None:
     """Before the LM head: compute the vocabulary only where somebody reads it."""
     call = running_call.get()
     if call is None or call.rows is None:

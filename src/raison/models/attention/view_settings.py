@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 __all__ = ["ModelSettings", "configs_of", "keep_settings", "view_fingerprint"]
 
@@ -46,12 +49,12 @@ def view_fingerprint(model: nn.Module) -> tuple[Hashable, ...]:
     return places, settings, tuple(config_settings)
 
 
-def configs_of(modules: Iterable[nn.Module]) -> list[Any]:
+def configs_of(modules: Iterable[nn.Module]) -> list[PreTrainedConfig]:
     """The configs that some modules hold, each once."""
-    configs = {}
+    configs: dict[int, PreTrainedConfig] = {}
     for module in modules:
-        config = getattr(module, "config", None)
-        if hasattr(config, "__dict__"):
+        config: PreTrainedConfig | None = getattr(module, "config", None)
+        if config is not None and hasattr(config, "__dict__"):
             configs[id(config)] = config
     return list(configs.values())
 

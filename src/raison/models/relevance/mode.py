@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from raison.models.attention.products import (
     Mark,
     Options,
     Products,
+    Result,
 )
 from raison.models.relevance.rules import Rule, argument, signals_in, with_backward
 
@@ -98,7 +98,9 @@ class Relevance(Products):
         # results of activations, by id
         self._gates: dict[int, torch.Tensor] = {}
 
-    def run_function(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
         signals = len(signals_in(args, kwargs))
         if signals == 0 or name in MOVES:
             result = function(*args, **kwargs)
@@ -127,7 +129,7 @@ class Relevance(Products):
 
     def by_rule(
         self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options
-    ) -> Any:
+    ) -> Result:
         """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from raison.models.attention.products import Arguments, Function, Options
+from raison.models.attention.products import Arguments, Function, Options, Result
 
 __all__ = [
     "Pull",
@@ -40,7 +40,7 @@ __all__ = [
     "without_backward",
 ]  # fmt: skip
 
-Rule = Callable[[Function, Arguments, Options], Any]
+Rule = Callable[[Function, Arguments, Options], Result]
 Pull = Callable[
     [torch.Tensor], tuple[torch.Tensor, ...]
 ]  # of a result's relevance: what each signal gets
@@ -94,7 +94,7 @@ def with_backward(result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> t
     return changed
 
 
-def without_backward(function: Function, args: Arguments, kwargs: Options) -> Any:
+def without_backward(function: Function, args: Arguments, kwargs: Options) -> Result:
     """What a function gives, without its own backward step."""
     with torch.no_grad():
         return function(*args, **kwargs)
@@ -252,7 +252,7 @@ def half_each(function: Function, args: Arguments, kwargs: Options) -> torch.Ten
     return with_backward(result, pull, a, b)
 
 
-def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
+def constant(function: Function, args: Arguments, kwargs: Options) -> Result:
     """The result is no signal: statistics of a norm, attention weights where they are taken as given."""
     return without_backward(function, args, kwargs)
 
@@ -260,7 +260,7 @@ def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
 # -- rules for gradients, whose product with the input is the relevance ------------------------------------------------
 
 
-def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Any:
+def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Result:
     """Its own gradient: linear functions, whose gradient times input is the ε-rule with ε = 0."""
     return function(*args, **kwargs)
 

@@ -81,12 +81,10 @@ class Runner:
         self.removals: tuple[str, ...] = ()
         self.shares_prefixes = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
-        self.switches_heads = (
-            False  # heads can be switched off: it changes what it would change in the plain model
-        )
-        self.restless = (
-            False  # a pass changes the model's settings, which are put back: one pass at a time
-        )
+        # heads can be switched off: it changes what it would change in the plain model
+        self.switches_heads = False
+        # a pass changes the model's settings, which are put back: one pass at a time
+        self.restless = False
 
         self._lock = threading.Lock()
         self._view: tuple[object, PreTrainedModel] | None = None
@@ -120,9 +118,9 @@ class Runner:
     def word_tables(self) -> list[nn.Embedding]:
         """The word table of each stream, as a module: what it returns for an id is the embedding that a trace shows."""
         view: Any = self.view
-        parts = (
-            [view.get_encoder(), view.get_decoder()] if view.config.is_encoder_decoder else [view]
-        )
+        parts = [view]
+        if view.config.is_encoder_decoder:
+            parts = [view.get_encoder(), view.get_decoder()]
         return [part.get_input_embeddings() for part in parts]
 
     @property
@@ -178,9 +176,9 @@ class Runner:
     def cost_of_traced_row(self, want: frozenset[str]) -> RowCost:
         """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
         layers = self.loaded.setting("num_hidden_layers") or 12
-        return replace(
-            self.row_cost, layers=2 * layers if "attention_gradients" in want else layers
-        )
+        if "attention_gradients" in want:
+            layers = 2 * layers
+        return replace(self.row_cost, layers=layers)
 
     def prepare(
         self,
@@ -194,13 +192,14 @@ class Runner:
         """Forward passes that cover all rows of a plan, within the budget."""
         view = (
             self.view
-        )  # once for all: looking whether the weights have moved costs as much as a small batch
+        )  # once: looking whether the weights have moved costs as much as a small batch
+        factors = None
+        if heads is not None:
+            factors = torch.from_numpy(np.asarray(heads, dtype=np.float64))
         for chunk in chunks(plan, layout or self.layout, row_bytes or self.row_cost):
             prepared = self.arguments(chunk, removal)
             prepared.call.view = view
-            prepared.call.heads = (
-                None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
-            )
+            prepared.call.heads = factors
             yield prepared
 
     def arguments(self, chunk: Chunk, removal: str) -> Prepared:
@@ -219,11 +218,10 @@ class Runner:
         if family.positions == "argument" and "position_ids" in self._accepts:
             inputs["position_ids"] = self.position_ids(positions[0])
         if "token_type_ids" in self._accepts:
-            types = [
-                part.encoding.types[part.index[0]]
-                for part in chunk.parts
-                if part.encoding.types is not None
-            ]
+            types = []
+            for part in chunk.parts:
+                if part.encoding.types is not None:
+                    types.append(part.encoding.types[part.index[0]])
             if types:
                 inputs["token_type_ids"] = self.put(chunk.fill(0, types, 0))
         if "use_cache" in self._accepts:
@@ -246,12 +244,16 @@ class Runner:
                 ids=self.put(one * codec.pad_id), attended=nothing, positions=nothing
             )
 
-        ids = [part.encoding.ids[part.index[stream]] for part in chunk.parts]
-        positions = [part.encoding.positions[part.index[stream]] for part in chunk.parts]
-        shown = [part.visible[stream] for part in chunk.parts]
-        if removal in ("mask_token", "pad_token"):
-            absent = codec.mask_id if removal == "mask_token" else codec.pad_id
-            ids = [np.where(visible, own, absent) for visible, own in zip(shown, ids, strict=True)]
+        absent = {"mask_token": codec.mask_id, "pad_token": codec.pad_id}.get(removal)
+        ids = []
+        positions = []
+        shown = []
+        for part in chunk.parts:
+            encoding, index, visible = part.encoding, part.index[stream], part.visible[stream]
+            own = encoding.ids[index]
+            ids.append(own if absent is None else np.where(visible, own, absent))
+            positions.append(encoding.positions[index])
+            shown.append(visible)
         attended = shown
         if removal not in ("delete", "mask"):
             attended = [np.ones_like(visible) for visible in shown]
@@ -302,7 +304,8 @@ class Runner:
                 around.enter_context(RecordedSoftmaxes(call))
             if watch is not None:
                 around.enter_context(watch)
-            output: Output = call.view(**inputs)
+            view = self.view if call.view is None else call.view
+            output: Output = view(**inputs)
         return output
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
@@ -345,12 +348,12 @@ def running(call: Call) -> Iterator[Call]:
 # -- a view in two halves ------------------------------------------------------------------------------------
 
 
-def blocks_of_view(view: Any) -> torch.nn.Module:
+def blocks_of_view(view: PreTrainedModel) -> nn.Module:
     """Everything before the head: the decoder of an encoder-decoder, else the model inside the model."""
     if view.config.is_encoder_decoder:
-        decoder: torch.nn.Module = view.get_decoder()
+        decoder: nn.Module = view.get_decoder()
         return decoder
-    blocks: torch.nn.Module = getattr(view, view.base_model_prefix)
+    blocks: nn.Module = getattr(view, view.base_model_prefix)
     return blocks
 
 
@@ -366,7 +369,7 @@ def install_shortcut(view: PreTrainedModel) -> None:
         return
     plain = blocks.forward
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: object, **kwargs: object) -> object:
         call = running_call.get()
         if call is not None and call.tail is not None:
             return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
