@@ -39,17 +39,26 @@ class Step:
 
     def centre(self, x: torch.Tensor) -> torch.Tensor:
         """x without its mean, if it is taken away."""
-        return x - x.mean(-1, keepdim=True) if self.centred else x
+        if not self.centred:
+            return x
+        return x - x.mean(-1, keepdim=True)
 
     def of_rows(self, rows: slice) -> Step:
         """The step of some rows, after `cut`."""
-        return self if self.scale.shape[0] == 1 else Step(self.scale[rows], self.centred)
+        if self.scale.shape[0] == 1:
+            return self
+        return Step(self.scale[rows], self.centred)
 
     def cut(self, row: int, rows: slice) -> Step:
+        """The step of one row of the batch without its padding: a scale [s d], or [1 d] for all."""
         scale = self.scale
         if scale.dim() == 3:
-            scale = scale[min(row, scale.shape[0] - 1), rows if scale.shape[1] > 1 else slice(None)]
-        return Step(scale if scale.dim() == 2 else scale.reshape(1, -1), self.centred)
+            scale = scale[min(row, len(scale) - 1)]
+            if len(scale) > 1:
+                scale = scale[rows]
+        if scale.dim() != 2:
+            scale = scale.reshape(1, -1)
+        return Step(scale, self.centred)
 
 
 @dataclass
@@ -71,41 +80,44 @@ class Write:
 
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
-        if (
-            self.projection is None
-            or self.rest is None
-            or self.total is None
-            or self.output is None
-        ):
-            raise ValueError("an attention that was not followed into the residual stream")
+        projection = known(self.projection)
         values = self.values[row, :, cols]  # [h t e]
-        weight = self.projection.reshape(len(values), values.shape[-1], -1)
-        return Write(
+        weight = projection.reshape(len(values), values.shape[-1], -1)
+        own = Write(
             weights=self.weights[row, :, rows, cols],
             values=values @ weight,
             steps=[step.cut(row, rows) for step in self.steps],
-            rest=self.rest[row, rows],
-            total=self.total[row, rows],
-            norm=None if self.norm is None else self.norm.cut(row, rows),
-            output=self.output[row, rows],
+            rest=known(self.rest)[row, rows],
+            total=known(self.total)[row, rows],
+            output=known(self.output)[row, rows],
         )
+        if self.norm is not None:
+            own.norm = self.norm.cut(row, rows)
+        return own
 
     def parts(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s t d] what each token adds to each row, after `cut`, as far as the output; the rest not included."""
         found = torch.einsum("hst,htd->std", self.weights[:, rows], self.values)
         for step in self.steps:
             found = step.of_rows(rows)(found)
-        return found if self.norm is None else self.norm.of_rows(rows)(found)
+        if self.norm is None:
+            return found
+        return self.norm.of_rows(rows)(found)
 
     def own(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s d] the rest of each row, as far as the output."""
-        if self.rest is None:
-            raise ValueError("an attention that was not followed into the residual stream")
-        rest = self.rest[rows]
+        rest = known(self.rest)[rows]
         if self.norm is None:
             return rest
         norm = self.norm.of_rows(rows)
         return norm.centre(rest) * norm.scale
+
+
+def known(tensor: torch.Tensor | None) -> torch.Tensor:
+    """A tensor of an attention that was followed all the way."""
+    if tensor is None:
+        raise ValueError("an attention that was not followed into the residual stream")
+    return tensor
 
 
 @dataclass
@@ -124,9 +136,8 @@ class Writes(Products):
         super().__init__()
         self.writes: dict[int, Write] = {}
         self._places: dict[int, Place] = {}
-        self._behind: dict[
-            int, tuple[torch.Tensor, set[int]]
-        ] = {}  # by id: the sums that a tensor was made from
+        # by id: the sums that a tensor was made from
+        self._behind: dict[int, tuple[torch.Tensor, set[int]]] = {}
 
     @property
     def in_order(self) -> list[Write]:
@@ -210,7 +221,8 @@ class Writes(Products):
             if place is None or place.stage == "heads":
                 continue
             write = place.write
-            if place.stage == "sum" and id(write) in self._behind.get(id(other), (None, set()))[1]:
+            _, sums = self._behind.get(id(other), (None, set()))
+            if place.stage == "sum" and id(write) in sums:
                 # made from the sum itself: the next sublayer; the sum as it was goes on, so no norm belongs to it
                 write.norm, write.output = None, write.total
                 continue

@@ -6,8 +6,8 @@ model computes at a node: encoder states of its source, then keys, values and hi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from raison.core import progress
-from raison.core.records import Encoding
+from raison.core.records import Encoding, Target
 from raison.models.attention.call import Call
 from raison.models.prefix.trie import Packed, Trie, chains_of
 from raison.models.protocol import Question, Scored
@@ -46,17 +46,18 @@ class Reading:
     place: tuple[int, int]  # set and target token
     slot: int
     token: int
-    rival: int | None
     output: str
+    rival: int | None = None
 
 
 @dataclass
 class Entered:
     """What is done before the trie is full: the numbers to read, and what the new nodes cost."""
 
-    readings: list[Reading]
     stop: int  # number of the first set that is left
-    new_nodes: dict[int, int]  # by question
+    readings: list[Reading] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)  # of each set
+    new_nodes: dict[int, int] = field(default_factory=dict)  # by question
 
 
 def score_by_prefixes(
@@ -79,8 +80,7 @@ def score_by_prefixes(
         try:
             entered = enter_sets(questions, sets, start, trie, room)
             part = sets[start : entered.stop]
-            sources = (source_of_set(questions, each) for each in part)
-            encoded = encode_sources(runner, trie, sources)
+            encoded = encode_sources(runner, trie, entered.sources)
             compute_nodes(runner, trie, np.arange(known, len(trie)))
         except BaseException:
             trie.forget(range(known))  # nodes without their numbers must not be believed
@@ -117,6 +117,7 @@ def nodes_that_fit(trie: Trie, limit: int) -> int:
 
 
 def source_of_set(questions: Sequence[Question], kept_set: KeptSet) -> Source:
+    """What a set of kept tokens stands on."""
     question = questions[kept_set.owner]
     return source_of(question.encoding, np.flatnonzero(question.keep[kept_set.row]))
 
@@ -125,44 +126,49 @@ def enter_sets(
     questions: Sequence[Question], sets: Sequence[KeptSet], start: int, trie: Trie, room: int
 ) -> Entered:
     """Enter the nodes of as many sets as there is room for, beginning with `start`."""
-    entered = Entered([], len(sets), {})
+    entered = Entered(stop=len(sets))
     for number in range(start, len(sets)):
-        owner, row = sets[number]
-        question = questions[owner]
-        encoding, target = question.encoding, question.target
-        source = source_of(encoding, np.flatnonzero(question.keep[row]))
-        kept = source.read
+        kept_set = sets[number]
+        source = source_of_set(questions, kept_set)
         before = len(trie)
-        if number > start and before + len(kept) > room:
+        if number > start and before + len(source.read) > room:
             entered.stop = number
             return entered
 
-        path = trie.path(
-            encoding.ids[kept].tolist(), encoding.positions[kept].tolist(), source.stem
-        )
-        entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + len(trie) - before
-        for column, place in enumerate(np.searchsorted(kept, target.rows)):
-            reading = Reading(
-                owner=owner,
-                place=(row, column),
-                slot=path[place],
-                token=target.ids[column],
-                rival=None if target.contrast is None else target.contrast[column],
-                output=target.output,
-            )
-            entered.readings.append(reading)
+        path = trie.path(source.tokens, source.positions, source.stem)
+        new_nodes = len(trie) - before
+        owner = kept_set.owner
+        entered.sources.append(source)
+        entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + new_nodes
+        entered.readings += readings_of_set(kept_set, questions[owner].target, source, path)
     return entered
+
+
+def readings_of_set(
+    kept_set: KeptSet, target: Target, source: Source, path: list[int]
+) -> list[Reading]:
+    """The numbers of a set, one for each token of its target; `path` holds the nodes of its tokens."""
+    readings = []
+    for column, place in enumerate(np.searchsorted(source.read, target.rows)):
+        reading = Reading(
+            owner=kept_set.owner,
+            place=(kept_set.row, column),
+            slot=path[place],
+            token=target.ids[column],
+            output=target.output,
+        )
+        if target.contrast is not None:
+            reading.rival = target.contrast[column]
+        readings.append(reading)
+    return readings
 
 
 def known_nodes(questions: Sequence[Question], sets: Sequence[KeptSet], trie: Trie) -> set[int]:
     """Known nodes that the sets still to come will need."""
     needed: set[int] = set()
-    for each in sets:
-        encoding = questions[each.owner].encoding
-        source = source_of_set(questions, each)
-        tokens = encoding.ids[source.read].tolist()
-        positions = encoding.positions[source.read].tolist()
-        needed.update(trie.known(tokens, positions, source.stem))
+    for kept_set in sets:
+        source = source_of_set(questions, kept_set)
+        needed.update(trie.known(source.tokens, source.positions, source.stem))
     return needed
 
 
@@ -188,18 +194,25 @@ def answers_at_nodes(trie: Trie, readings: Sequence[Reading]) -> Scored:
     """[n 1] answers of a few nodes, all of them with a contrast or none."""
     if trie.hidden is None:
         raise ValueError("a trie without nodes has no answers")
-    slots = list(dict.fromkeys(reading.slot for reading in readings))
-    place_of = {slot: place for place, slot in enumerate(slots)}
-    filled = slots + [slots[-1]] * max(0, ROWS - len(slots))
-    device = trie.hidden.device
+    place_of: dict[int, int] = {}  # of each slot among the distinct ones
+    places = []
+    ids = []
+    contrast_ids = []
+    for reading in readings:
+        place = place_of.setdefault(reading.slot, len(place_of))
+        places.append(place)
+        ids.append([reading.token])
+        contrast_ids.append([reading.rival])
+    slots = list(place_of)
+    slots += [slots[-1]] * max(0, ROWS - len(slots))
 
-    logits = logits_behind_blocks(trie.view, trie.hidden[torch.tensor(filled, device=device)])
-    places = torch.tensor([place_of[reading.slot] for reading in readings], device=device)
-    ids = torch.tensor([[reading.token] for reading in readings], device=device)
-    contrast = None
+    device = trie.hidden.device
+    states = trie.hidden[torch.tensor(slots, device=device)]
+    logits = logits_behind_blocks(trie.view, states)
+    own = logits[torch.tensor(places, device=device)]
+    columns = Columns(own[:, None], torch.tensor(ids, device=device))
     if readings[0].rival is not None:
-        contrast = torch.tensor([[reading.rival] for reading in readings], device=device)
-    columns = Columns(logits[places][:, None], ids, contrast)
+        columns.contrast = torch.tensor(contrast_ids, device=device)
     return answers_in(columns, [reading.output for reading in readings])
 
 
@@ -214,6 +227,18 @@ class Source:
     places: np.ndarray  # positions of the source tokens on the axis
     read: np.ndarray  # positions of the kept tokens that the decoder reads
     encodes: bool  # there is an encoder
+
+    @property
+    def tokens(self) -> list[int]:
+        """Ids of what the decoder reads."""
+        ids: list[int] = self.encoding.ids[self.read].tolist()
+        return ids
+
+    @property
+    def positions(self) -> list[int]:
+        """Original positions of what the decoder reads."""
+        positions: list[int] = self.encoding.positions[self.read].tolist()
+        return positions
 
     @cached_property
     def stem(self) -> Hashable:
@@ -232,7 +257,7 @@ def source_of(encoding: Encoding, kept: np.ndarray) -> Source:
     return Source(encoding, kept[inside], kept[~inside], encodes=True)
 
 
-def encode_sources(runner: Runner, trie: Trie, sources: Iterable[Source]) -> dict[int, int]:
+def encode_sources(runner: Runner, trie: Trie, sources: Sequence[Source]) -> dict[int, int]:
     """Compute encoder states of every new source, those of equal length together.
 
     Returns the lengths of the new ones, by their numbers.
@@ -250,7 +275,8 @@ def encode_sources(runner: Runner, trie: Trie, sources: Iterable[Source]) -> dic
 
     for length, group in by_length.items():
         if length == 0:
-            nothing = next(trie.view.parameters()).new_zeros(0, runner.loaded.setting("d_model"))
+            weight = next(trie.view.parameters())
+            nothing = weight.new_zeros(0, runner.loaded.setting("d_model"))
             trie.sources.update(dict.fromkeys(group, nothing))
             continue
         several = list(group.values())
@@ -265,10 +291,13 @@ def encode_sources(runner: Runner, trie: Trie, sources: Iterable[Source]) -> dic
 
 def encoder_states(runner: Runner, trie: Trie, sources: Sequence[Source]) -> torch.Tensor:
     """[n l d] encoder states of sources of equal length."""
-    ids = np.stack([source.encoding.ids[source.places] for source in sources])
-    positions = np.stack([source.encoding.positions[source.places] for source in sources])
-    tokens = runner.put(ids)
-    call = Call(positions=[runner.put(positions)])
+    ids = []
+    positions = []
+    for source in sources:
+        ids.append(source.encoding.ids[source.places])
+        positions.append(source.encoding.positions[source.places])
+    tokens = runner.put(np.stack(ids))
+    call = Call(positions=[runner.put(np.stack(positions))])
     inputs: ModelInputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
     return runner.run_part(trie.view.get_encoder(), call, inputs)
 
@@ -323,19 +352,28 @@ def arguments_of_nodes(
     stems = [trie.stems[slot] for slot in slots.tolist()]
     if stems[0] is None:
         return inputs
-    distinct = list(dict.fromkeys(stems))
-    states = [trie.sources[stem] for stem in distinct]
-    lengths = [len(state) for state in states]
-    starts = dict(zip(distinct, np.cumsum([0, *lengths[:-1]]), strict=True))
+    states: list[torch.Tensor] = []  # of the distinct sources, one behind the other
+    start_of: dict[Hashable, int] = {}  # where each of them begins
+    end = 0
+    for stem in dict.fromkeys(stems):
+        state = trie.sources[stem]
+        states.append(state)
+        start_of[stem] = end
+        end += len(state)
+
+    starts = np.array([start_of[stem] for stem in stems])
     sizes = np.array([len(trie.sources[stem]) for stem in stems])
     columns = np.arange(max(1, sizes.max()))[None]
     there = columns < sizes[:, None]
-    places = columns + np.array([starts[stem] for stem in stems])[:, None]
-    packed.source, packed.there = runner.put(np.where(there, places, 0)), runner.put(there)
+    places = np.where(there, columns + starts[:, None], 0)
+    packed.source = runner.put(places)
+    packed.there = runner.put(there)
 
-    joined = torch.cat(states) if sizes.any() else states[0].new_zeros(1, states[0].shape[1])
+    if end:
+        joined = torch.cat(states)
+    else:
+        joined = states[0].new_zeros(1, states[0].shape[1])
+    mask = torch.ones(1, len(joined), dtype=torch.long, device=joined.device)
     inputs["encoder_hidden_states"] = joined[None]
-    inputs["encoder_attention_mask"] = torch.ones(
-        1, len(joined), dtype=torch.long, device=joined.device
-    )
+    inputs["encoder_attention_mask"] = mask
     return inputs

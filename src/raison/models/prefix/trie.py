@@ -61,13 +61,15 @@ class Trie:
         self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None
     ) -> list[int]:
         """Slots of the prefixes of one set, in order; those that were unknown are new."""
-        parent, path = ROOT, []
+        parent = ROOT
+        path = []
         slots = self._slots
         for token, position in zip(tokens, positions, strict=True):
             key = (parent, stem, token, position)
             slot = slots.get(key)
             if slot is None:
-                slot = slots[key] = self._add(parent, stem, token, position)
+                slot = self._add(parent, stem, token, position)
+                slots[key] = slot
             path.append(slot)
             parent = slot
         return path
@@ -76,7 +78,8 @@ class Trie:
         self, tokens: Sequence[int], positions: Sequence[int], stem: Hashable = None
     ) -> list[int]:
         """Slots of the prefixes of one set that were computed already."""
-        parent, path = ROOT, []
+        parent = ROOT
+        path = []
         for token, position in zip(tokens, positions, strict=True):
             slot = self._slots.get((parent, stem, token, position))
             if slot is None:
@@ -86,6 +89,7 @@ class Trie:
         return path
 
     def _add(self, parent: int, stem: Hashable, token: int, position: int) -> int:
+        """The slot of a new node."""
         slot = len(self.stems)
         if slot == len(self.parent):
             room = 2 * slot
@@ -94,7 +98,9 @@ class Trie:
             self.position = roomy_column(self.position, room)
             self.depth = roomy_column(self.depth, room)
         self.stems.append(stem)
-        self.parent[slot], self.token[slot], self.position[slot] = parent, token, position
+        self.parent[slot] = parent
+        self.token[slot] = token
+        self.position[slot] = position
         self.depth[slot] = 1 if parent == ROOT else self.depth[parent] + 1
         return slot
 
@@ -102,7 +108,8 @@ class Trie:
         """[q d] the path to each slot, itself included; behind its end the slot itself again."""
         depth = self.depth[slots]
         found = np.repeat(slots[:, None], int(depth.max()), axis=1)
-        rows, here = np.arange(len(slots)), slots.copy()
+        rows = np.arange(len(slots))  # whose path goes on
+        here = slots.copy()
         place = depth - 1
         while True:
             found[rows, place[rows]] = here
@@ -110,7 +117,8 @@ class Trie:
             inside = here != ROOT
             if not inside.any():
                 return found
-            rows, here = rows[inside], here[inside]
+            rows = rows[inside]
+            here = here[inside]
             place[rows] -= 1
 
     # -- what the model computed --------------------------------------------------------------------
@@ -119,11 +127,12 @@ class Trie:
         self, layer: int, slots: torch.Tensor, key: torch.Tensor, value: torch.Tensor
     ) -> None:
         """Keep keys and values [kv q d] of one layer."""
-        if layer == len(self.keys):
-            self.keys.append(key.new_zeros(key.shape[0], len(self.parent), key.shape[2]))
-            self.values.append(value.new_zeros(value.shape[0], len(self.parent), value.shape[2]))
+        room = len(self.parent)
         for pools, new in ((self.keys, key), (self.values, value)):
-            pools[layer] = roomy(pools[layer], len(self.parent), 1)
+            if layer == len(pools):
+                heads, _, width = new.shape
+                pools.append(new.new_zeros(heads, room, width))
+            pools[layer] = roomy(pools[layer], room, 1)
             pools[layer].index_copy_(1, slots, new)
 
     def write_hidden(self, slots: torch.Tensor, hidden: torch.Tensor) -> None:
@@ -136,11 +145,14 @@ class Trie:
     @property
     def bytes(self) -> int:
         """What the nodes hold; pools may have up to twice the room."""
-        pools = [*self.keys, *self.values]
-        per_slot = sum(pool.shape[0] * pool.shape[2] * pool.element_size() for pool in pools)
+        per_slot = 0
+        for pool in (*self.keys, *self.values):
+            heads, _, width = pool.shape
+            per_slot += heads * width * pool.element_size()
         if self.hidden is not None:
             per_slot += self.hidden.shape[1] * self.hidden.element_size()
-        return per_slot * len(self) + sum(state.nbytes for state in self.sources.values())
+        of_sources = sum(state.nbytes for state in self.sources.values())
+        return per_slot * len(self) + of_sources
 
     def forget(self, kept: Iterable[int] = ()) -> None:
         """Drop every node that is not on a path to one of `kept`; what is dropped is computed again when asked for."""
@@ -151,12 +163,13 @@ class Trie:
                 slot = int(self.parent[slot])
         # parents have lower slots than children, before and after
         order = np.array(sorted(alive), np.int64)
-        new_slots = {int(old): place for place, old in enumerate(order)} | {ROOT: ROOT}
-        self._slots = {
-            (new_slots[parent], stem, token, position): new_slots[slot]
-            for (parent, stem, token, position), slot in self._slots.items()
-            if slot in alive
-        }
+        new_slots = {int(old): place for place, old in enumerate(order)}
+        new_slots[ROOT] = ROOT
+        slots = {}
+        for (parent, stem, token, position), slot in self._slots.items():
+            if slot in alive:
+                slots[new_slots[parent], stem, token, position] = new_slots[slot]
+        self._slots = slots
 
         room = max(FIRST, 1 << max(0, int(len(order) - 1).bit_length()))
         parents = [new_slots[int(old)] for old in self.parent[order]]
