@@ -123,9 +123,8 @@ class Codec:
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
         whole = f"{text}{pair or ''}"
         try:
-            size = len(
-                whole.encode()
-            )  # each would fail in its own way, some with a crash inside C++
+            # each would fail in its own way, some with a crash inside C++
+            size = len(whole.encode())
         except UnicodeEncodeError as error:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."

@@ -30,9 +30,8 @@ class LoadedModel:
     tokenizer: PreTrainedTokenizerBase  # never called, see Codec
     family: Family
     name: str
-    trained_on: int | None = (
-        None  # tokens of the longest text in training, where the architecture could read more
-    )
+    # tokens of the longest text in training, where the architecture could read more
+    trained_on: int | None = None
     codec: Codec = field(init=False)
 
     def __post_init__(self) -> None:

@@ -46,9 +46,8 @@ class TransformersModel:
         self.runner = runner
         self.definition = definition  # of its task
         self.offers: frozenset[str] = frozenset({"score"})
-        self.head_statistics: str | None = (
-            None  # a file of head statistics that comes with the model (offer "heads")
-        )
+        # a file of head statistics that comes with the model (offer "heads")
+        self.head_statistics: str | None = None
 
     # -- what it is -------------------------------------------------------------------------------------
 

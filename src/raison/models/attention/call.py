@@ -88,18 +88,16 @@ class Call:
 
     # what it shall use
     view: PreTrainedModel | None = None  # the model that runs, whatever its class
-    positions: list[torch.Tensor] | None = (
-        None  # per stream [b t]: original positions of the tokens
-    )
+    # per stream [b t]: original positions of the tokens
+    positions: list[torch.Tensor] | None = None
     # per stream [b t d]: word embeddings to use instead
     replace: list[torch.Tensor | None] | None = None
     # per stream [b t]: False makes the word embedding zero
     present: list[torch.Tensor | None] | None = None
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
     packed: PackedNodes | None = None  # what runs is nodes of a trie
-    tail: torch.Tensor | None = (
-        None  # [n 1 d]: hidden states behind the blocks, from which it goes on
-    )
+    # [n 1 d]: hidden states behind the blocks, from which it goes on
+    tail: torch.Tensor | None = None
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
 
     # what it shall record, and what was recorded

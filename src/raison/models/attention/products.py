@@ -43,9 +43,8 @@ SHAPES = frozenset(
     "float double half bfloat16 to type type_as view_as dropout".split()
 )
 
-CHANGES = frozenset(
-    {"masked_fill", "getitem", "mul"}
-)  # what a view may do to weights before it multiplies again
+# what a view may do to weights before it multiplies again
+CHANGES = frozenset({"masked_fill", "getitem", "mul"})
 
 PRODUCTS = ("matmul", "bmm")
 

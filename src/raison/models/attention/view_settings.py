@@ -37,16 +37,17 @@ def view_fingerprint(model: nn.Module) -> tuple[Hashable, ...]:
     Weights changed in place need nothing, the view shares them. Moved tensors (`.to`, resized embeddings) and
     switched settings (another adapter, a scale, a config) are not shared, so they are looked at.
     """
-    tensors = [*model.parameters(), *model.buffers()]
-    places = tuple((id(t), t.data_ptr(), t.device, t.dtype, t.shape) for t in tensors)
+    facts: list[Hashable] = []
+    for tensor in (*model.parameters(), *model.buffers()):
+        place = tensor.data_ptr()
+        facts.append((id(tensor), place, tensor.device, tensor.dtype, tensor.shape))
     modules = list(model.modules())
-    settings = tuple(
-        (id(module), hook_ids(module), plain_settings(vars(module))) for module in modules
-    )
-    config_settings = []
+    for module in modules:
+        facts.append((id(module), hook_ids(module), plain_settings(vars(module))))
     for config in configs_of(modules):
-        config_settings.append((id(config), tuple(sorted(plain_settings(vars(config))))))
-    return places, settings, tuple(config_settings)
+        settings = sorted(plain_settings(vars(config)))
+        facts.append((id(config), tuple(settings)))
+    return tuple(facts)
 
 
 def configs_of(modules: Iterable[nn.Module]) -> list[PreTrainedConfig]:
@@ -110,7 +111,7 @@ class ModelSettings:
         ]
         for table, size, saved in self._tables:
             if len(table) != size:
-                names += [name for name, _ in public_entries(table) if name not in saved]
+                names += new_names(table, saved)
         return names
 
     def restore(self) -> None:
@@ -119,10 +120,14 @@ class ModelSettings:
             return
         self.changes += 1
         for table, _, saved in self._tables:
-            new_names = [name for name, _ in public_entries(table) if name not in saved]
-            for name in new_names:
+            for name in new_names(table, saved):
                 del table[name]
             table.update(saved)
+
+
+def new_names(table: Table, saved: Table) -> list[str]:
+    """Names of what has come into a table since it was saved."""
+    return [name for name, _ in public_entries(table) if name not in saved]
 
 
 def tables_of(model: nn.Module) -> Iterator[Table]:

@@ -242,12 +242,10 @@ class Packed:
     depth: torch.Tensor  # [q]
     positions: torch.Tensor  # [q]
     seen: torch.Tensor  # [q d] positions of the ancestors
-    chains: list[
-        slice
-    ]  # runs of nodes that are each other's parents, long enough to be asked at once
-    source: torch.Tensor | None = (
-        None  # [q l] where its source stands among the packed encoder states
-    )
+    # runs of nodes that are each other's parents, long enough to be asked at once
+    chains: list[slice]
+    # [q l] where its source stands among the packed encoder states
+    source: torch.Tensor | None = None
     there: torch.Tensor | None = None  # [q l] False behind the end of a source
     layer: int = 0  # self-attention calls so far
     plans: dict[bool, list[Block]] = field(default_factory=dict)  # by cross or self
@@ -289,9 +287,8 @@ class Packed:
             )
 
         _, heads, queries, _ = query.shape
-        result = query.new_zeros(
-            queries, heads, pool.values.shape[-1]
-        )  # nothing seen, nothing taken
+        width = pool.values.shape[-1]
+        result = query.new_zeros(queries, heads, width)  # nothing seen, nothing taken
         for block in self.plans[cross]:
             result[block.rows] = attend_in_block(eager, module, query, pool, block, kwargs)
         if cross:

@@ -23,7 +23,7 @@ from raison.models.attention.products import (
     Products,
     Result,
 )
-from raison.models.relevance.rules import Rule, argument, signals_in, with_backward
+from raison.models.relevance.rules import Rule, argument, is_signal, signals_in, with_backward
 
 __all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "one_signal", "two_signals"]
 
@@ -199,10 +199,6 @@ def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
     (place,) = constants
     value = torch.as_tensor(args[place])
     return -value if place == SUBTRACTED[name] else value
-
-
-def is_signal(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def beside(name: str, function: Function) -> Function:

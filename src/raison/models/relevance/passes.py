@@ -45,9 +45,8 @@ class RelevanceOfPass:
     leaves: list[torch.Tensor]  # per stream [b t d]
     maps: list[torch.Tensor] = field(default_factory=list)  # [b h s t]
     hidden: list[list[torch.Tensor]] = field(default_factory=list)  # per stream, per layer [b t d]
-    crossing: list[torch.Tensor] = field(
-        default_factory=list
-    )  # keys and values of each cross-attention, in turn
+    # keys and values of each cross-attention, in turn
+    crossing: list[torch.Tensor] = field(default_factory=list)
 
 
 # -- relevance of one text -----------------------------------------------------------------------------------

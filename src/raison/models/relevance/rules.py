@@ -26,6 +26,7 @@ __all__ = [
     "half_each",
     "half_gradients",
     "identity",
+    "is_signal",
     "linear",
     "norm_as_given",
     "only_signal",
@@ -41,9 +42,8 @@ __all__ = [
 ]  # fmt: skip
 
 Rule = Callable[[Function, Arguments, Options], Result]
-Pull = Callable[
-    [torch.Tensor], tuple[torch.Tensor, ...]
-]  # of a result's relevance: what each signal gets
+# of a result's relevance: what each signal gets
+Pull = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 SMALL = 1e-9  # denominators are kept at least this far from zero, as in the reference code of Chefer et al.
 UNSURE = 16  # units in the last place: a sum of positive parts below that may be rounding
 
@@ -65,6 +65,11 @@ def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
             yield value
         elif isinstance(value, (tuple, list)):
             yield from tensors_in(value)
+
+
+def is_signal(value: object) -> bool:
+    """Whether an argument depends on the input."""
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
@@ -197,7 +202,7 @@ def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     result = without_backward(function, args, kwargs)
     axis = argument(args, kwargs, 1, "dim")
     if isinstance(axis, (tuple, list)) and len(axis) == 1:
-        axis = axis[0]
+        (axis,) = axis
     keep_axis = argument(args, kwargs, 2, "keepdim", False)
     if not isinstance(axis, int) or axis % x.dim() == 0:
         raise NotImplementedError("a sum over the whole tensor or over the batch has no rule")
@@ -205,13 +210,15 @@ def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if not keep_axis:
             relevance = relevance.unsqueeze(axis)
-        parts = x.detach() * safe_quotient(relevance, x.detach().sum(axis, keepdim=True))
+        inputs = x.detach()
+        parts = inputs * safe_quotient(relevance, inputs.sum(axis, keepdim=True))
 
         # each term is rescaled as a whole, by its share of all terms' sizes
-        others = tuple(each for each in range(1, x.dim()) if each != axis % x.dim())
-        totals = parts.sum(others, keepdim=True)  # [b .. terms ..]
+        axes = list(range(1, x.dim()))
+        whole = relevance.sum(axes, keepdim=True)
+        axes.remove(axis % x.dim())
+        totals = parts.sum(axes, keepdim=True)  # [b .. terms ..]
         sizes = totals.abs()
-        whole = relevance.sum(tuple(range(1, x.dim())), keepdim=True)
         weights = safe_quotient(sizes, sizes.sum(axis, keepdim=True))
         return (parts * safe_quotient(weights * whole, totals),)
 

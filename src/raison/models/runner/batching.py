@@ -27,9 +27,8 @@ __all__ = [
     "streams_of",
 ]
 
-RowBytes = Callable[
-    [tuple[int, ...], int], int
-]  # (lengths of the streams, columns) -> bytes of one row
+# (lengths of the streams, columns) -> bytes of one row
+RowBytes = Callable[[tuple[int, ...], int], int]
 
 
 def streams_of(encoding: Encoding) -> list[np.ndarray]:
@@ -138,9 +137,8 @@ class AskedTargets:
     """What the rows of a forward pass are asked about."""
 
     ids: np.ndarray  # [b m] the outcomes
-    rows: (
-        np.ndarray
-    )  # [b m] the columns from which they are read; m = 0 where they are read from no rows
+    # [b m] the columns from which they are read; m = 0 where they are read from no rows
+    rows: np.ndarray
     contrasts: np.ndarray | None = None  # [b m] the outcomes that these are compared with
 
 

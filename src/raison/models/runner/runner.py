@@ -190,9 +190,8 @@ class Runner:
         layout: Budget | None = None,
     ) -> Iterator[Prepared]:
         """Forward passes that cover all rows of a plan, within the budget."""
-        view = (
-            self.view
-        )  # once: looking whether the weights have moved costs as much as a small batch
+        # once: looking whether the weights have moved costs as much as a small batch
+        view = self.view
         factors = None
         if heads is not None:
             factors = torch.from_numpy(np.asarray(heads, dtype=np.float64))

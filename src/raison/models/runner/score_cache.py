@@ -60,15 +60,13 @@ class Memory:
     """Answers by encoding, target, removal and set of visible tokens, up to `limit` bytes."""
 
     limit: int = 64 * 2**20
-    room: int = (
-        512 * 2**20
-    )  # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    room: int = 512 * 2**20
     used: int = 0
     trie: Trie | None = None  # what a causal model computed at prefixes
     _answers: dict[Place, dict[bytes, Row]] = field(default_factory=dict)
-    _alive: dict[int, Encoding] = field(
-        default_factory=dict
-    )  # an id is only valid while its encoding lives
+    # an id is only valid while its encoding lives
+    _alive: dict[int, Encoding] = field(default_factory=dict)
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""
