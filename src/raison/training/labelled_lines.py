@@ -12,7 +12,6 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
@@ -79,7 +78,7 @@ def read_labelled_lines(
             pieces = codec(example.text, example.pair)
             if len(pieces.ids) > longest:
                 counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
-                pieces = cut(pieces, len(pieces.ids) - longest, False)
+                pieces = pieces.without_surplus(len(pieces.ids) - longest)
             line = LabelledLine(
                 ids=tuple(read(pieces).tolist()),
                 label=numbers[str(example.label)] if numbers else regression_label(example),
