@@ -26,7 +26,7 @@ from raison.rationalizers.batching import batch_inputs
 from raison.rationalizers.build import build_rationalizer
 from raison.rationalizers.config import VARIANTS, RationalizerConfig
 from raison.rationalizers.encoders import load_encoder
-from raison.rationalizers.training_config import RationalizerTraining
+from raison.rationalizers.config import RationalizerTraining
 from raison.rationalizers.training_loop import BatchLoss
 from raison.training.feed import BatchFeed
 from raison.training.labelled_lines import read_labelled_lines

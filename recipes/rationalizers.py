@@ -33,7 +33,7 @@ from raison.datasets.overlap import normalise_text, overlap
 from raison.models.load import load
 from raison.rationalizers.config import VARIANTS
 from raison.rationalizers.train import train_rationalizer
-from raison.rationalizers.training_config import LossWeights, RationalizerTraining
+from raison.rationalizers.config import LossWeights, RationalizerTraining
 from raison.studies.reproduce.rationalizer_lines import (
     OWN,
     OtherAnswers,

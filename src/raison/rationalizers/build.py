@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -15,17 +15,19 @@ from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.models.families import family_of
 from raison.rationalizers.batching import pad_id, sorted_batches, special_ids
-from raison.rationalizers.block_ranges import blocks_of
+from raison.rationalizers.block_ranges import blocks_of_encoder
 from raison.rationalizers.config import ALL_BLOCKS, RationalizerConfig
 from raison.rationalizers.encoders import LoadedEncoder
-from raison.rationalizers.gru import GRUEncoder
+from raison.rationalizers.gru import Encoder, GRUEncoder
 from raison.rationalizers.hiding_check import check_hiding
-from raison.rationalizers.homogeneity import Homogeneity, measure_homogeneity, split_of
+from raison.rationalizers.homogeneity import Homogeneity, blocks_by_homogeneity, measure_homogeneity
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.stored_config import StoredRationalizerConfig
 from raison.training.labelled_lines import LabelledLine
 
 __all__ = ["build_rationalizer", "max_tokens", "resolve_config", "with_derived_settings"]
+
+Settings: TypeAlias = Mapping[str, Any]  # of a config, by name
 
 DEFAULTS = RationalizerConfig()
 SAMPLE = 300  # texts that homogeneity is measured on
@@ -33,22 +35,26 @@ SAMPLE_SEED = 4
 
 
 def resolve_config(
-    loaded: LoadedEncoder, asked: Mapping[str, Any], train: Sequence[LabelledLine], *, pairs: bool
+    loaded: LoadedEncoder,
+    asked: Settings,
+    train: Sequence[LabelledLine],
+    *,
+    pairs: bool,
 ) -> tuple[RationalizerConfig, Homogeneity | None]:
     """The config with everything decided: where to split, and how many shares there are."""
     settings = {
         **asked,
-        "sparsity": shares_of(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs),
+        "sparsity": sparsity_shares(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs),
     }
     if settings.get("encoder") == "gru":
         return RationalizerConfig.from_settings(settings), None
-    depth = len(blocks_of(loaded.encoder, loaded.name)[1])
+    depth = len(blocks_of_encoder(loaded.encoder, loaded.name)[1])
     homogeneity = None
     if settings.get("blocks") is None:
         check_splittable(loaded, settings)  # what can't be split is refused before
         homogeneity = homogeneity_of_sample(loaded, train)
         rest = settings.get("predictor", DEFAULTS.predictor) == "rest"
-        settings["blocks"] = split_of(homogeneity, rest=rest)
+        settings["blocks"] = blocks_by_homogeneity(homogeneity, rest=rest)
         progress.report(
             0,
             1,
@@ -61,9 +67,13 @@ def resolve_config(
     return config, homogeneity
 
 
-def shares_of(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float, ...]:
+def sparsity_shares(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float, ...]:
     """The share of each text: two for pairs, which is the same one twice if one was given."""
-    shares = tuple(sparsity) if isinstance(sparsity, (list, tuple)) else (sparsity,)
+    shares: tuple[float, ...]
+    if isinstance(sparsity, (list, tuple)):
+        shares = tuple(sparsity)
+    else:
+        shares = (cast(float, sparsity),)
     if pairs and len(shares) == 1:
         return (*shares, *shares)
     if not pairs and len(shares) == 2:
@@ -71,7 +81,7 @@ def shares_of(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float,
     return shares
 
 
-def with_derived_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_derived_settings(settings: Settings) -> dict[str, Any]:
     """Settings with what follows from the number of blocks."""
     if settings.get("encoder") == "gru" or not isinstance(settings["blocks"], int):
         return dict(settings)
@@ -81,7 +91,7 @@ def with_derived_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return derived
 
 
-def check_splittable(loaded: LoadedEncoder, settings: Mapping[str, Any]) -> None:
+def check_splittable(loaded: LoadedEncoder, settings: Settings) -> None:
     """Refuse an encoder that can't be split behind its first block."""
     trial = RationalizerConfig(
         blocks=1,
@@ -123,11 +133,9 @@ def build_rationalizer(
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        inner = (
-            gru_over_words_of(encoder, tokenizer, config.width)
-            if config.encoder == "gru"
-            else encoder
-        )
+        inner: Encoder = encoder
+        if config.encoder == "gru":
+            inner = gru_over_words_of(encoder, tokenizer, config.width)
         stored = stored_config(inner, tokenizer, config, labels, base)
         model = Rationalizer(stored, inner)
         if config.encoder == "gru" and model.predictor is not None:
@@ -139,7 +147,7 @@ def build_rationalizer(
     model.requires_grad_(True)
     model.selector.offsets.requires_grad_(False)
     for part in encoders_of(model):
-        freeze_embeddings(part)
+        freeze_word_embeddings(part)
     return model
 
 
@@ -163,14 +171,16 @@ def gru_over_words_of(
 
 
 def stored_config(
-    encoder: Any,
+    encoder: Encoder,
     tokenizer: PreTrainedTokenizerBase,
     config: RationalizerConfig,
     labels: Sequence[str],
     base: str,
 ) -> StoredRationalizerConfig:
     """What config.json will hold; without labels it is a regression."""
-    names = dict(enumerate(labels)) if labels else {0: "value"}
+    names, problem = {0: "value"}, "regression"
+    if labels:
+        names, problem = dict(enumerate(labels)), "single_label_classification"
     return StoredRationalizerConfig(
         config.to_dict(),
         encoder.config.to_dict(),
@@ -180,18 +190,17 @@ def stored_config(
         token_types="token_type_ids" in getattr(tokenizer, "model_input_names", ()),
         id2label=names,
         label2id={label: number for number, label in names.items()},
-        problem_type="single_label_classification" if labels else "regression",
+        problem_type=problem,
     )
 
 
-def encoders_of(model: Rationalizer) -> list[Any]:
+def encoders_of(model: Rationalizer) -> list[Encoder]:
     """The encoders of a model: one, or one more for each predictor that has its own."""
-    return [
-        part for part in (model.encoder, model.predictor, model.soft_predictor) if part is not None
-    ]
+    parts = (model.encoder, model.predictor, model.soft_predictor)
+    return [part for part in parts if part is not None]
 
 
-def freeze_embeddings(encoder: Any) -> None:
+def freeze_word_embeddings(encoder: Encoder) -> None:
     """P1: embeddings stay as they are."""
     encoder.get_input_embeddings().weight.requires_grad_(False)
     for path, parameter in encoder.named_parameters():
