@@ -95,9 +95,12 @@ def fit(
     frozen = training.frozen_weights()
     done = restore_checkpoint(course, training.trained, training.optimizer, frozen=frozen)
     watch = TrainingWatch(training, done, frozen)
-    devices = [training.device] if training.device.type == "cuda" else []
+    devices = []
+    if training.device.type == "cuda":
+        devices.append(training.device)
     with stop_asked() as stop, torch.random.fork_rng(devices=devices):
-        if course.before and look is not None and not done.history and not done.step:
+        nothing_done = not done.history and not done.step
+        if course.before and look is not None and nothing_done:
             done.history.append({"step": 0, **look_at_model(model, look, course)})
             watch.say(done, done.history[-1])
         while done.step < course.steps and not enough(done.history):
@@ -152,7 +155,8 @@ def training_step(training: RunningTraining, done: FitProgress) -> None:
     course = training.course
     training.model.train()
     total = 0.0
-    for part in range(done.step * course.accumulate, (done.step + 1) * course.accumulate):
+    first_part = done.step * course.accumulate
+    for part in range(first_part, first_part + course.accumulate):
         seed_dropout(training.device, course.seed * PRIME + part)
         batch = training.feed(part)
         with torch.autocast(training.device.type, torch.bfloat16, enabled=course.bfloat16):
@@ -221,18 +225,20 @@ class TrainingWatch:
         """Tell how far the run is; what was measured now stands behind a semicolon."""
         parts = []
         if done.losses:
-            recent = done.losses[max(self.first_step, done.step - RECENT) :]
-            parts.append(f"loss {sum(recent) / max(1, len(recent)):.3f}")
+            first = max(self.first_step, done.step - RECENT)
+            recent = done.losses[first:]
+            mean = sum(recent) / max(1, len(recent))
+            parts.append(f"loss {mean:.3f}")
         steps = done.step - self.first_step
         if steps > 0:
-            left = (time.monotonic() - self.start) / steps * (self.course.steps - done.step)
+            seconds_of_step = (time.monotonic() - self.start) / steps
+            left = seconds_of_step * (self.course.steps - done.step)
             parts.append(f"{format_duration(left)} left")
         what = ", ".join(parts)
-        numbers = (
-            []
-            if seen is None
-            else [format_measurement(name, seen[name]) for name in seen if name != "step"]
-        )
+        numbers = []
+        for name, value in (seen or {}).items():
+            if name != "step":
+                numbers.append(format_measurement(name, value))
         if numbers:
             what = f"{what}; {', '.join(numbers)}"
         progress.report(done.step, self.course.steps, what)
@@ -253,11 +259,15 @@ def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
 
 
 def format_duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"
 
 
 def format_measurement(name: str, value: object) -> str:
-    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+    if isinstance(value, float):
+        return f"{name} {value:.4g}"
+    return f"{name} {value}"
 
 
 @contextmanager
