@@ -22,10 +22,10 @@ from parts import run_parts
 
 from raison.attention_models.train import train_classifier
 from raison.models.load import load
-from raison.studies.audit.run import Audit, audit
-from raison.studies.evaluate import evaluate
+from raison.studies.audit.run_audit import Audit, audit
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.audit_lines import line_of_audit
-from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
+from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
 from raison.training.training_folder import write_training_file
 
 DATA = {
@@ -242,7 +242,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         line["numbers"] = {
             key: value for key, value in line["numbers"].items() if not key.startswith(OF_FEW_TEXTS)
         }
-    add_line(arguments.out, line)
+    add_recipe_line(arguments.out, line)
 
 
 def main() -> int:

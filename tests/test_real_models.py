@@ -14,7 +14,7 @@ from raison.core.registry import methods
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.testing.checks import state_of, with_padding
+from raison.testing.model_contract import model_state_hash, with_padding
 from raison.training.labelled_lines import human_marked_tokens
 from tests.helpers.cheap_specs import light, rough
 
@@ -70,9 +70,9 @@ def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
 @pytest.mark.registry
 def test_contracts_of_the_defaults(sentiment, smollm2):
     for model in (sentiment, smollm2):
-        before = state_of(model)
+        before = model_state_hash(model)
         check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
-        assert state_of(model) == before
+        assert model_state_hash(model) == before
         assert (
             model.offers == {"score", "gradients", "attention", "hidden", "heads"}
             and model.removals[0] == "delete"

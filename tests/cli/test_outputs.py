@@ -17,8 +17,8 @@ from raison.core.errors import InputError
 from raison.core.outputs import check_folder, run_around
 from raison.core.records import Explanation
 from raison.runs.driver import run
-from raison.runs.export import check_dataset, export
-from raison.runs.spec import RunSpec
+from raison.runs.export_run import check_dataset, export_run
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from raison.studies.reproduce.part_store import PART
 from raison.testing import tiny_hf
@@ -123,7 +123,7 @@ def test_no_result_is_written_into_a_run(copied, tmp_path):
     )
     for out in (copied / "shards" / "000000.jsonl", Path("/dev/null")):
         with pytest.raises(InputError):
-            export(place_of(copied), out)
+            export_run(place_of(copied), out)
     assert bytes_of(copied) == before
     assert not stat.S_ISREG(os.stat("/dev/null").st_mode)
 

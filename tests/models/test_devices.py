@@ -161,7 +161,7 @@ def mixed() -> None:
 def explained() -> None:
     import raison
     from raison.testing import FAMILIES
-    from raison.testing.checks import example_texts
+    from raison.testing.model_contract import example_texts
     from tests.helpers.cheap_specs import fitting, light, rough
 
     told, models = (
@@ -187,7 +187,7 @@ def explained() -> None:
 def spread() -> None:
     """A model over two devices, as accelerate spreads those that are too large for one."""
     import raison
-    from raison.testing.checks import example_texts
+    from raison.testing.model_contract import example_texts
     from tests.helpers.cheap_specs import fitting, light, rough
 
     trials = {
@@ -240,8 +240,8 @@ def measured() -> None:
     import raison
     from raison.core.records import Example, Span
     from raison.core.registry import metrics, searches
-    from raison.studies.compatibility import check_compatibility
-    from raison.testing.checks import example_texts
+    from raison.studies.check_compatibility import check_compatibility
+    from raison.testing.model_contract import example_texts
 
     for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
         twins = pair(family, task)
@@ -396,7 +396,7 @@ def compatibility() -> None:
 def audited() -> None:
     import raison
     from raison.attention_models.train import train_classifier
-    from raison.studies.audit.run import audit
+    from raison.studies.audit.run_audit import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
     training = {"epochs": 2, "batch": 16}

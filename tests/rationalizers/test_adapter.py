@@ -168,7 +168,7 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     from raison.models import catalog
     from raison.models.load_options import LoadOptions
     from raison.models.pretrained import plain_model
-    from raison.studies.audit.run import audit
+    from raison.studies.audit.run_audit import audit
 
     model, tokenizer = built()
     model.float().save_pretrained(tmp_path / "m")

@@ -29,9 +29,9 @@ app = typer.Typer(
 
 def say(sentence: str) -> None:
     """One sentence on stderr; whatever a label or file name holds, it can't command the terminal."""
-    from raison.show.wording import clean
+    from raison.show.text_formats import clean_text
 
-    print(f"raison: {clean(sentence)}", file=sys.stderr)
+    print(f"raison: {clean_text(sentence)}", file=sys.stderr)
 
 
 def guarded(command: F) -> F:

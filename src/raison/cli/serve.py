@@ -11,7 +11,7 @@ import typer
 from raison.cli import options
 from raison.cli.settings_options import Chosen, FieldsOf, with_settings_options
 from raison.core.errors import InputError, MissingExtra
-from raison.web.settings import Settings
+from raison.web.server_limits import ServerSettings
 
 if TYPE_CHECKING:
     import socket
@@ -38,7 +38,7 @@ def serve(
         typer.Option("--run", help="A folder of `raison run` to look at; repeat it for several."),
     ] = None,
     *,
-    limits: Annotated[Chosen, FieldsOf(Settings)],
+    limits: Annotated[Chosen, FieldsOf(ServerSettings)],
 ) -> None:
     """Serve a page on which texts are explained, at http://127.0.0.1:8765."""
     import secrets
@@ -47,7 +47,7 @@ def serve(
         import uvicorn
 
         from raison.web.server import application
-        from raison.web.timeouts import http_protocol
+        from raison.web.timeouts import http_protocol_with_timeouts
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "The page") from None
     from raison import load
@@ -61,7 +61,7 @@ def serve(
         raise InputError(
             f"At {limits['host']} others can reach the page: give it a secret with --token auto."
         )
-    settings = Settings(**limits)
+    settings = ServerSettings(**limits)
     host, secret = settings.host, settings.token
     listening = bound_socket(host, settings.port)
     quiet()
@@ -80,8 +80,9 @@ def serve(
     typer.echo(
         f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True
     )
+    http = http_protocol_with_timeouts(settings.patience, settings.connections)
     config = uvicorn.Config(
-        application(models, settings, runs), http=http_protocol(settings.patience, settings.connections), ws="none",
+        application(models, settings, runs), http=http, ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip

@@ -13,9 +13,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.registry import datasets, suggest
 from raison.core.spec import Spec, changed_settings
+from raison.datasets.dataset_rows import Rows, labels_in_turn
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
-from raison.datasets.rows import Rows, labels_in_turn
 
 __all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of", "negative_positive"]
 

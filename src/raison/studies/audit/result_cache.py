@@ -66,14 +66,19 @@ class ResultCache:
             except (ValueError, TypeError, InputError):
                 pass  # damaged: it is made again
         results = tuple(compute())
-        lines = json.dumps([result.to_dict() for result in results])
+        dictionaries = []
+        for result in results:
+            dictionaries.append(result.to_dict())
+        lines = json.dumps(dictionaries)
         with write_training_file(path) as half:
             half.write_text(lines + "\n", encoding="utf-8")
         return results
 
     def checkpoints(self, name: str) -> Path | None:
         """A folder for checkpoints of a part."""
-        return None if self.folder is None else self.folder / name
+        if self.folder is None:
+            return None
+        return self.folder / name
 
 
 def claim_folder(folder: Path, identity: AuditIdentity) -> None:
