@@ -24,9 +24,8 @@ from torch.nn import functional
 from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs
 from raison.rationalizers.build import build_rationalizer
-from raison.rationalizers.config import VARIANTS, RationalizerConfig
+from raison.rationalizers.config import VARIANTS, RationalizerConfig, RationalizerTraining
 from raison.rationalizers.encoders import load_encoder
-from raison.rationalizers.config import RationalizerTraining
 from raison.rationalizers.training_loop import BatchLoss
 from raison.training.feed import BatchFeed
 from raison.training.labelled_lines import read_labelled_lines

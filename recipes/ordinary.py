@@ -17,8 +17,8 @@ from raison.models.catalog.quiet import quiet
 from raison.models.load import load
 from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs, sorted_batches
-from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.config import RationalizerTraining
+from raison.rationalizers.encoders import load_encoder
 from raison.training.data_names import name_of_data
 from raison.training.early_stopping import BestEpochKeeper
 from raison.training.feed import BatchFeed

@@ -41,4 +41,7 @@ def test_the_split_is_the_last_wide_block():
     alike = Homogeneity((90, 115, 107, 99, 107, 82, 40), (0,) * 7, 9)  # MiniLM
     assert blocks_by_homogeneity(alike, rest=True) == 4
     rising = Homogeneity((1, 2, 3, 4, 5), (0,) * 5, 9)
-    assert blocks_by_homogeneity(rising, rest=True) == 3 and blocks_by_homogeneity(rising, rest=False) == 4
+    assert (
+        blocks_by_homogeneity(rising, rest=True) == 3
+        and blocks_by_homogeneity(rising, rest=False) == 4
+    )

@@ -73,7 +73,9 @@ def test_the_gradient_of_weights_between_0_and_1_is_their_slope():
 
     def worth(seen):
         with seeing(seen):
-            return (attention_that_hides(module, query, key, value, None, scaling=0.5)[0] * upstream).sum()
+            return (
+                attention_that_hides(module, query, key, value, None, scaling=0.5)[0] * upstream
+            ).sum()
 
     weights = torch.tensor([[0.3, 0.9, 0.05, 0.6]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(worth, weights)
