@@ -25,7 +25,12 @@ from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.stored_config import StoredRationalizerConfig
 from raison.training.labelled_lines import LabelledLine
 
-__all__ = ["build_rationalizer", "max_tokens", "resolve_config", "with_derived_settings"]
+__all__ = [
+    "build_rationalizer",
+    "max_tokens_of_encoder",
+    "resolve_rationalizer_config",
+    "with_derived_settings",
+]
 
 Settings: TypeAlias = Mapping[str, Any]  # of a config, by name
 
@@ -34,7 +39,7 @@ SAMPLE = 300  # texts that homogeneity is measured on
 SAMPLE_SEED = 4
 
 
-def resolve_config(
+def resolve_rationalizer_config(
     loaded: LoadedEncoder,
     asked: Settings,
     train: Sequence[LabelledLine],
@@ -123,7 +128,6 @@ def build_rationalizer(
     config: RationalizerConfig,
     labels: Sequence[str],
     seed: int,
-    base: str = "",
 ) -> Rationalizer:
     """A rationalizer around an encoder; its heads are a function of the seed."""
     if tokenizer.cls_token_id is None and config.encoder != "gru":
@@ -136,17 +140,17 @@ def build_rationalizer(
         inner: Encoder = encoder
         if config.encoder == "gru":
             inner = gru_over_words_of(encoder, tokenizer, config.width)
-        stored = stored_config(inner, tokenizer, config, labels, base)
+        stored = rationalizer_stored_config(inner, tokenizer, config, labels)
         model = Rationalizer(stored, inner)
         if config.encoder == "gru" and model.predictor is not None:
-            for copied in encoders_of(model)[1:]:
+            for copied in encoders_of_rationalizer(model)[1:]:
                 copied.gru.reset_parameters()
     model.float()  # heads and blocks are of one kind, whatever the checkpoint was stored in
     if config.encoder != "gru":
         check_hiding(model, tokenizer)
     model.requires_grad_(True)
     model.selector.offsets.requires_grad_(False)
-    for part in encoders_of(model):
+    for part in encoders_of_rationalizer(model):
         freeze_word_embeddings(part)
     return model
 
@@ -170,12 +174,11 @@ def gru_over_words_of(
     return gru
 
 
-def stored_config(
+def rationalizer_stored_config(
     encoder: Encoder,
     tokenizer: PreTrainedTokenizerBase,
     config: RationalizerConfig,
     labels: Sequence[str],
-    base: str,
 ) -> StoredRationalizerConfig:
     """What config.json will hold; without labels it is a regression."""
     names, problem = {0: "value"}, "regression"
@@ -186,7 +189,6 @@ def stored_config(
         encoder.config.to_dict(),
         special_ids=special_ids(tokenizer),
         separator_id=tokenizer.sep_token_id,
-        base=base,
         token_types="token_type_ids" in getattr(tokenizer, "model_input_names", ()),
         id2label=names,
         label2id={label: number for number, label in names.items()},
@@ -194,7 +196,7 @@ def stored_config(
     )
 
 
-def encoders_of(model: Rationalizer) -> list[Encoder]:
+def encoders_of_rationalizer(model: Rationalizer) -> list[Encoder]:
     """The encoders of a model: one, or one more for each predictor that has its own."""
     parts = (model.encoder, model.predictor, model.soft_predictor)
     return [part for part in parts if part is not None]
@@ -208,7 +210,7 @@ def freeze_word_embeddings(encoder: Encoder) -> None:
             parameter.requires_grad_(False)
 
 
-def max_tokens(encoder: PreTrainedModel) -> int:
+def max_tokens_of_encoder(encoder: PreTrainedModel) -> int:
     """Tokens that an encoder reads at most; some count positions from behind the padding id."""
     limit = getattr(encoder.config, "max_position_embeddings", None) or 512
     return int(limit) - family_of(encoder).offset(encoder.config)

@@ -24,8 +24,8 @@ from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
 from raison.rationalizers.build import (
     build_rationalizer,
-    max_tokens,
-    resolve_config,
+    max_tokens_of_encoder,
+    resolve_rationalizer_config,
     with_derived_settings,
 )
 from raison.rationalizers.config import VARIANTS, RationalizerConfig, RationalizerTraining
@@ -36,7 +36,7 @@ from raison.rationalizers.report import RationalizerReport, RationalizerScores, 
 from raison.rationalizers.training_loop import fit_rationalizer
 from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
 from raison.training.fit_settings import SEEDS
-from raison.training.labelled_lines import LabelledLine, LabelledLines, read_labelled_lines
+from raison.training.labelled_lines import LabelledLines, read_labelled_lines
 from raison.training.labelled_parts import examples_by_part, labels_of_parts
 from raison.training.lora_training import wrap_with_lora, write_lora_adapter
 from raison.training.multi_seed import REPORT, RepeatedTraining, train_with_seeds
@@ -190,21 +190,17 @@ def train_one_rationalizer(
     weights = fingerprint_of_model(experiment.model)
     data = read_rationalizer_data(experiment, loaded, seed)
     check_length_of_training(data.lines, training)
-    config, homogeneity = resolve_config(
+    config, homogeneity = resolve_rationalizer_config(
         loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs
     )
 
-    base = ""
-    if training.lora:
-        base = name_of_base(str(experiment.model), loaded.name, folder)
-    model = build_rationalizer(
-        loaded.encoder, loaded.tokenizer, config, data.labels, seed, base=base
-    )
+    model = build_rationalizer(loaded.encoder, loaded.tokenizer, config, data.labels, seed)
     model.config.longest = training.longest
     if experiment.regression:
         model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
     adapter = None
     if training.lora:
+        model.config.base = name_of_base(str(experiment.model), loaded.name, folder)
         adapter = add_adapter(model, training, seed, loaded.name)
     placed(model, experiment.device or experiment.device_of_model)
 
@@ -212,8 +208,7 @@ def train_one_rationalizer(
     fitted = fit_rationalizer(
         model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad
     )
-    parts, commonest = data.lines.parts, commonest_share(data.lines)
-    scores = scores_of_parts(model, parts, pad, commonest)
+    scores = scores_of_parts(model, data.lines, pad)
     report = RationalizerReport(
         model=loaded.name,
         weights=weights,
@@ -264,7 +259,7 @@ def read_rationalizer_data(
     def read(pieces: Pieces) -> np.ndarray:
         return special_as_unknown(pieces.ids, pieces.start, special, tokenizer)
 
-    longest = min(training.longest, max_tokens(loaded.encoder))
+    longest = min(training.longest, max_tokens_of_encoder(loaded.encoder))
     lines = read_labelled_lines(parts, tokenizer, labels, longest, read)
     pairs = any(example.pair is not None for example in parts["train"])
     return RationalizerData(lines=lines, labels=labels, left_out=left_out, pairs=pairs)
@@ -326,13 +321,9 @@ class ScoresOfParts:
     troubles: tuple[str, ...]
 
 
-def scores_of_parts(
-    model: Rationalizer,
-    parts: Mapping[str, Sequence[LabelledLine]],
-    pad: int,
-    commonest: float,
-) -> ScoresOfParts:
+def scores_of_parts(model: Rationalizer, lines: LabelledLines, pad: int) -> ScoresOfParts:
     """The scores of the development and (where there is one) the test part, and what goes wrong."""
+    parts = lines.parts
     dev = evaluate_rationalizer(model, parts["dev"], pad)
     dev_every_token = evaluate_rationalizer(model, parts["dev"], pad, every_token=True)
     test, every_token = None, dev_every_token
@@ -343,7 +334,7 @@ def scores_of_parts(
         dev=dev,
         test=test,
         every_token=every_token,
-        troubles=troubles(dev, dev_every_token.from_rationale, commonest),
+        troubles=troubles(dev, dev_every_token.from_rationale, commonest_share(lines)),
     )
 
 

@@ -23,14 +23,14 @@ from raison.training.fit_settings import FitProgress, FitSettings, Measurements,
 from raison.training.labelled_lines import LabelledLine, LabelledLines
 from raison.training.seeds import seeded_generator
 
-__all__ = ["BatchLoss", "fit_rationalizer"]
+__all__ = ["RationalizerBatchLoss", "fit_rationalizer"]
 
 CALIBRATED = 1000  # training texts that the line between keeping and dropping is drawn on
 SAMPLE_SEED, WARM_UP_SEED = 4, 21  # what randomness is for, so that no two draws are the same
 
 
 @dataclass
-class BatchLoss:
+class RationalizerBatchLoss:
     """The loss of a batch; in warm-up the predictor reads random parts."""
 
     model: Rationalizer
@@ -95,13 +95,10 @@ def fit_rationalizer(
         "model": name,
     }
     best = BestEpochKeeper(folder, settings, "score", training.patience)
-    loss = BatchLoss(
+    loss = RationalizerBatchLoss(
         model, config, training, pad=pad, warm_steps=round(training.warm * epoch), seed=seed
     )
-    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(
-        len(train)
-    )  # files are often sorted by label
-    sample = [train[number] for number in order[:CALIBRATED]]
+    sample = calibration_sample(train, seed)
 
     def calibrate_on_sample() -> None:
         calibrate_selector(
@@ -113,7 +110,7 @@ def fit_rationalizer(
             calibrate_on_sample()
             return scores_of_epoch(model, lines, pad, selection_counts=loss.steps > loss.warm_steps)
 
-    course = FitSettings(
+    fit_settings = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -124,19 +121,18 @@ def fit_rationalizer(
         bfloat16=training.bfloat16,
     )
     feed = BatchFeed(train, training.batch, seed)
-    fitted = fit(
-        model,
-        rationalizer_parameter_groups(model, training),
-        feed,
-        loss,
-        course,
-        best.looking(model, look),
-        best.enough,
-    )
+    groups = rationalizer_parameter_groups(model, training)
+    fitted = fit(model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop)
     best.restore(model)
     if training.bfloat16:  # whoever opens the model computes more precisely
         calibrate_on_sample()
     return fitted
+
+
+def calibration_sample(train: Sequence[LabelledLine], seed: int) -> list[LabelledLine]:
+    """Some training texts, in random order: files are often sorted by label."""
+    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(len(train))
+    return [train[number] for number in order[:CALIBRATED]]
 
 
 def scores_of_epoch(
