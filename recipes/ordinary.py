@@ -113,7 +113,9 @@ def train_ordinary(
         bfloat16=training.bfloat16,
     )
     feed = BatchFeed(lines.parts["train"], training.batch, seed)
-    done = fit(model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop)
+    done = fit(
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
+    )
     best.restore(model)
     report = {
         "what": "ordinary",

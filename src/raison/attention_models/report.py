@@ -1,4 +1,4 @@
-"""What the training of an attention classifier reports: training.json."""
+"""The report of an attention classifier's training (training.json) and its scores."""
 
 from __future__ import annotations
 

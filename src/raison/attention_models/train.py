@@ -1,4 +1,4 @@
-"""Train an attention classifier: labels only, early stopping, one seed or several.
+"""Trains an attention classifier from labels, with early stopping, one seed or several.
 
 loss = −log p(label) + δ · tying + η · mlm        (regularizers.py)
 """
@@ -290,7 +290,9 @@ def fit_classifier(
         every=epoch,
     )
     feed = BatchFeed(lines.parts["train"], training.batch, seed)
-    fitted = fit(model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop)
+    fitted = fit(
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
+    )
     best.restore(model)
     return fitted
 

@@ -1,4 +1,4 @@
-"""The `raison` command and what all of its subcommands share."""
+"""The `raison` command: all subcommands put together, errors as sentences, closed streams, exit codes."""
 
 from __future__ import annotations
 

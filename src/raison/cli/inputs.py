@@ -1,4 +1,4 @@
-"""The files that a command reads, from its options: none of them may be written over by its results."""
+"""The input files that a command reads, from its data and methods: no result may be written over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""raison ls: what can be typed."""
+"""raison ls: the names of methods, searches, rules, models, metrics and data sets, with descriptions."""
 
 from __future__ import annotations
 

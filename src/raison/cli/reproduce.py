@@ -1,4 +1,4 @@
-"""raison reproduce: the tables of the papers, run again."""
+"""raison reproduce: a suite of a paper run again, with its section and pictures in a page."""
 
 from __future__ import annotations
 

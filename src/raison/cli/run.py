@@ -1,4 +1,4 @@
-"""raison run, status, report and store: a corpus explained by a run that survives anything."""
+"""raison run, status, report and store (verify, repair, compact, export, query): a corpus explained by a run."""
 
 from __future__ import annotations
 

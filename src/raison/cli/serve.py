@@ -1,4 +1,4 @@
-"""`raison serve`: the page in the browser."""
+"""raison serve: the page in the browser, its address, socket, models and runs."""
 
 from __future__ import annotations
 

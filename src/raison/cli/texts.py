@@ -1,4 +1,4 @@
-"""Texts and targets as the command line gives them: arguments, files, standard input."""
+"""Reads texts and targets of the command line: arguments, text files, standard input."""
 
 from __future__ import annotations
 

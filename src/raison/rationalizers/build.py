@@ -1,4 +1,4 @@
-"""A rationalizer around an encoder: where it is split, and its heads."""
+"""Builds a new rationalizer around an encoder: its config (where it is split), heads and stored config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder inside whatever a user names: a bare one, or the one of a fine-tuned classifier."""
+"""Loads the encoder inside whatever a user names: a bare one, or the one of a fine-tuned classifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a rationalizer predicts and selects."""
+"""Evaluates a rationalizer: accuracy, F1 or correlation, shares of tokens, agreement with human rationales."""
 
 from __future__ import annotations
 

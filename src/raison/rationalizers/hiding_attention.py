@@ -1,4 +1,4 @@
-"""Attention in training that sees some of the tokens only, with a gradient for those that it does not see.
+"""Attention that hides tokens in training, with a gradient for those that it does not see.
 
 Attention is w · m / Σ w · m, with a gradient for m = 0 too: what would seeing this token have changed? In evaluation
 hidden tokens are masked as padding is, and can't change anything, not even by rounding.

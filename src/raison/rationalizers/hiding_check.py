@@ -1,4 +1,4 @@
-"""Whether tokens can be hidden from an encoder at all: it is tried, not believed."""
+"""Checks whether tokens can be hidden from an encoder, and whether it looks ahead: it is tried, not believed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike the token states of a text are, layer by layer (P1 Figure 2), and where to split an encoder by it.
+"""Homogeneity: how alike the token states of a text are, layer by layer, and where to split an encoder (P1 Figure 2).
 
     spread_l = (1/T) Σ_t ‖h_t − h̄‖²  (trace of the covariance)      cosine_l = mean over pairs of cos(h_t, h_u)
 

@@ -1,4 +1,4 @@
-"""What a rationalizer is trained by (P1), and how far it is from what was asked.
+"""The loss of a rationalizer and its terms: prediction, sparsity, coherence, Jensen-Shannon, human rationales (P1).
 
     loss = 2 · CE(rationale) + 1 · CE(full text) + λ_s Σ_i |share_i − ℓ_i| + λ_c Σ_i coherence_i
            (+ λ_j JSD(soft, hard): A2R)    (+ λ_h · cross-entropy with human rationales: the supervised variant)

@@ -1,4 +1,4 @@
-"""What the training of a rationalizer reports: training.json; and what goes wrong, in sentences."""
+"""The report of a rationalizer's training (training.json), its scores, and its troubles in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the config.json of a rationalizer's folder holds."""
+"""The stored config of a rationalizer: what the config.json of its folder holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train a rationalizer: labels only; what it selects is watched while it trains, and the asked share is reached."""
+"""Trains a rationalizer from labels, one seed or several: reads the data, fits, scores and writes the folder."""
 
 from __future__ import annotations
 

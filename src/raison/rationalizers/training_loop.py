@@ -1,4 +1,4 @@
-"""The training of a rationalizer on texts that are read: loss, calibration, the best epoch."""
+"""Fits a rationalizer to texts that are read: loss of a batch, warm-up, calibration, scores and best epoch."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def fit_rationalizer(
     )
     feed = BatchFeed(train, training.batch, seed)
     groups = rationalizer_parameter_groups(model, training)
-    fitted = fit(model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop)
+    fitted = fit(
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
+    )
     best.restore(model)
     if training.bfloat16:  # whoever opens the model computes more precisely
         calibrate_on_sample()

@@ -1,4 +1,4 @@
-"""Early stopping: the best epoch of the development part is kept on the disk, and is the model in the end."""
+"""Early stopping: the weights of the best epoch are kept in a file, and are the model's in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one training loop: what is trained, on what, by which loss; stopping, going on and repeating are done here.
+"""The one training loop: steps, checkpoints, stopping, going on, and how far it is as progress or log lines.
 
     parts = accumulate batches;  g = mean of their gradients;  clip(g);  AdamW with the rate peak · schedule(step)
 

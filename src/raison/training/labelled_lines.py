@@ -1,4 +1,4 @@
-"""Texts with labels as a classifier is trained on them: token numbers, cut as evaluation cuts them."""
+"""Labelled lines: texts with labels as a classifier is trained on them, as padded token numbers and human marks."""
 
 from __future__ import annotations
 

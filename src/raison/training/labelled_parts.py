@@ -1,4 +1,4 @@
-"""The parts of a data set that a classifier is trained and measured on, which share no text."""
+"""The train, dev and test examples of a labelled data set, which share no text, and their labels."""
 
 from __future__ import annotations
 

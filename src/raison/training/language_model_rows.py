@@ -1,4 +1,4 @@
-"""What a model that writes is trained on: texts as blocks of tokens, some of which are held out."""
+"""What a language model is trained on: texts as blocks of tokens, some of which are held out."""
 
 from __future__ import annotations
 

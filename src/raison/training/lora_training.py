@@ -1,4 +1,4 @@
-"""A LoRA adapter on every linear layer of a model's blocks, and the folder in peft's format that it becomes."""
+"""LoRA for training: an adapter on every linear layer of a model's blocks, and the files in peft's format."""
 
 from __future__ import annotations
 

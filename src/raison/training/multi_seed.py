@@ -1,4 +1,4 @@
-"""The same training with several seeds: a folder for each, and mean and deviation over them."""
+"""The same training with several seeds: a folder for each run, and mean and deviation over the runs."""
 
 from __future__ import annotations
 

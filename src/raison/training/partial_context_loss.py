@@ -1,4 +1,4 @@
-"""What training for partial contexts learns and measures: the loss under word dropout, and perplexity on subsets."""
+"""The loss under word dropout that training for partial contexts learns by, and the perplexity on random subsets."""
 
 from __future__ import annotations
 

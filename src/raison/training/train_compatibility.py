@@ -1,4 +1,4 @@
-"""Fine-tuning for partial contexts: a model that is asked about subsets should have seen some (P0 section 4).
+"""Fine-tuning a writing model for compatibility with partial contexts, and its report (P0 section 4).
 
     loss = − mean_i log p(y_{i+1} | y_{K<i ∪ {i}})     K drawn by a keep rule with probability `mix`, else everything
 

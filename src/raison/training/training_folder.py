@@ -1,4 +1,4 @@
-"""The files of a training: a checkpoint that it goes on from, and a folder that holds nothing else."""
+"""The folder of a training: its checkpoint is saved and restored, its files are written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word dropout: which tokens a training pass may see, drawn anew for each batch (P0 section 4).
+"""Word dropout: keep rules draw which tokens a training pass may see, anew for each batch (P0 section 4).
 
 A keep rule draws a set K of tokens, and attention i → j is allowed where
 

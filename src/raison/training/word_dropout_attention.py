@@ -1,4 +1,4 @@
-"""How word dropout gets into any transformers model: through its attention interface, without a fork.
+"""The attention through which word dropout gets into any transformers model, and which heads it reaches.
 
 While `word_dropout_attention(model)` is open, the model's configs name an attention of ours. It calls the family's own
 eager function with one more mask joined to its own; what is kept travels in a context variable. So soft caps, windows,
