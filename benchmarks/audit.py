@@ -29,7 +29,7 @@ from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Encoding, Example
 from raison.studies.audit.run_audit import audit
 from raison.studies.audit.state_importance import influence_on_states
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 WIDTH = 50
 ABOUT = "(one thread, CPU time, medians of one run; bare and ours in turn)"
@@ -43,7 +43,11 @@ def subject(length: int, config: dict[str, Any]) -> tuple[AttentionModel, Encodi
     made = ClassifierConfig(width=WIDTH, **config)
     model = attention_model(
         new_classifier(
-            made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0
+            made,
+            tokenizer,
+            ["no", "yes"],
+            random_vectors(len(tokenizer), WIDTH, seeded_generator(0)),
+            0,
         ),
         tokenizer,
         "m",

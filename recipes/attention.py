@@ -26,7 +26,7 @@ from raison.studies.audit.run_audit import Audit, audit
 from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.audit_lines import line_of_audit
 from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
-from raison.training.fit import saved
+from raison.training.training_folder import write_training_file
 
 DATA = {
     "sst": "sst2",
@@ -202,7 +202,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
             load(folder), DATA[job.data], deep=job.deep or DEEP[job.data], data_dir=arguments.data, show=3, seed=seed,
             adversaries=("frozen", "unfrozen") if job.adversaries else (), lambdas=job.adversaries,
         )  # fmt: skip
-        with saved(folder / "audit.json") as half:
+        with write_training_file(folder / "audit.json") as half:
             half.write_text(found.to_json() + "\n", encoding="utf-8")
         told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         drop = found.replaced.permuted.f1_drop

@@ -42,7 +42,7 @@ from raison.studies.reproduce.rationalizer_lines import (
     pooled_rationale_f1,
 )
 from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
-from raison.training.class_data import marked
+from raison.training.labelled_lines import human_marked_tokens
 
 BASE = "minilm"
 SHARE = 0.25
@@ -204,7 +204,8 @@ def kept_of(
                 "both": int((own & gold).sum()),
                 "cut": int(encoding.truncated),
                 "lost": int(
-                    sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()
+                    sum(human_marked_tokens(model.codec(example.text, example.pair), example))
+                    - gold.sum()
                 ),
                 "second_words": int((real & (encoding.segment == 1)).sum()),  # of a pair
                 "second_kept": int((own & (encoding.segment == 1)).sum()),

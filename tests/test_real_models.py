@@ -15,7 +15,7 @@ from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
 from raison.testing.model_contract import model_state_hash, with_padding
-from raison.training.class_data import marked
+from raison.training.labelled_lines import human_marked_tokens
 from tests.helpers.cheap_specs import light, rough
 
 REVIEWS = [
@@ -169,7 +169,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
-    gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]
+    gold = np.concatenate([human_marked_tokens(model.codec(e.text), e) for e in examples])[word]
     assert np.mean(said) >= 0.82
     assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
     assert abs(kept.mean() - 0.25) <= 0.03

@@ -355,8 +355,8 @@ def compatibility() -> None:
     """A run that stops on one device goes on on the other."""
     from raison.core.records import Example
     from raison.testing import tiny_hf
-    from raison.training import fit
-    from raison.training.compatibility import train_compatibility
+    from raison.training import fit, training_folder
+    from raison.training.train_compatibility import train_compatibility
 
     torch.__future__.set_swap_module_params_on_conversion(
         True
@@ -372,18 +372,18 @@ def compatibility() -> None:
         def ask(devices, data=data, settings=settings, plain=plain):
             out = Path(tempfile.mkdtemp()) / "made"
             for device in devices[:-1]:
-                stopping = fit.one_step
+                stopping = fit.training_step
 
                 def step(*args, stopping=stopping):
                     if args[-1].step == 3:
                         raise KeyboardInterrupt
                     stopping(*args)
 
-                fit.one_step = step
+                fit.training_step = step
                 with pytest.raises(KeyboardInterrupt):
                     train_compatibility(str(plain), data, out=out, device=device, **settings)
-                fit.one_step = stopping
-                assert (out / fit.CHECKPOINT).exists()
+                fit.training_step = stopping
+                assert (out / training_folder.CHECKPOINT).exists()
             return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)[
                 "after"
             ]["perplexity"]

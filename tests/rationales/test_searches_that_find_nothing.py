@@ -228,9 +228,9 @@ def test_no_rationale_found_is_not_no_rationale():
         ]
 
     found = raison.rationalize(load(score), "x y p q r", "greedy", target=0, sufficient="argmax")
-    from raison.show.certificate import warnings
+    from raison.show.rationale_sentences import rationale_warnings
 
-    assert "this search found no part that is" in warnings(found)[0]
+    assert "this search found no part that is" in rationale_warnings(found)[0]
     assert (
         raison.rationalize(
             load(score), "x y p q r", "exact", target=0, sufficient="argmax"

@@ -15,7 +15,7 @@ from raison.core.registry import metrics
 from raison.metrics.base import Share
 from raison.metrics.statistics import mean_interval, pooled_interval
 from raison.models.protocol import Budget
-from raison.show.scoreboard_files import markdown
+from raison.show.evaluation_tables import evaluation_as_markdown
 from raison.studies.compare_methods import compare
 from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
@@ -172,8 +172,8 @@ def test_texts_without_a_rationale_are_left_out_and_counted(model):
     for column in found.columns:
         assert found.cell("random", column.key).each[2] is None
         assert found.cell("random", column.key).count <= 2
-    assert "token_f1_micro" in markdown(found)
-    assert "not defined for 1 text, left out" in markdown(found)
+    assert "token_f1_micro" in evaluation_as_markdown(found)
+    assert "not defined for 1 text, left out" in evaluation_as_markdown(found)
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def audit(
     if json:
         print(found.to_json())
         return
-    from raison.show.terminal.audit import render_audit
-    from raison.show.terminal.style import screen
+    from raison.show.terminal.audit import print_audit
+    from raison.show.terminal.style import terminal_console
 
-    render_audit(found, screen(highlight=False))
+    print_audit(found, terminal_console(highlight=False))

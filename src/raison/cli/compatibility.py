@@ -62,9 +62,9 @@ def compatibility(
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
     check_outputs([figure], force=force, inputs=[model, *files_of_data(data, data_dir)])
     if figure is not None:
-        from raison.show.figure.savefig import check_ending
+        from raison.show.figure.savefig import check_picture_ending
 
-        check_ending(figure)
+        check_picture_ending(figure)
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
@@ -92,10 +92,10 @@ def compatibility(
     if json:
         print(found.to_json())
     else:
-        from raison.show.terminal.compatibility import render_compatibility
-        from raison.show.terminal.style import screen
+        from raison.show.terminal.compatibility import print_compatibility
+        from raison.show.terminal.style import terminal_console
 
-        render_compatibility(found, screen(highlight=False))
+        print_compatibility(found, terminal_console(highlight=False))
     if figure is not None:
         from raison.show.figure.compatibility import draw_compatibility
 

@@ -277,20 +277,20 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from raison.show.terminal.style import screen
-    from raison.show.wording import clean
+    from raison.show.terminal.style import terminal_console
+    from raison.show.text_formats import clean_text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in names:
-        table.add_column(Text(clean(name)))  # no markup: texts may hold [brackets]
+        table.add_column(Text(clean_text(name)))  # no markup: texts may hold [brackets]
     for row in rows:
         table.add_row(
             *(
-                Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value)))
+                Text(clean_text(f"{value:.4f}" if isinstance(value, float) else str(value)))
                 for value in row
             )
         )
-    screen(highlight=False).print(table)
+    terminal_console(highlight=False).print(table)
 
 
 def apart(names: list[str]) -> list[str]:

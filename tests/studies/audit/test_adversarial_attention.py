@@ -18,7 +18,7 @@ from raison.studies.audit.adversarial_attention import (
 )
 from raison.studies.audit.state_importance import real_tokens
 from raison.studies.audit.word_pairs import CLOSE, farthest_corner, farthest_on_grid, softmax
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 from tests.helpers.attentive import model_of
 from tests.helpers.small_classifiers import reviews
 
@@ -60,7 +60,7 @@ def test_more_classes_are_searched():
     rng = np.random.default_rng(3)
     for number in range(4):
         own, words = rng.dirichlet([0.7] * 3), rng.normal(size=(3, 3))
-        starts = torch.randn(STARTS, 3, generator=generator(number), dtype=torch.float64)
+        starts = torch.randn(STARTS, 3, generator=seeded_generator(number), dtype=torch.float64)
         found = max(
             farthest_on_grid(own, words),
             search_divergences([TextLogits(own, words)], [starts], 300)[0],
@@ -73,7 +73,7 @@ def test_more_classes_are_searched():
     exact = farthest_corner(own, words[:, 1] - words[:, 0])
     assert exact - 0.05 <= farthest_on_grid(own, three) <= exact
     # words that all say the same: the search goes as far as it can
-    start = torch.randn(STARTS, 4, generator=generator(3), dtype=torch.float64)
+    start = torch.randn(STARTS, 4, generator=seeded_generator(3), dtype=torch.float64)
     assert (
         search_divergences([TextLogits(np.array([1.0, 0, 0, 0]), np.zeros((4, 3)))], [start], 1200)[
             0

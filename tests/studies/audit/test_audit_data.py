@@ -7,7 +7,7 @@ import pytest
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.load import load
-from raison.show.audit import audit_rows
+from raison.show.audit_rows import audit_rows
 from raison.studies.audit.run_audit import audit
 from tests.helpers.small_classifiers import SMALL, reviews
 

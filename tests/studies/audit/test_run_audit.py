@@ -21,12 +21,12 @@ from raison.metrics.attention import (
     permuted_attention,
 )
 from raison.models.load import load
-from raison.show.audit import audit_rows
+from raison.show.audit_rows import audit_rows
 from raison.show.html.audit import audit_page
 from raison.studies.audit.run_audit import audit
 from raison.studies.audit.state_importance import state_gradients, state_removals
 from raison.testing import tiny_hf
-from raison.training.f1 import f1_of
+from raison.training.f1 import f1_of_classes
 from tests.helpers.small_classifiers import reviews
 
 
@@ -37,9 +37,9 @@ def test_an_audit_tells_what_its_parts_tell(taught):
     encodings = model.encode(data)
     said = np.array([p.target.ids[0] for p in model.predict(encodings)])
     gold = np.array([model.labels.index(e.label) for e in data])
-    assert found.accuracy == (said == gold).mean() and found.f1 == f1_of(said, gold, 2)
+    assert found.accuracy == (said == gold).mean() and found.f1 == f1_of_classes(said, gold, 2)
     flat = asked(model, encodings, [np.ones(len(e) - 2) / (len(e) - 2) for e in encodings])
-    assert found.replaced.uniform.f1 == pytest.approx(f1_of(flat.argmax(-1), gold, 2))
+    assert found.replaced.uniform.f1 == pytest.approx(f1_of_classes(flat.argmax(-1), gold, 2))
     own = model.own(encodings)
     masks = [np.arange(len(e)) % (len(e) - 1) > 0 for e in encodings]
     drawn = [
@@ -49,7 +49,7 @@ def test_an_audit_tells_what_its_parts_tell(taught):
         ]
         for number in range(12)
     ]
-    f1s = [f1_of(asked(model, encodings, weights).argmax(-1), gold, 2) for weights in drawn]
+    f1s = [f1_of_classes(asked(model, encodings, weights).argmax(-1), gold, 2) for weights in drawn]
     assert found.replaced.permuted.f1 == pytest.approx(np.mean(f1s))
     assert found.replaced.permuted.versions == 12
     assert found.replaced.permuted.f1_drop == pytest.approx(found.f1 - np.mean(f1s))

@@ -15,14 +15,14 @@ from raison.studies.audit.trained_adversary import (
     states_with_other_attention,
     train_adversary,
 )
-from raison.training.class_data import Line, padded
+from raison.training.labelled_lines import LabelledLine, padded_lines
 from tests.helpers.small_classifiers import reviews
 
 
 def test_trained_adversaries(taught):
     model = load(taught)
     lines = [
-        Line(tuple(model.tokenizer(e.text)["input_ids"]), model.labels.index(e.label))
+        LabelledLine(tuple(model.tokenizer(e.text)["input_ids"]), model.labels.index(e.label))
         for e in reviews(160, seed=3)
     ]
     before = {name: weight.clone() for name, weight in model.hf.state_dict().items()}
@@ -41,8 +41,10 @@ def test_trained_adversaries(taught):
 
 def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
     model = load(taught)
-    lines = [Line(tuple(model.tokenizer(e.text)["input_ids"]), 0) for e in reviews(20, seed=4)]
-    ids, there, _ = padded(lines)
+    lines = [
+        LabelledLine(tuple(model.tokenizer(e.text)["input_ids"]), 0) for e in reviews(20, seed=4)
+    ]
+    ids, there, _ = padded_lines(lines)
     other = copy.deepcopy(model.hf)
     torch.manual_seed(0)
     for parameter in other.scorer.parameters():
@@ -73,7 +75,8 @@ def test_what_adversaries_take_from_the_base_is_what_it_says(taught):
 
 def test_a_stopped_adversary_says_what_is_kept(taught, tmp_path, monkeypatch):
     lines = [
-        Line(tuple(load(taught).tokenizer(e.text)["input_ids"]), 0) for e in reviews(64, seed=3)
+        LabelledLine(tuple(load(taught).tokenizer(e.text)["input_ids"]), 0)
+        for e in reviews(64, seed=3)
     ]
 
     @contextmanager

@@ -39,7 +39,7 @@ from raison.studies.audit.word_pairs import (
     farthest_corner,
     farthest_on_grid,
 )
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 __all__ = [
     "FAR",
@@ -143,7 +143,7 @@ def farthest_of_two_classes(text: TextLogits) -> float:
 def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     """[k t] logits to start from; of the text alone, whatever others stand beside it."""
     ids = np.asarray(encoding.ids, np.int64)
-    random = generator(seed, zlib.crc32(ids.tobytes()))
+    random = seeded_generator(seed, zlib.crc32(ids.tobytes()))
     return 3 * torch.randn(STARTS, count, generator=random, dtype=torch.float64)
 
 

@@ -28,7 +28,7 @@ from raison.studies.audit.word_by_word import (
     show_given_texts,
     show_texts,
 )
-from raison.training.class_data import lines_of
+from raison.training.labelled_lines import read_labelled_lines
 
 __all__ = ["with_adversaries", "with_tests_of_any_attention", "with_tests_of_one_attention"]
 
@@ -95,7 +95,7 @@ def with_adversaries(
     if not plan:
         return report
     model = every.model
-    lines = lines_of(
+    lines = read_labelled_lines(
         {"train": list(train_texts), "test": list(every.examples)},
         model.tokenizer,
         model.labels,

@@ -16,7 +16,7 @@ from raison.datasets.base import DEVELOPMENT
 from raison.datasets.open import open_dataset, parse_data_spec
 from raison.models.protocol import InspectableModel
 from raison.models.tasks.classification import ClassificationTask
-from raison.training.class_data import content_of
+from raison.training.data_names import fingerprint_of_data_file
 from raison.training.multi_seed import REPORT
 
 __all__ = ["DataSource", "LabelledTexts", "Texts", "trained_on"]
@@ -129,7 +129,7 @@ def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     """Whether the model was trained on this very file."""
     folder = str(getattr(model.hf, "name_or_path", ""))
     report = Path(folder) / REPORT
-    content = content_of(data)
+    content = fingerprint_of_data_file(data)
     try:
         training = limits.from_json(report.read_text(encoding="utf-8"))
         return bool(content) and training["asked"]["content"] == content

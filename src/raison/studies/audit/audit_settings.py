@@ -9,7 +9,7 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.json_record import JsonObject
 from raison.core.spec import whole
 from raison.models.protocol import InspectableModel, Model
-from raison.training.course import SEEDS
+from raison.training.fit_settings import SEEDS
 
 __all__ = ["AuditSettings", "checked_classifier"]
 

@@ -18,7 +18,7 @@ from raison.studies.audit.state_importance import (
     sizes_as_shares,
     states_and_embeddings,
 )
-from raison.training.f1 import f1_of
+from raison.training.f1 import f1_of_classes
 
 __all__ = ["AttentiveTexts", "AuditedTexts", "WordStates", "audited_texts"]
 
@@ -106,7 +106,7 @@ class AuditedTexts:
         classes = len(self.model.labels)
         if classes == 2 and 1 not in self.gold:
             return float("nan")
-        return f1_of(predicted, self.gold, classes)
+        return f1_of_classes(predicted, self.gold, classes)
 
     def importance(self, method: str) -> list[np.ndarray]:
         """[n] sizes of a method's scores for the probability of the predicted class, token by token, as shares."""

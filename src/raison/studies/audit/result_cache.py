@@ -12,7 +12,7 @@ from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject, Record
 from raison.core.outputs import check_folder
-from raison.training.checkpoint import saved
+from raison.training.training_folder import write_training_file
 
 __all__ = ["AuditIdentity", "ResultCache"]
 
@@ -70,7 +70,7 @@ class ResultCache:
         for result in results:
             dictionaries.append(result.to_dict())
         lines = json.dumps(dictionaries)
-        with saved(path) as half:
+        with write_training_file(path) as half:
             half.write_text(lines + "\n", encoding="utf-8")
         return results
 
@@ -93,7 +93,7 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
     path = folder / IDENTITY
     if not path.exists():
         check_folder(folder, lambda name: False, "an audit")
-        with saved(path) as half:
+        with write_training_file(path) as half:
             half.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
         return
 

@@ -23,7 +23,7 @@ from raison.studies.audit.audit_report import Audit
 from raison.studies.audit.audit_settings import AuditSettings, checked_classifier
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
 from raison.studies.audit.result_cache import AuditIdentity, ResultCache
-from raison.training.class_data import data_mark
+from raison.training.data_names import name_of_labelled_data
 
 __all__ = ["Audit", "audit"]
 
@@ -85,8 +85,8 @@ def audit(
     deeply = draw_audited_texts(every, deep)
     identity = AuditIdentity(
         model=every.fingerprint(),
-        data=data_mark(source.texts),
-        settings=settings.identity() | {"train": data_mark(train_texts)},
+        data=name_of_labelled_data(source.texts),
+        settings=settings.identity() | {"train": name_of_labelled_data(train_texts)},
     )
     cache = ResultCache(None if keep is None else Path(keep), identity)
     notes = audit_notes(every, deeply, source, broken=labelled.broken)
@@ -103,7 +103,9 @@ def report_without_tests(every: AuditedTexts, source: DataSource, notes: tuple[s
     labels = every.model.labels
     return Audit(
         model=every.model.name,
-        data=data_mark(source.texts) if isinstance(source.texts, str) else "texts in memory",
+        data=name_of_labelled_data(source.texts)
+        if isinstance(source.texts, str)
+        else "texts in memory",
         count=len(every),
         accuracy=every.accuracy(every.predicted),
         f1=every.f1(every.predicted),

@@ -25,10 +25,10 @@ from raison.attention_models.module import AttentionClassifier
 from raison.models.load import placed
 from raison.studies.audit.audit_numbers import AuditRecord
 from raison.studies.audit.divergence import jsd, tvd
-from raison.training.class_data import Line, padded
-from raison.training.course import Course
-from raison.training.feed import Feed
-from raison.training.fit import Stopped, fit
+from raison.training.feed import BatchFeed
+from raison.training.fit import TrainingStopped, fit
+from raison.training.fit_settings import FitSettings
+from raison.training.labelled_lines import LabelledLine, padded_lines
 
 __all__ = ["Adversary", "train_adversary"]
 
@@ -57,8 +57,8 @@ class BaseAnswer:
 
 def train_adversary(
     model: AttentionModel,
-    train: Sequence[Line],
-    test: Sequence[Line],
+    train: Sequence[LabelledLine],
+    test: Sequence[LabelledLine],
     *,
     kind: str,
     lam: float,
@@ -77,18 +77,18 @@ def train_adversary(
     loss = frozen_loss if kind == "frozen" else unfrozen_loss
     answers = base_answers(base, train, states=kind == "frozen")
 
-    def mean_loss(learner: Any, lines: Sequence[Line], part: int) -> torch.Tensor:
+    def mean_loss(learner: Any, lines: Sequence[LabelledLine], part: int) -> torch.Tensor:
         answers_of_lines = []
         for line in lines:
             answers_of_lines.append(answers[id(line)])
         return loss(learner, lines, answers_of_lines, lam)
 
     batch = min(batch, len(train))
-    feed = Feed(train, batch, seed)
+    feed = BatchFeed(train, batch, seed)
     with tempfile.TemporaryDirectory() as nowhere:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        course = Course(
+        course = FitSettings(
             out=Path(nowhere) if folder is None else folder,
             steps=epochs * (len(train) // batch),
             seed=seed,
@@ -100,9 +100,9 @@ def train_adversary(
         )
         try:
             fit(adversary, [{"params": moving, "peak": lr}], feed, mean_loss, course)
-        except Stopped as error:
+        except TrainingStopped as error:
             if folder is None:
-                raise Stopped(
+                raise TrainingStopped(
                     "Stopped; nothing of this audit is kept: with --keep FOLDER it could go on."
                 ) from error
             raise
@@ -149,7 +149,10 @@ def untrained_adversary(
 
 
 def frozen_loss(
-    learner: AttentionClassifier, lines: Sequence[Line], answers: Sequence[BaseAnswer], lam: float
+    learner: AttentionClassifier,
+    lines: Sequence[LabelledLine],
+    answers: Sequence[BaseAnswer],
+    lam: float,
 ) -> torch.Tensor:
     """TVD − λ · JSD of an adversary whose hidden states are the base's."""
     states = padded_rows([answer.states for answer in answers])
@@ -159,10 +162,13 @@ def frozen_loss(
 
 
 def unfrozen_loss(
-    learner: AttentionClassifier, lines: Sequence[Line], answers: Sequence[BaseAnswer], lam: float
+    learner: AttentionClassifier,
+    lines: Sequence[LabelledLine],
+    answers: Sequence[BaseAnswer],
+    lam: float,
 ) -> torch.Tensor:
     """TVD − λ · JSD of a new model."""
-    ids, present, _ = padded(lines, device=learner.device)
+    ids, present, _ = padded_lines(lines, device=learner.device)
     output = learner(ids, attention_mask=present)
     return adversarial_loss(output.logits, output.weights, answers, lam)
 
@@ -194,14 +200,14 @@ def states_with_other_attention(
 
 @torch.no_grad()
 def base_answers(
-    base: AttentionClassifier, lines: Sequence[Line], batch: int = 256, states: bool = False
+    base: AttentionClassifier, lines: Sequence[LabelledLine], batch: int = 256, states: bool = False
 ) -> dict[int, BaseAnswer]:
     """Line, by its identity -> the base's answer: asked once, not in every epoch."""
     answers = {}
     by_length = sorted(lines, key=lambda line: len(line.ids))
     for start in range(0, len(by_length), batch):
         part = by_length[start : start + batch]
-        ids, present, _ = padded(part, device=base.device)
+        ids, present, _ = padded_lines(part, device=base.device)
         output = base(ids, attention_mask=present)
         probabilities = output.logits.softmax(-1)
         for row, line in enumerate(part):
@@ -219,13 +225,13 @@ def base_answers(
 def mean_divergences(
     base: AttentionClassifier,
     adversary: AttentionClassifier,
-    lines: Sequence[Line],
+    lines: Sequence[LabelledLine],
     batch: int = 256,
 ) -> tuple[float, float]:
     """Mean JSD of attentions and mean TVD of answers."""
     divergences, distances = [], []
     for start in range(0, len(lines), batch):
-        ids, present, _ = padded(lines[start : start + batch], device=base.device)
+        ids, present, _ = padded_lines(lines[start : start + batch], device=base.device)
         own = base(ids, attention_mask=present)
         other = adversary(ids, attention_mask=present)
         divergences.append(jsd(own.weights, other.weights))
