@@ -41,7 +41,9 @@ from raison.core import progress
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets.overlap import overlap
 from raison.datasets.sources.multi30k_deen import Multi30k
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines, prepared
+from raison.training.fit import fit, progress_log_lines
+from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.training_folder import CHECKPOINT, prepare_training_folder
 
 PAD, START, END = "<pad>", "<s>", "</s>"
 POSITIONS = 256  # tokens of a text, at most
@@ -325,7 +327,7 @@ def bleu(said: Sequence[str], pairs: Sequence[Pair]) -> float:
 
 
 @dataclass(frozen=True)
-class Falling(Course):
+class Falling(FitSettings):
     """A rate that rises, falls with the square root of the step, and in the last steps falls to zero."""
 
     rise: int = 800  # steps until the rate is full
@@ -340,19 +342,19 @@ class Falling(Course):
 def train(
     model: MarianMTModel,
     feed: Callable[[int], Batch],
-    course: Falling,
+    fit_settings: Falling,
     peak: float,
     look: Callable[[], dict[str, Any]],
-) -> Fitted:
+) -> FitProgress:
     """Train in place, from the checkpoint if there is one."""
     groups = [{"params": list(model.parameters()), "peak": peak}]
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         return fit(
             model,
             groups,
             feed,
             lambda model, batch, step: losses(model, batch, smoothing=0.1),
-            course,
+            fit_settings,
             look,
         )
 
@@ -374,7 +376,7 @@ def prepare(args: argparse.Namespace) -> None:
         raise InputError(
             f"There is no folder {args.data}: give the folder of the data sets as --data."
         )
-    prepared(args.out, REPORT, early=TOKENIZER)
+    prepare_training_folder(args.out, REPORT, early=TOKENIZER)
 
 
 def tokenizer_of(args: argparse.Namespace, pairs: Sequence[Pair]) -> Any:
@@ -409,7 +411,7 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if not total:
         raise InputError(f"Every pair is longer than {POSITIONS} tokens: give more --pieces.")
     told = settings(args) | {"number of steps": total, "number of pairs": len(pairs)}
-    course = Falling(
+    fit_settings = Falling(
         out=args.out,
         steps=total,
         settings=told,
@@ -434,7 +436,7 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             "BLEU": bleu(translate(model, tokenizer, [pair.german for pair in some]), some),
         }
 
-    done = train(model, feed, course, args.lr, look)
+    done = train(model, feed, fit_settings, args.lr, look)
     say("translating the tests")
     cpu = time.process_time()
     parts = {"dev": dev, **{name: held[name] for name in TESTS}}

@@ -14,8 +14,8 @@ from raison.core.registry import methods
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.testing.checks import state_of, with_padding
-from raison.training.class_data import marked
+from raison.testing.model_contract import model_state_hash, with_padding
+from raison.training.labelled_lines import human_marked_tokens
 from tests.helpers.cheap_specs import light, rough
 
 REVIEWS = [
@@ -70,9 +70,9 @@ def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
 @pytest.mark.registry
 def test_contracts_of_the_defaults(sentiment, smollm2):
     for model in (sentiment, smollm2):
-        before = state_of(model)
+        before = model_state_hash(model)
         check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
-        assert state_of(model) == before
+        assert model_state_hash(model) == before
         assert (
             model.offers == {"score", "gradients", "attention", "hidden", "heads"}
             and model.removals[0] == "delete"
@@ -169,7 +169,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
-    gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]
+    gold = np.concatenate([human_marked_tokens(model.codec(e.text), e) for e in examples])[word]
     assert np.mean(said) >= 0.82
     assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
     assert abs(kept.mean() - 0.25) <= 0.03
@@ -194,19 +194,19 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
 
 @pytest.mark.registry
 def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch):
-    from raison.models.attention import hook
+    from raison.models.attention import view_hooks
 
     text = " ".join(PROMPTS * 12)
     encoding = smollm2.encode([raison.Example(text)])[0]
     target = smollm2.resolve_targets(encoding)[0][1]
     keep = np.ones((2, len(encoding)), bool)
     keep[1, 5:9] = False
-    assert len(encoding) > hook.LONG
+    assert len(encoding) > view_hooks.LONG
     used = []
-    real = hook.fused_attention
-    monkeypatch.setattr(hook, "fused_attention", lambda: used.append(1) or real())
+    real = view_hooks.fused_attention
+    monkeypatch.setattr(view_hooks, "fused_attention", lambda: used.append(1) or real())
     (fused,) = smollm2.score([Question(encoding, target, keep)])
     assert used
-    monkeypatch.setattr(hook, "LONG", 10**9)
+    monkeypatch.setattr(view_hooks, "LONG", 10**9)
     (eager,) = smollm2.score([Question(encoding, target, keep)])
     np.testing.assert_allclose(fused.value, eager.value, rtol=1e-3, atol=2e-3)

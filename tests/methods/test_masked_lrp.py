@@ -11,7 +11,7 @@ from raison.core.artifact import Artifact
 from raison.core.registry import methods
 from raison.models.load import load
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import check_method
+from raison.testing.method_contract import check_method
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import TASKS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal

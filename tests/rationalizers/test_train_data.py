@@ -17,7 +17,7 @@ from raison.rationalizers.report import RegressionQuality
 from raison.rationalizers.train import train_rationalizer
 from raison.show.explanation_sentences import headline_phrases
 from raison.testing import tiny_hf
-from raison.training.class_data import examples_by_part
+from raison.training.labelled_parts import examples_by_part
 from tests.helpers.small_classifiers import reviews
 from tests.helpers.small_rationalizers import (
     SMALL,

@@ -15,8 +15,8 @@ from raison.show.evaluation_tables import (
     evaluation_summary,
 )
 from raison.show.html.evaluation import evaluation_page
-from raison.studies.compare import compare
-from raison.studies.evaluate import evaluate
+from raison.studies.compare_methods import compare
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 from tests.helpers.evaluated import METHODS, METRICS, examples
 

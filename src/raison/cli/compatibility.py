@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -34,7 +34,7 @@ Figure = Annotated[
 ]
 
 
-def compatibility(
+def compatibility_command(
     data: Data,
     model: options.Model = "smollm2",
     split: options.Split = None,
@@ -69,14 +69,16 @@ def compatibility(
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.compatibility import check_compatibility
-        from raison.studies.context_blocks import read_texts
+        from raison.studies.check_compatibility import check_compatibility
+        from raison.studies.context_blocks import read_block_texts
 
         wait(f"opening {model}")
-        loaded: Any = load(
+        loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
-        texts = read_texts(loaded, data, split=split, limit=limit, folder=data_dir, length=length)
+        texts = read_block_texts(
+            loaded, data, split=split, limit=limit, folder=data_dir, length=length
+        )
         wait(f"asking {loaded.name} about parts of contexts")
         found = check_compatibility(
             loaded,

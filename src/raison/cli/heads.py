@@ -80,7 +80,7 @@ Positions = Annotated[
 ]
 
 
-def heads(
+def heads_command(
     model: options.Model = DEFAULT_MODEL,
     data: Data = None,
     parse: Parse = False,
@@ -134,7 +134,7 @@ def heads(
             wait(f"reading {data.name}")
             sentences = read_sentences(data, parse=parse, parser=parser, limit=limit or None)
             from raison.models.load import load
-            from raison.studies.heads import head_statistics
+            from raison.studies.head_statistics import head_statistics
 
             wait(f"opening {model}")
             loaded = load(

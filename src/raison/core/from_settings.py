@@ -1,20 +1,43 @@
-"""A frozen record from settings by name, as they stand in a file or on a command line."""
+"""Settings: dataclass fields that are options of the command line too, and a record from settings by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from raison.core.errors import InputError
-from raison.core.registry import suggest
+from raison.core.errors import InputError, suggest
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["filled"]
+__all__ = ["SETTING", "Setting", "filled", "setting"]
 
+SETTING = "setting"  # under which a field's metadata holds what the command line says of it
+
+T = TypeVar("T")
 S = TypeVar("S", bound="DataclassInstance")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the command line says of a field that is one of its options."""
+
+    help: str
+    option: str  # its names, such as --freeze/--tune; empty: that of the field
+    envvar: str | None
+    derived: bool
+
+
+def setting(
+    default: T, help: str, *, option: str = "", envvar: str | None = None, derived: bool = False
+) -> T:
+    """A field of a dataclass that is an option of the command line as well, by the same name and default.
+
+    A `derived` one follows from other settings where nobody chooses it, so the option has no default.
+    """
+    told = Setting(help=help, option=option, envvar=envvar, derived=derived)
+    return field(default=default, metadata={SETTING: told})
 
 
 def filled(record: type[S], given: Mapping[str, object], where: str) -> S:

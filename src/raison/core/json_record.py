@@ -8,20 +8,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from raison.core.errors import InputError
 
-__all__ = ["JsonObject", "Record", "array", "plain", "record", "records"]
+__all__ = ["JsonObject", "Record", "plain", "record", "records"]
 
 JsonObject = dict[str, Any]  # an object of JSON, of any shape
 
 R = TypeVar("R", bound="Record")
-
-
-def array(dtype: str, *, default: object = MISSING) -> Any:
-    """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
-    return field(default=default, metadata={"dtype": dtype})
 
 
 def record(kind: str, *, default: object = MISSING) -> Any:
@@ -46,10 +39,9 @@ class Record:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            dtype = item.metadata.get("dtype")
-            if dtype is not None and value is not None:
-                value = np.array(value, dtype=dtype)
-                value.setflags(write=False)
+            convert = item.metadata.get("convert")
+            if convert is not None and value is not None:
+                value = convert(value)
             elif isinstance(value, list):
                 value = tuple(value)
             object.__setattr__(self, item.name, value)
@@ -154,10 +146,9 @@ def plain(value: Any) -> Any:
     """The JSON form of a field: arrays and tuples become lists, records become objects."""
     if isinstance(value, Record):
         return value.to_dict()
-    if isinstance(value, np.ndarray):
+    # NumPy is not imported for this: settings are records too, and the command line has to start fast
+    if type(value).__module__.partition(".")[0] == "numpy":
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
+from functools import partial
 from itertools import pairwise
 from string import Formatter
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.findings import Certificate, Grounding, PredictionSummary, SearchStep
-from raison.core.json_record import JsonObject, Record, array, plain, record, records
+from raison.core.json_record import JsonObject, Record, plain, record, records
 from raison.core.spec import Spec
 
 __all__ = [
@@ -32,6 +33,18 @@ __all__ = [
     "Target",
     "Units",
 ]
+
+
+def array(dtype: str, *, default: object = MISSING) -> Any:
+    """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
+    return field(default=default, metadata={"convert": partial(read_only_array, dtype=dtype)})
+
+
+def read_only_array(values: Any, dtype: str) -> np.ndarray:
+    """A copy of the values that nobody can write to."""
+    copied = np.array(values, dtype=dtype)
+    copied.setflags(write=False)
+    return copied
 
 
 @dataclass(frozen=True, eq=False)

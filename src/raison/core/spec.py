@@ -17,7 +17,16 @@ from raison.core.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Spec", "SpecValue", "between", "changed_settings", "one_of", "place_of", "whole"]
+__all__ = [
+    "Spec",
+    "SpecValue",
+    "between",
+    "changed_settings",
+    "not_negative",
+    "one_of",
+    "place_of",
+    "whole",
+]
 
 SpecValue: TypeAlias = "str | int | float | Spec | tuple[SpecValue, ...] | None"
 
@@ -147,6 +156,12 @@ def between(name: str, value: object, low: float, high: float = math.inf) -> Non
         return
     top = "" if math.isinf(high) else f" and at most {high:g}"
     raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
+
+
+def not_negative(name: str, value: float) -> None:
+    """Refuse a parameter that is below zero, or no number."""
+    if not value >= 0:
+        raise InputError(f"{name} is a number from 0 up, not {value}.")
 
 
 def place_of(digits: str, count: int) -> int | None:

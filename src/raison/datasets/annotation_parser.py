@@ -1,4 +1,4 @@
-"""Takes apart what people write as a rationale: spans, lists of 0 and 1, numbers, words; by one person or several."""
+"""Parser of annotations: what people write as a rationale, as spans, lists of 0 and 1, numbers or words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.datasets.annotations import Annotation, TokenizedText, WrittenSpan
-from raison.datasets.spans import quote_short
+from raison.datasets.character_spans import quote_short
 
 __all__ = ["parse_annotations"]
 

@@ -1,4 +1,4 @@
-"""What a data set is: a frozen set of parameters that reads a split into examples."""
+"""What a data set is (`Dataset`): a frozen set of parameters that reads a split into examples."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.registry import datasets, suggest
 from raison.core.spec import Spec, changed_settings
+from raison.datasets.dataset_rows import Rows, labels_in_turn
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
-from raison.datasets.rows import Rows, labels_in_turn
 
 __all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of", "negative_positive"]
 

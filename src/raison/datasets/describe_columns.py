@@ -1,4 +1,4 @@
-"""Says in a sentence what a user's file was taken for, with one example, and what may be wrong with that."""
+"""Description of a user's columns in a sentence: what a file was taken for, one example, and what may be wrong."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.datasets.annotation_spans import spans_of_annotations
 from raison.datasets.annotations import Annotation, TokenizedText
+from raison.datasets.character_spans import quote_short
 from raison.datasets.column_mapping import ColumnMapping
 from raison.datasets.nested_columns import RawRecord
-from raison.datasets.spans import quote_short
 
 __all__ = ["MarkedRecord", "describe_columns", "describe_doubt"]
 

@@ -1,4 +1,4 @@
-"""What reading gives: a source of examples that nobody has read yet, and the account of what was read."""
+"""Loading: a source of examples that nobody has read yet (`ExampleSource`), and the account of what was read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.spec import whole
+from raison.datasets.dataset_rows import Broken, Row
 from raison.datasets.faults import id_fault
-from raison.datasets.rows import Broken, Row
 
 __all__ = ["ExampleSource", "LoadedData"]
 

@@ -1,4 +1,4 @@
-"""One verb for everything that holds examples: a registered data set, a user's file, a Hugging Face data set."""
+"""`open_dataset` opens whatever holds examples: a registered data set, a user's file, a Hugging Face data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from raison.core.errors import InputError
 from raison.core.registry import datasets
 from raison.core.spec import Spec
 from raison.datasets.base import DataFolder, Dataset
-from raison.datasets.hub import open_hub_dataset
+from raison.datasets.hub_datasets import open_hub_dataset
 from raison.datasets.json_files import Json
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.user_files import open_user_file

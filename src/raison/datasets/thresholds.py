@@ -1,4 +1,4 @@
-"""Classes from scores between 0 and 1, and as many texts of each."""
+"""Thresholds that make classes of scores between 0 and 1, and balanced labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows
+from raison.datasets.dataset_rows import Broken, Row, Rows
 
 __all__ = ["clear_examples", "label_of_score"]
 

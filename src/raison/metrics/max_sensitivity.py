@@ -1,4 +1,4 @@
-"""Does the explanation keep still when the input hardly moves?"""
+"""Max-sensitivity: does the explanation keep still when the input hardly moves?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raison.core.spec import between, whole
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.changed_models import model_and_method
-from raison.metrics.keys import NOT_NEGATIVE
+from raison.metrics.base import NOT_NEGATIVE, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.metric_subject import model_and_method
 
 if TYPE_CHECKING:
     import torch

@@ -1,4 +1,4 @@
-"""What goes back to a client: a result in one piece, or lines of progress with the result at the end, or a sentence."""
+"""Responses to a client: a result in one piece, lines of progress with the result at the end, or a failure."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def line_of_event(event: Event) -> bytes:
         return json_bytes({"progress": vars(event)}) + b"\n"
     if isinstance(event, Failure):
         status = http_status_of(event.error)
-        return json_bytes({"error": sentence_of(event.error), "status": status}) + b"\n"
+        return json_bytes({"error": sentence_of_error(event.error), "status": status}) + b"\n"
     if isinstance(event.value, Response):
         return json_bytes({"file": file_in_json(event.value)}) + b"\n"
     return json_bytes({"result": event.value}) + b"\n"
@@ -116,10 +116,10 @@ def file_in_json(response: Response) -> dict[str, str]:
 def failure_response(error: BaseException) -> JSONResponse:
     """A sentence with the status that fits."""
     headers = {"retry-after": str(error.seconds)} if isinstance(error, Busy) else None
-    return JSONResponse({"error": sentence_of(error)}, http_status_of(error), headers)
+    return JSONResponse({"error": sentence_of_error(error)}, http_status_of(error), headers)
 
 
-def sentence_of(error: BaseException) -> str:
+def sentence_of_error(error: BaseException) -> str:
     """What an error says to a client."""
     if isinstance(error, RaisonError):
         return str(error)

@@ -9,7 +9,7 @@ import pytest
 def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
     pytest.importorskip("matplotlib")
     from raison.show.figure.curves import draw_curves, shares_of_curve
-    from raison.studies.evaluate import evaluate
+    from raison.studies.evaluate_methods import evaluate
 
     np.testing.assert_allclose(
         shares_of_curve("aopc_curve", 9), np.arange(1, 10) / 9

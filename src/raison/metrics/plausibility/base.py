@@ -1,12 +1,11 @@
-"""What the metrics of agreement with people have in common."""
+"""The base of the metrics of plausibility: what all agreement with people has in common."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Numbers, Subject
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import FROM_0_TO_1, Metric, MetricKey, MetricQuestions, Numbers, Subject
 
 __all__ = ["Plausibility", "agreement_key", "pooled_agreement_key"]
 
