@@ -86,7 +86,7 @@ def traces_under_rules(
     """The traces of one forward pass."""
     call = prepared.call
     call.record = frozenset({"embeddings", "attention", "crossing"})
-    mode = Relevance(rules, prepared.chunk.rows)
+    mode = Relevance(rules, rows=len(prepared.chunk.outputs))
     output = runner.forward(prepared, graph=True, hidden="cuts" in want, watch=mode)
     hidden = runner.task.hidden_states(output) if "cuts" in want else []
     sources = {"leaves": call.leaves}
@@ -110,7 +110,8 @@ def traces_under_rules(
         logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
         values = values_of(columns, each.chunk.outputs).detach()
         for row, pair in each.rows:
-            trace = trace_of_row(RowOfChunk(each.chunk, row), call, found)
+            own = RowOfChunk(each.chunk, row)
+            trace = trace_of_row(own, targets[pair], call, found)
             trace.value = float(values[row].sum())
             trace.strange = tuple(sorted(mode.strange))
             trace.logit = float(logits[row].sum())
@@ -168,9 +169,9 @@ def add_passes(
             total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
 
 
-def trace_of_row(row: RowOfChunk, call: Call, found: RelevanceOfPass) -> Trace:
+def trace_of_row(row: RowOfChunk, target: Target, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
-    trace = Trace(row.part.encoding, row.part.required_target, 0.0)
+    trace = Trace(row.part.encoding, target, 0.0)
     relevance = torch.zeros(row.part.encoding.ids.shape, dtype=found.leaves[0].dtype)
     for stream, tensor in enumerate(found.leaves):
         places = torch.from_numpy(row.places[stream])
@@ -269,7 +270,8 @@ def rescale_traces(
             baselines = leaf.detach()[count:]
             shares.append(slope[:count] * (inputs - baselines))
         for row, number in enumerate(numbers):
-            trace = trace_of_row(RowOfChunk(prepared.chunk, row), call, RelevanceOfPass(shares))
+            own = RowOfChunk(prepared.chunk, row)
+            trace = trace_of_row(own, targets[number], call, RelevanceOfPass(shares))
             trace.value = float(values[row].detach())
             trace.cuts = [float((values[row] - values[count + row]).detach())]
             trace.strange = tuple(sorted(mode.strange))
