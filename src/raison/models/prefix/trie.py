@@ -132,14 +132,14 @@ class Trie:
             if layer == len(pools):
                 heads, _, width = new.shape
                 pools.append(new.new_zeros(heads, room, width))
-            pools[layer] = roomy(pools[layer], room, 1)
+            pools[layer] = pool_with_room(pools[layer], room, 1)
             pools[layer].index_copy_(1, slots, new)
 
     def write_hidden(self, slots: torch.Tensor, hidden: torch.Tensor) -> None:
         """Keep the last hidden states [q d]."""
         if self.hidden is None:
             self.hidden = hidden.new_zeros(len(self.parent), hidden.shape[1])
-        self.hidden = roomy(self.hidden, len(self.parent), 0)
+        self.hidden = pool_with_room(self.hidden, len(self.parent), 0)
         self.hidden.index_copy_(0, slots, hidden)
 
     @property
@@ -197,10 +197,10 @@ def roomy_column(column: np.ndarray, room: int) -> np.ndarray:
 
 def rows_of_pool(pool: torch.Tensor, index: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """Some slots of a pool, with room for more behind them."""
-    return roomy(pool.index_select(dim, index.to(pool.device)), room, dim)
+    return pool_with_room(pool.index_select(dim, index.to(pool.device)), room, dim)
 
 
-def roomy(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
+def pool_with_room(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """The pool with at least `room` slots along `dim`."""
     if pool.shape[dim] >= room:
         return pool

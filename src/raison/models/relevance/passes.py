@@ -22,12 +22,12 @@ from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
 from raison.models.runner.recorded_pass import (
     RowOfChunk,
-    by_stream,
+    embeddings_in_layout,
     gradients,
-    in_layout,
     plan_traces,
     prepare_traces,
     rounds,
+    states_by_stream,
     streams_of_map,
 )
 from raison.models.runner.runner import Prepared, Runner
@@ -104,7 +104,7 @@ def traces_under_rules(
         found = RelevanceOfPass(
             leaves=relevance["leaves"],
             maps=relevance.get("maps", []),
-            hidden=by_stream(relevance.get("hidden", []), hidden),
+            hidden=states_by_stream(relevance.get("hidden", []), hidden),
             crossing=relevance.get("crossing", []),
         )
         logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
@@ -252,7 +252,7 @@ def rescale_traces(
         prepared.call.record = frozenset({"embeddings"})
         runner.read_only_target_rows(prepared)
         numbers = [served[0] for served in plan.pairs_of(prepared.chunk)]
-        references = in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
+        references = embeddings_in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
         both = with_references(prepared, references)
         call = both.call
         mode = Relevance(rules)
@@ -284,19 +284,19 @@ def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepa
     inputs = dict(prepared.inputs)
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
-            inputs[name] = twice(value)
+            inputs[name] = doubled_batch(value)
     embeddings: list[torch.Tensor | None] = []
     for own, reference in zip(call.replace or [], references, strict=True):
         if own is not None:
             embeddings.append(torch.cat([own, reference]))
     call.replace = embeddings
     if call.positions is not None:
-        call.positions = [twice(positions) for positions in call.positions]
+        call.positions = [doubled_batch(positions) for positions in call.positions]
     if call.rows is not None:
-        call.rows = twice(call.rows)
+        call.rows = doubled_batch(call.rows)
     doubled: Chunk = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
     return Prepared(doubled, inputs, call)
 
 
-def twice(tensor: torch.Tensor) -> torch.Tensor:
+def doubled_batch(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor, tensor])

@@ -246,7 +246,7 @@ class Runner:
         if "use_cache" in self._accepts:
             inputs["use_cache"] = False
 
-        meter.count(chunk.rows, tokens=chunk.tokens)  # whatever is built is run
+        meter.count_passes(chunk.rows, tokens=chunk.tokens)  # whatever is built is run
         call = Call(
             positions=None if family.positions == "none" else positions,
             present=present if removal == "zero" else None,
