@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import PretrainedConfig
 
-from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view_hooks import eager_of, register_attention
 
 __all__ = ["attention_that_hides", "hiding_in", "seeing"]
 

@@ -18,7 +18,8 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from raison.core.json_record import JsonObject
-from raison.models.attention.call import Call, current, running
+from raison.models.attention.call import Call, running_call
+from raison.models.runner.runner import running
 from raison.rationalizers.block_ranges import (
     BlockStates,
     Inputs,
@@ -110,7 +111,7 @@ class Rationalizer(PreTrainedModel):
     ) -> RationalizerOutput:
         """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
         inputs, tokens = self.read(input_ids, attention_mask, token_type_ids, position_ids)
-        call = current()
+        call = running_call.get()
         if rationale is None and call is not None and call.replace is not None:
             rationale = self.rationale_of_text(inputs, tokens, call)
         generated = self.generate(inputs, tokens)

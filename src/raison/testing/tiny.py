@@ -1,4 +1,4 @@
-"""Seeded models of every family that fit in a millisecond, with tokenizers of every kind.
+"""Tiny seeded models of every family, their configs, and tiny tokenizers of every kind.
 
 Their weights are random and larger than usual, so that attention is far from uniform and a wrong mask or
 position shows at once. Windows are four tokens wide for the same reason.
@@ -339,7 +339,10 @@ def untrained_model(config: PretrainedConfig, task: str) -> PreTrainedModel:
         "causal": t.AutoModelForCausalLM,
         "seq2seq": t.AutoModelForSeq2SeqLM,
     }
-    model: PreTrainedModel = classes[task].from_config(config)
+    # soft caps need eager attention; transformers before 5.21 does not choose it by itself
+    caps = getattr(config, "attn_logit_softcapping", None) is not None
+    attention = {"attn_implementation": "eager"} if caps else {}
+    model: PreTrainedModel = classes[task].from_config(config, **attention)
     return model
 
 

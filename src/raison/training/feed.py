@@ -1,4 +1,4 @@
-"""Batches of training rows as a function of seed and number: a run that goes on needs no memory of what it has seen."""
+"""Batches of training rows, a function of seed and number: a run that goes on needs no memory of what it has seen."""
 
 from __future__ import annotations
 

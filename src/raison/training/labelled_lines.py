@@ -12,7 +12,6 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 from raison.training.padding import pad_rows
 
@@ -82,7 +81,7 @@ def read_labelled_lines(
             if len(pieces.ids) > longest:
                 cut_texts = f"{name}, cut"
                 counts[cut_texts] = counts.get(cut_texts, 0) + 1
-                pieces = cut(pieces, len(pieces.ids) - longest, False)
+                pieces = pieces.without_surplus(len(pieces.ids) - longest)
             if numbers:
                 label: float = numbers[str(example.label)]
             else:

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from raison.core.errors import InputError
-from raison.models.attention.view import clone
+from raison.models.attention.view import clone_of
 from raison.models.load import load, placed
 from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.data_names import name_of_data, split_joined_data
@@ -181,7 +181,7 @@ def measure_untrained(
     opened: TransformersWriter, contexts: PartialContextLoss, rows: Sequence[TrainingRow]
 ) -> Measurements:
     """The perplexities of the model as it came."""
-    untrained = model_in_float32(clone(opened.hf))
+    untrained = model_in_float32(clone_of(opened.hf))
     with word_dropout_attention(untrained):
         return replace(contexts, learner=untrained).measure(rows)
 
@@ -274,7 +274,10 @@ def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) 
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if training.lora:
         return wrap_with_lora(
-            model_in_float32(clone(opened.hf)), training.lora, seed=training.seed, name=opened.name
+            model_in_float32(clone_of(opened.hf)),
+            training.lora,
+            seed=training.seed,
+            name=opened.name,
         )
     copied = model_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():

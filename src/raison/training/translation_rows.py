@@ -1,4 +1,4 @@
-"""What an encoder-decoder is trained on: translation rows, whose targets are given or written by the model itself."""
+"""Translation rows that an encoder-decoder is trained on, with targets given or written by the model itself."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from torch import nn
 from transformers import PretrainedConfig
 
 from raison.core.errors import Unsupported
-from raison.models.attention.registration import eager_of, register_attention
 from raison.models.attention.view import attention_kind
+from raison.models.attention.view_hooks import eager_of, register_attention
 from raison.training.word_dropout import Keeps, allowed_attention_pairs
 
 __all__ = ["AttentionReach", "heads_within_reach", "keeping_only", "word_dropout_attention"]

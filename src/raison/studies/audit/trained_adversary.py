@@ -1,4 +1,4 @@
-"""Another attention for every text, the same answers: adversaries that are trained on a data set.
+"""Adversaries that are trained on a data set: another attention for every text, the same answers.
 
 Wiegreffe & Pinter (2019); P2 App. C: an adversary is trained with TVD(ŷ, ŷ') − λ · JSD(α, α') on the base model's own
 answers ŷ and attention α. Frozen: only its attention moves. Unfrozen: a new model over the same word vectors. TVD is
