@@ -8,7 +8,7 @@ from collections.abc import Collection
 import torch
 from torch import nn
 
-from raison.models.attention.view import clone, word_tables
+from raison.models.attention.view import clone_of, word_tables
 from raison.models.protocol import InspectableModel
 
 __all__ = ["moved", "shuffled"]
@@ -16,7 +16,7 @@ __all__ = ["moved", "shuffled"]
 
 def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
-    hf = clone(model.hf)
+    hf = clone_of(model.hf)
     tables = word_tables(hf)
     for module in hf.modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
@@ -31,7 +31,7 @@ def shuffled(model: InspectableModel, chosen: Collection[str], seed: int) -> Ins
 
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
     """
-    hf = clone(model.hf)
+    hf = clone_of(model.hf)
     fresh: dict[int, nn.Parameter] = {}
     for name, parameter in hf.named_parameters():
         if name in chosen:
