@@ -59,12 +59,11 @@ def encode_blocks(model: Model, texts: Sequence[Example], length: int) -> list[E
             continue
         (whole,) = model.encode([example], truncate=True)
         if len(whole) >= length:
-            begin = int(
-                whole.start[whole.start >= 0].min()
-            )  # a text that is too long for the model is cut in front
+            # a text that is too long for the model is cut in front
+            begin = int(whole.start[whole.start >= 0].min())
             end = int(whole.end[length - 1])
             block = whole.texts[0][begin:end]
-        blocks += model.encode([Example(block)], truncate=True)
+            blocks += model.encode([Example(block)], truncate=True)
     if not blocks:
         raise InputError(f"No text has {length} tokens: give longer texts, or a smaller --length.")
     return blocks
