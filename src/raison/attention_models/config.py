@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.core.from_settings import filled
 from raison.core.json_record import Record
-from raison.core.spec import between, one_of, whole
+from raison.core.parameters import (
+    check_choice,
+    check_in_range,
+    check_integer,
+    dataclass_from_settings,
+)
 
 __all__ = ["ATTENTIONS", "COMBINATIONS", "ENCODERS", "ClassifierConfig", "ClassifierTraining"]
 
@@ -42,13 +46,13 @@ class ClassifierConfig(Record):
     longest: int = 512  # tokens of a text; a transformer has as many positions
 
     def validate(self) -> None:
-        whole("width", self.width, 2)
-        whole("layers", self.layers, 1)
-        whole("heads", self.heads, 1)
-        whole("longest", self.longest, 3)
-        one_of("encoder", self.encoder, ENCODERS)
-        one_of("attention", self.attention, ATTENTIONS)
-        one_of("combine", self.combine, COMBINATIONS)
+        check_integer("width", self.width, 2)
+        check_integer("layers", self.layers, 1)
+        check_integer("heads", self.heads, 1)
+        check_integer("longest", self.longest, 3)
+        check_choice("encoder", self.encoder, ENCODERS)
+        check_choice("attention", self.attention, ATTENTIONS)
+        check_choice("combine", self.combine, COMBINATIONS)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         if self.encoder == "bilstm" and self.width % 2:
@@ -60,7 +64,7 @@ class ClassifierConfig(Record):
                 f"{self.heads} heads can't share a width of {self.width}: give a width that they divide."
             )
         if self.query_std is not None:
-            between("query_std", self.query_std, 0)
+            check_in_range("query_std", self.query_std, 0)
 
     @property
     def read_width(self) -> int:
@@ -70,7 +74,7 @@ class ClassifierConfig(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierConfig:
         """The config of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "An attention classifier")
+        return dataclass_from_settings(cls, settings, "An attention classifier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +103,14 @@ class ClassifierTraining(Record):
 
     def validate(self) -> None:
         for name in ("batch", "epochs", "patience", "least"):
-            whole(name, getattr(self, name), 1)
+            check_integer(name, getattr(self, name), 1)
         for name in ("tying", "mlm", "weight_decay", "clip"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is a number from 0 up, not {getattr(self, name)}.")
         for name in ("lr", "attention_lr"):
-            between(name, getattr(self, name), 0)
-        between("mlm_share", self.mlm_share, 0, 1)
-        between("held_out", self.held_out, 0, 0.9)
+            check_in_range(name, getattr(self, name), 0)
+        check_in_range("mlm_share", self.mlm_share, 0, 1)
+        check_in_range("held_out", self.held_out, 0, 0.9)
         if self.mlm and self.freeze is False:
             raise InputError(
                 "mlm tells words by the frozen embeddings, so they can't be trained: leave freeze away (--tune)."
@@ -122,4 +126,4 @@ class ClassifierTraining(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierTraining:
         """The training of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "A training")
+        return dataclass_from_settings(cls, settings, "A training")

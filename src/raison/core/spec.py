@@ -9,15 +9,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from raison.core.errors import InputError
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-__all__ = ["Spec", "SpecValue", "between", "changed_settings", "one_of", "place_of", "whole"]
+__all__ = ["Spec", "SpecValue", "index_from_digits"]
 
 SpecValue: TypeAlias = "str | int | float | Spec | tuple[SpecValue, ...] | None"
 
@@ -113,44 +110,8 @@ def format_value(value: object) -> str:
     return str(value) if isinstance(value, Spec) else repr(value)
 
 
-def changed_settings(settings: DataclassInstance) -> dict[str, SpecValue]:
-    """The parameters of a frozen dataclass that are not at their defaults."""
-    params = {}
-    for item in fields(settings):
-        value = getattr(settings, item.name)
-        if value != item.default:
-            params[item.name] = value
-    return params
-
-
-def whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Refuse a parameter that is not a whole number from `least` up (to `most`)."""
-    highest = math.inf if most is None else most
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= highest:
-        return
-    reach = f"{least} up" if most is None else f"{least} to {most}"
-    raise InputError(f"{name} is a whole number from {reach}, not {value}.")
-
-
-def one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Refuse a parameter that is none of the words it may be."""
-    if value not in known:
-        raise InputError(f"{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}.")
-
-
-def between(name: str, value: object, low: float, high: float = math.inf) -> None:
-    """Refuse a parameter that is not a number above `low` and up to `high`."""
-    number = math.nan
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = value
-    if low < number <= high and not math.isinf(number):
-        return
-    top = "" if math.isinf(high) else f" and at most {high:g}"
-    raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
-
-
-def place_of(digits: str, count: int) -> int | None:
-    """The number that digits write, if it names one of `count` places; None for anything else, such as ²."""
+def index_from_digits(digits: str, count: int) -> int | None:
+    """The number that digits write, if it is an index below `count`; None for anything else, such as ²."""
     if not digits.isdecimal() or len(digits) >= 10:
         return None
     index = int(digits)

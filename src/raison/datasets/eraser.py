@@ -13,8 +13,8 @@ from pathlib import Path
 
 from raison.core.documents import CLASSES, Document, noted, tokens_of
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example, Span
-from raison.core.spec import one_of
 from raison.datasets.archive import read_archive_texts
 from raison.datasets.json_files import Json, read_json_lines, required_field
 from raison.datasets.rows import Broken, Row, Rows, map_rows
@@ -268,7 +268,7 @@ def read_eraser(
     drop_empty: bool = False,
 ) -> Rows[Example]:
     """Examples of a split; see `EraserReader` for how they may be read."""
-    one_of("level", level, LEVELS)
+    check_choice("level", level, LEVELS)
     documents = Documents(find_file(folder, *DOCUMENTS))
     reader = EraserReader(
         documents,

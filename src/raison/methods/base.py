@@ -11,9 +11,10 @@ import numpy as np
 
 from raison.core.errors import Unsupported
 from raison.core.findings import Certificate, SearchStep
+from raison.core.parameters import changed_parameters
 from raison.core.records import Encoding, Target, Units
 from raison.core.registry import methods
-from raison.core.spec import Spec, changed_settings
+from raison.core.spec import Spec
 from raison.models.protocol import Model, Scored
 
 __all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
@@ -120,7 +121,7 @@ class Method(ABC):
 
     def spec(self) -> Spec:
         """How to write this method: its name and what differs from the defaults."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 def largest_in_size(scores: np.ndarray, unit_of_token: np.ndarray, count: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.methods.attn_lrp import ATTN_LRP
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.conservation import relevance_by_gradients
@@ -44,8 +44,8 @@ class CPLRP(Method):
     gates: str = "constant"  # constant | half
 
     def __post_init__(self) -> None:
-        one_of("activations", self.activations, ("gradient", "identity"))
-        one_of("gates", self.gates, ("constant", "half"))
+        check_choice("activations", self.activations, ("gradient", "identity"))
+        check_choice("gates", self.gates, ("constant", "half"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         rules = CP_LRP[self.activations, self.gates]

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Encoding
-from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.margin import margin
@@ -49,7 +49,7 @@ class GradientShap(Method):
     needs = frozenset({"gradients"})
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 2)
+        check_integer("samples", self.samples, 2)
         if not self.names:
             raise InputError(
                 "baselines names at least one baseline: words, zero, pad, mask, mean or 'text:some words'."

@@ -16,7 +16,7 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 
 __all__ = ["KINDS", "check_rule", "corrupt_mask", "head_masks", "head_strengths", "random_masks"]
 
@@ -52,7 +52,7 @@ def check_rule(kinds: str, top: int, syntactic: float, positional: float) -> Non
     """Refuse a choice of heads that means nothing."""
     if kinds not in KINDS:
         raise InputError(f"The kinds of heads are {', '.join(KINDS)}, not {kinds!r}.")
-    whole("top", top, 0)
+    check_integer("top", top, 0)
     check_share("syntactic", syntactic)
     check_share("positional", positional)
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Absent, Words, baseline_named, moving
 from raison.methods.paths import Path, slopes_at
@@ -55,10 +55,10 @@ class IntegratedGradients(Method):
 
     def __post_init__(self) -> None:
         if self.steps is not None:
-            whole("steps", self.steps, 1)
-        whole("most", self.most, FIRST + 2)
+            check_integer("steps", self.steps, 1)
+        check_integer("most", self.most, FIRST + 2)
         baseline_named(self.baseline)
-        between("tolerance", self.tolerance, 0, 1)
+        check_in_range("tolerance", self.tolerance, 0, 1)
         for name, value, known in (("rule", self.rule, RULES), ("moved", self.moved, MOVED)):
             if value not in known:
                 raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -57,7 +57,7 @@ class KernelShap(Method):
 
     def __post_init__(self) -> None:
         if self.samples is not None:
-            whole("samples", self.samples, 2)
+            check_integer("samples", self.samples, 2)
         if not isinstance(self.paired, bool):
             raise InputError(f"paired is True or False, not {self.paired}.")
 

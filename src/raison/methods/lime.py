@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -44,9 +44,9 @@ class Lime(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 2)
-        between("width", self.width, 0)
-        between("ridge", self.ridge, 0)
+        check_integer("samples", self.samples, 2)
+        check_in_range("width", self.width, 0)
+        check_in_range("ridge", self.ridge, 0)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         samples = [self.draw(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import between, one_of
+from raison.core.parameters import check_choice, check_in_range
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.head_masks import check_rule, corrupt_mask, head_masks, random_masks
 from raison.methods.transformer_attribution import WATCHES, attribute_through_heads
@@ -50,9 +50,9 @@ class MaskedLRP(Method):
 
     def __post_init__(self) -> None:
         check_rule(self.kinds, self.top, self.syntactic, self.positional)
-        one_of("variant", self.variant, ("paper", "released"))
+        check_choice("variant", self.variant, ("paper", "released"))
         if self.corruption:
-            between("corruption", self.corruption, 0, 1)
+            check_in_range("corruption", self.corruption, 0, 1)
         if self.random not in (True, False):
             raise InputError(f"random is True or False, not {self.random!r}.")
         if self.heads is not None and not (isinstance(self.heads, str) and self.heads):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Units
-from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import evaluate_sets
 from raison.models.protocol import Model
@@ -35,8 +35,8 @@ class Occlusion(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("window", self.window, 1)
-        whole("stride", self.stride, 1)
+        check_integer("window", self.window, 1)
+        check_integer("stride", self.stride, 1)
         if self.stride > self.window:
             raise InputError(
                 f"A stride of {self.stride} leaves units between windows of {self.window} out: "
@@ -51,7 +51,11 @@ class Occlusion(Method):
             whole = asked.value[-1]
             drop = whole - asked.value[:-1]  # [n]
             windows_of_unit = np.maximum(1, cover.sum(0))
-            facts = {"value": whole, "evaluations": asked.evaluations, "windows": len(cover)}
+            facts = {
+                "value": whole,
+                "evaluations": asked.evaluations,
+                "windows": len(cover),
+            }
             answers.append(
                 Answer(drop @ cover / windows_of_unit, diagnostics=facts, cost=asked.cost)
             )

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -39,7 +39,7 @@ class ShapleySampling(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("permutations", self.permutations, 2)
+        check_integer("permutations", self.permutations, 2)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         walks = [self.walk(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.baselines import Words
 from raison.methods.gradient_norm import norm_of_gradient
@@ -47,7 +47,7 @@ class SmoothGrad(Method):
     needs = GRADIENTS
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
         number = isinstance(self.noise, (int, float)) and not isinstance(self.noise, bool)
         if not number or not 0 <= self.noise < math.inf:
             raise InputError(f"noise is a number from 0 up, not {self.noise}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import (
     last_maps,
@@ -43,7 +43,7 @@ class ValueWeightedAttention(Method):
     layers: str = "rollout"  # last | mean | rollout
 
     def __post_init__(self) -> None:
-        one_of("layers", self.layers, ("last", "mean", "rollout"))
+        check_choice("layers", self.layers, ("last", "mean", "rollout"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import normalise_rows, on_axis, roll_out, rows_of_answer
 from raison.methods.traces import read_traces, to_numpy
@@ -33,7 +33,7 @@ class ValueZeroing(Method):
     layers: str = "rollout"  # last | rollout
 
     def __post_init__(self) -> None:
-        one_of("layers", self.layers, ("last", "rollout"))
+        check_choice("layers", self.layers, ("last", "rollout"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.kept_sets import remove_most_important, whole_text
 from raison.metrics.keys import FROM_MINUS_1_TO_1
@@ -49,7 +49,7 @@ class AOPC(Metric):
     steps: int = 9
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))
@@ -76,7 +76,7 @@ class LogOdds(Metric):
     steps: int = 9
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from raison.core.errors import Unsupported
+from raison.core.parameters import changed_parameters
 from raison.core.records import Explanation
 from raison.core.registry import metrics
-from raison.core.spec import Spec, changed_settings
+from raison.core.spec import Spec
 from raison.metrics.keys import MetricKey, ValueRange
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
 from raison.metrics.questions import Answers, KeptSets, MetricQuestions
@@ -74,7 +75,7 @@ class Metric(ABC):
 
     def spec(self) -> Spec:
         """How to write this metric: its name and what differs from the defaults."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 def metric(name: str) -> Callable[[M], M]:

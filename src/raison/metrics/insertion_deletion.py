@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.kept_sets import (
     at_even_shares,
@@ -46,7 +46,7 @@ class Deletion(Metric):
     steps: int = 20  # at most; fewer where there are fewer units
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = steps_from_none_to_all(len(subject.units), self.steps)
@@ -75,7 +75,7 @@ class Insertion(Metric):
     steps: int = 20  # at most; fewer where there are fewer units
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = steps_from_none_to_all(len(subject.units), self.steps)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.changed_models import model_and_method
 from raison.metrics.keys import NOT_NEGATIVE
@@ -37,8 +37,8 @@ class MaxSensitivity(Metric):
     samples: int = 8  # directions that are tried
 
     def __post_init__(self) -> None:
-        between("radius", self.radius, 0)
-        whole("samples", self.samples, 1)
+        check_in_range("radius", self.radius, 0)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         import torch

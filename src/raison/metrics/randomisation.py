@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.changed_models import model_and_method
 from raison.metrics.keys import FROM_MINUS_1_TO_1
@@ -45,7 +45,7 @@ class Randomisation(Metric):
     levels: int = 4  # points of the curve; 1: only the whole model
 
     def __post_init__(self) -> None:
-        whole("levels", self.levels, 1)
+        check_integer("levels", self.levels, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from raison.core.parameters import check_integer
 from raison.core.records import Encoding, Target
-from raison.core.spec import whole
 from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.keys import FROM_0_TO_1
 
@@ -137,7 +137,7 @@ class SoftSufficiency(Metric):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets
@@ -165,7 +165,7 @@ class SoftComprehensiveness(Metric):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets

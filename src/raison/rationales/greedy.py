@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.rationales.problem import Policy, Problem, with_each
 from raison.rationales.search import Search, search
 
@@ -29,7 +29,7 @@ class Greedy(Search):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.largest is not None:
-            whole("largest", self.largest, 0)
+            check_integer("largest", self.largest, 0)
 
     def policy(self, problem: Problem) -> Policy:
         return grow(problem, self.largest)

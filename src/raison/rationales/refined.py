@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.rationales.problem import JudgedSets, Policy, Problem, with_each
 from raison.rationales.search import Search, search
 
@@ -39,8 +39,8 @@ class Refined(Search):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("short", self.short, 1)
-        whole("exchanges", self.exchanges, 0)
+        check_integer("short", self.short, 1)
+        check_integer("exchanges", self.exchanges, 0)
 
     def policy(self, problem: Problem) -> Policy:
         return refine(problem, self.short, self.exchanges)

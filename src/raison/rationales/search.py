@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from raison.core.parameters import check_integer
 from raison.core.records import Target
 from raison.core.registry import searches
-from raison.core.spec import Spec, whole
+from raison.core.spec import Spec
 from raison.methods.base import Answer, Batch, Method
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
@@ -54,7 +55,7 @@ class Search(Method):
         rule = rule_of(self.sufficient)  # a misspelt rule is refused before a model runs
         object.__setattr__(self, "sufficient", None if rule is None else rule.spec())
         if self.evaluations is not None:
-            whole("evaluations", self.evaluations, 1)
+            check_integer("evaluations", self.evaluations, 1)
 
     @abstractmethod
     def policy(self, problem: Problem) -> Policy:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_in_range, check_integer
 from raison.core.registry import rules
-from raison.core.spec import Spec, between, whole
+from raison.core.spec import Spec
 from raison.models.protocol import Scored
 
 __all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_of"]
@@ -77,7 +78,7 @@ class Probability(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        between("tau", self.tau, 0, 1)
+        check_in_range("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         lowest = full.value.sum(-1) + np.log(self.tau)
@@ -92,7 +93,7 @@ class Share(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        between("tau", self.tau, 0, 1)
+        check_in_range("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         whole = full.value.sum(-1)
@@ -108,7 +109,7 @@ class Drop(Rule):
     nats: float = 1.0
 
     def __post_init__(self) -> None:
-        between("nats", self.nats, 0)
+        check_in_range("nats", self.nats, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.asarray(scored.value.sum(-1) >= full.value.sum(-1) - self.nats)
@@ -122,7 +123,7 @@ class Top(Rule):
     k: int = 5
 
     def __post_init__(self) -> None:
-        whole("k", self.k, 1)
+        check_integer("k", self.k, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.asarray((scored.rank < self.k).all(-1))
@@ -136,7 +137,7 @@ class Penalty(Rule):
     weight: float = 0.1
 
     def __post_init__(self) -> None:
-        between("weight", self.weight, 0)
+        check_in_range("weight", self.weight, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.ones(len(scored.value), bool)

@@ -8,9 +8,13 @@ from math import e, exp, log
 from typing import Any
 
 from raison.core.errors import InputError
-from raison.core.from_settings import filled
 from raison.core.json_record import Record
-from raison.core.spec import between, one_of, whole
+from raison.core.parameters import (
+    check_choice,
+    check_in_range,
+    check_integer,
+    dataclass_from_settings,
+)
 
 __all__ = ["ALL_BLOCKS", "VARIANTS", "RationalizerConfig", "pruning_levels"]
 
@@ -53,16 +57,16 @@ class RationalizerConfig(Record):
     )
 
     def validate(self) -> None:
-        whole("blocks", self.blocks, 1)
-        whole("pruning", self.pruning, 1)
-        whole("width", self.width, 2)
-        one_of("predictor", self.predictor, PREDICTORS)
-        one_of("hide", self.hide, HIDINGS)
-        one_of("full_text", self.full_text, FULL_TEXTS)
-        one_of("read", self.read, READINGS)
-        one_of("encoder", self.encoder, ENCODERS)
+        check_integer("blocks", self.blocks, 1)
+        check_integer("pruning", self.pruning, 1)
+        check_integer("width", self.width, 2)
+        check_choice("predictor", self.predictor, PREDICTORS)
+        check_choice("hide", self.hide, HIDINGS)
+        check_choice("full_text", self.full_text, FULL_TEXTS)
+        check_choice("read", self.read, READINGS)
+        check_choice("encoder", self.encoder, ENCODERS)
         self.check_sparsity()
-        between("hidden_share", self.hidden_share, 0, 1)
+        check_in_range("hidden_share", self.hidden_share, 0, 1)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         self.check_blocks()
@@ -130,7 +134,7 @@ class RationalizerConfig(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> RationalizerConfig:
         """The config of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "A rationalizer")
+        return dataclass_from_settings(cls, settings, "A rationalizer")
 
 
 def pruning_levels(sparsity: float, count: int) -> list[float]:

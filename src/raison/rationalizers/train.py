@@ -15,8 +15,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
 from raison.core.json_record import plain
+from raison.core.parameters import check_choice, check_integer
 from raison.core.records import Example
-from raison.core.spec import one_of, whole
 from raison.models.catalog.quiet import quiet
 from raison.models.codec import Pieces
 from raison.models.load import placed
@@ -135,7 +135,7 @@ def train_rationalizer(
     at unless the training gives them a weight. It is trained on `device` (default: where a model in memory is, or the
     CPU). Returns what training.json (of several runs: runs.json) holds.
     """
-    one_of("variant", variant, tuple(VARIANTS))
+    check_choice("variant", variant, tuple(VARIANTS))
     asked = {**VARIANTS[variant], **(config or {})}
     # what is wrong is said at once
     RationalizerConfig.from_settings(
@@ -157,7 +157,7 @@ def train_rationalizer(
         command=command,
     )
     if runs == 1:
-        whole("seed", seed, 0, SEEDS)
+        check_integer("seed", seed, 0, SEEDS)
         return train_run(experiment, Path(out), seed)
 
     def train_one(folder: Path, seed: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from raison.core.errors import InputError
 from raison.core.json_record import Record, record
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 
 __all__ = ["LossWeights", "RationalizerTraining"]
 
@@ -53,14 +53,14 @@ class RationalizerTraining(Record):
 
     def validate(self) -> None:
         for name in ("batch", "epochs", "patience", "longest"):
-            whole(name, getattr(self, name), 1)
-        whole("lora", self.lora, 0)
+            check_integer(name, getattr(self, name), 1)
+        check_integer("lora", self.lora, 0)
         for name in ("weight_decay", "clip", "warm"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is a number from 0 up, not {getattr(self, name)}.")
         for name in ("lr", "head_lr"):
-            between(name, getattr(self, name), 0)
-        between("held_out", self.held_out, 0, 0.9)
+            check_in_range(name, getattr(self, name), 0)
+        check_in_range("held_out", self.held_out, 0, 0.9)
         if self.warm >= self.epochs:
             raise InputError(
                 f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs."

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.core.text_splitting import split_words
 from raison.methods.idf import entry
 
@@ -21,7 +21,7 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     same texts give the same table in whatever order they come. `corpus` is noted in the artifact.
     """
     if largest is not None:
-        whole("largest", largest, 1)
+        check_integer("largest", largest, 1)
     documents = 0
     counts: Counter[str] = Counter()
     for text in texts:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from raison.core.errors import InputError
-from raison.core.spec import one_of, whole
+from raison.core.parameters import check_choice, check_integer
 
 __all__ = ["SEEDS", "Course", "Fitted", "Group", "Measurements", "Settings"]
 
@@ -45,11 +45,11 @@ class Course:
     save_every: float = 60.0  # seconds between two checkpoints
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
-        whole("accumulate", self.accumulate, 1)
-        whole("seed", self.seed, 0, SEEDS)
-        whole("every", self.every, 0)
-        one_of("schedule", self.schedule, SCHEDULES)
+        check_integer("steps", self.steps, 1)
+        check_integer("accumulate", self.accumulate, 1)
+        check_integer("seed", self.seed, 0, SEEDS)
+        check_integer("every", self.every, 0)
+        check_choice("schedule", self.schedule, SCHEDULES)
         positive = {
             "warm": self.warm,
             "clip": self.clip,

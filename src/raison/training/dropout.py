@@ -26,8 +26,9 @@ from typing import ClassVar, TypeVar
 import torch
 
 from raison.core.errors import InputError, UnknownName
+from raison.core.parameters import changed_parameters, check_choice, check_in_range
 from raison.core.registry import Registry, suggest
-from raison.core.spec import Spec, between, changed_settings, one_of
+from raison.core.spec import Spec
 from raison.training.seeds import generator
 
 __all__ = [
@@ -67,7 +68,7 @@ class Rule(ABC):
 
     def spec(self) -> Spec:
         """The rule as users type it."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 @rule("uniform_length")
@@ -81,7 +82,7 @@ class UniformLength(Rule):
     heads: str = "alike"  # alike | each: one set for all heads, or a set of each head's own (of the same size)
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEADS)
+        check_choice("heads", self.heads, HEADS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
@@ -113,7 +114,7 @@ class InverseLength(Rule):
     heads: str = "each"  # alike | each
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEADS)
+        check_choice("heads", self.heads, HEADS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = 1.0 / free.sum(1).clamp(min=1).double()
@@ -131,8 +132,8 @@ class Bernoulli(Rule):
     heads: str = "alike"  # alike | each
 
     def __post_init__(self) -> None:
-        between("p", self.p, 0, 1)
-        one_of("heads", self.heads, HEADS)
+        check_in_range("p", self.p, 0, 1)
+        check_choice("heads", self.heads, HEADS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         share = torch.full((len(free), 1, 1), self.p, dtype=torch.float64)

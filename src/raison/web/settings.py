@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 
 __all__ = ["Settings"]
 
@@ -32,12 +32,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("characters", "steps", "methods", "body", "workers", "connections"):
-            whole(name, getattr(self, name), 1)
-        whole("port", self.port, 0)
+            check_integer(name, getattr(self, name), 1)
+        check_integer("port", self.port, 0)
         if self.token is not None and not re.fullmatch(r"[A-Za-z0-9._~-]+", self.token):
             raise InputError(
                 "A token is made of letters, digits and . _ ~ -: choose another, or `auto`."
             )
-        whole("waiting", self.waiting, 0)
-        between("seconds", self.seconds, 0)
-        between("patience", self.patience, 0)
+        check_integer("waiting", self.waiting, 0)
+        check_in_range("seconds", self.seconds, 0)
+        check_in_range("patience", self.patience, 0)

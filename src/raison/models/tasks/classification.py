@@ -12,7 +12,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest
-from raison.core.spec import place_of
+from raison.core.spec import index_from_digits
 from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
@@ -99,7 +99,7 @@ class ClassificationTask(Task):
         folded = [number for number, label in enumerate(labels) if label.lower() == name.lower()]
         found = exact or folded
         if not found:
-            place = place_of(name, len(labels))  # the command line has texts only
+            place = index_from_digits(name, len(labels))  # the command line has texts only
             if place is not None:
                 return place
             raise InputError(
